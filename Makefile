@@ -1,0 +1,51 @@
+# Everything runs inside .venv, made on first use from pyproject.toml and constraints.txt.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+# Data sets that are not ours to ship are looked for here; commands say how to get them when they are absent.
+ifneq ($(wildcard ../shared/data),)
+export COVEY_DATA ?= $(abspath ../shared/data)
+endif
+export MPLBACKEND ?= Agg
+
+.PHONY: help install demo test check format reproduce bench docs clean
+
+help:
+	@echo "make demo       set up .venv and run the demonstration"
+	@echo "make test       set up .venv and run every test"
+	@echo "make check      lint, types, formatting"
+	@echo "make format     apply the formatter"
+	@echo "make bench      the benchmarks, printed as tables"
+	@echo "make clean      remove .venv and everything generated"
+
+$(STAMP): pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+install: $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python -m covey.demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/dynamics.py
+
+clean:
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo-output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,465 @@
+"""Groups: which columns belong together.
+
+A `Groups` is frozen and validated once, when it is made; everything below the public surface may trust it.
+It is stored as the concatenation of its groups' members plus the offsets at which each group starts, which is
+the *contiguous layout* that the kernels work in: in that layout group ``l`` is the slice
+``starts[l]:starts[l + 1]`` whatever the order of the user's columns.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Groups"]
+
+IntArray = NDArray[np.intp]
+
+
+class Groups:
+    """A partition of the columns of a design into named groups.
+
+    Make one with a constructor that says what it is given: `from_size`, `from_sizes`, `from_labels`,
+    `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
+    the order of the design.
+
+    Attributes
+    ----------
+    names : tuple
+        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` where none were given.
+    columns : tuple of str or None
+        The names of the columns where they are known. Used in messages and tables only.
+    members : ndarray of int, shape (n_columns,)
+        The columns in the contiguous layout: group after group.
+    starts : ndarray of int, shape (n_groups + 1,)
+        Group ``l`` holds ``members[starts[l]:starts[l + 1]]``.
+
+    Examples
+    --------
+    >>> from covey import Groups
+    >>> groups = Groups.from_labels(["age", "bmi", "age", "bmi", "sex"])
+    >>> groups
+    Groups(3 groups of 1 to 2 columns, 5 columns)
+    >>> groups.names, groups.sizes.tolist()
+    (('age', 'bmi', 'sex'), [2, 2, 1])
+    >>> groups["age"].tolist()
+    [0, 2]
+    """
+
+    __slots__ = ("_labels", "columns", "members", "names", "starts")
+
+    names: tuple[Hashable, ...]
+    columns: tuple[str, ...] | None
+    members: IntArray
+    starts: IntArray
+    _labels: IntArray
+
+    def __init__(
+        self,
+        lists: Iterable[Iterable[int]],
+        n_columns: int | None = None,
+        *,
+        names: Iterable[Hashable] | None = None,
+        columns: Iterable[str] | None = None,
+    ) -> None:
+        lists = [_as_indices(members, l) for l, members in enumerate(lists)]
+        column_names = None if columns is None else tuple(str(c) for c in columns)
+        if n_columns is None:
+            n_columns = len(column_names) if column_names is not None else sum(map(len, lists))
+        n_columns = _positive_int(n_columns, "n_columns")
+        if column_names is not None and len(column_names) != n_columns:
+            raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
+        group_names = tuple(range(len(lists))) if names is None else tuple(names)
+        if len(group_names) != len(lists):
+            raise ValueError(f"{len(group_names)} group names were given for {len(lists)} groups.")
+        if len(set(group_names)) != len(group_names):
+            twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
+            raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
+        _check_partition(lists, n_columns, group_names, column_names)
+
+        members = np.concatenate([np.sort(m) for m in lists])
+        starts = np.zeros(len(lists) + 1, dtype=np.intp)
+        np.cumsum([len(m) for m in lists], out=starts[1:])
+        labels = np.empty(n_columns, dtype=np.intp)
+        labels[members] = np.repeat(np.arange(len(lists)), np.diff(starts))
+        for array in (members, starts, labels):
+            array.flags.writeable = False
+        for slot, value in (
+            ("names", group_names),
+            ("columns", column_names),
+            ("members", members),
+            ("starts", starts),
+            ("_labels", labels),
+        ):
+            object.__setattr__(self, slot, value)
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def from_size(cls, size: int, n_columns: int) -> Groups:
+        """Consecutive groups of one size.
+
+        >>> Groups.from_size(3, 300)
+        Groups(100 groups of 3 columns, 300 columns)
+        """
+        size = _positive_int(size, "size")
+        n_columns = _positive_int(n_columns, "n_columns")
+        if n_columns % size:
+            left = np.arange(n_columns - n_columns % size, n_columns)
+            raise ValueError(
+                f"Groups of {size} do not divide {n_columns} columns: {_list_columns(left)} would be left over. "
+                "Give the sizes one by one with Groups.from_sizes."
+            )
+        return cls(np.arange(n_columns).reshape(-1, size), n_columns)
+
+    @classmethod
+    def from_sizes(cls, sizes: ArrayLike, n_columns: int | None = None) -> Groups:
+        """Consecutive groups of the given sizes, which must add up to the number of columns.
+
+        >>> Groups.from_sizes([1, 4, 2])
+        Groups(3 groups of 1 to 4 columns, 7 columns)
+        """
+        values = _as_int_vector(sizes, "sizes")
+        if values.size == 0:
+            raise ValueError("sizes is empty: give at least one group size.")
+        for l, size in enumerate(values):
+            if size < 1:
+                raise ValueError(f"Group {l} has size {size}; every group needs at least one column.")
+        ends = np.cumsum(values)
+        if n_columns is not None and ends[-1] != n_columns:
+            raise ValueError(
+                f"Group sizes add up to {ends[-1]} columns, but there are {n_columns}"
+                + (
+                    f": {_list_columns(np.arange(ends[-1], n_columns))} belong to no group."
+                    if ends[-1] < n_columns
+                    else "."
+                )
+            )
+        return cls(np.split(np.arange(ends[-1]), ends[:-1]), n_columns)
+
+    @classmethod
+    def from_labels(cls, labels: Any, *, columns: Iterable[str] | None = None) -> Groups:
+        """One label per column, integers or text, in any order.
+
+        A pandas Series indexed by column name keeps the names.
+
+        >>> Groups.from_labels([7, 7, 3, 7]).names
+        (7, 3)
+        """
+        if columns is None and hasattr(labels, "index") and hasattr(labels, "to_numpy"):
+            columns = [str(c) for c in labels.index]
+        values = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+        if isinstance(values, str | bytes):
+            raise ValueError("labels must be a sequence with one label per column, not a single string.")
+        values = list(values.tolist()) if isinstance(values, np.ndarray) else list(values)
+        if not values:
+            raise ValueError("labels is empty: give one label per column.")
+        names = None if columns is None else tuple(str(c) for c in columns)
+        if names is not None and len(names) != len(values):
+            raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
+        seen: dict[Hashable, list[int]] = {}
+        for j, label in enumerate(values):
+            seen.setdefault(_check_label(label, j, names), []).append(j)
+        return cls(seen.values(), len(values), names=seen.keys(), columns=names)
+
+    @classmethod
+    def from_lists(
+        cls,
+        lists: Iterable[Iterable[Any]],
+        n_columns: int | None = None,
+        *,
+        names: Iterable[Hashable] | None = None,
+        columns: Iterable[str] | None = None,
+    ) -> Groups:
+        """One list of columns per group: positions, or names when `columns` is given.
+
+        >>> Groups.from_lists([[0, 3], [1, 2]]).sizes.tolist()
+        [2, 2]
+        """
+        groups = [list(members) for members in lists]
+        if not groups:
+            raise ValueError("No groups were given: give at least one list of columns.")
+        if any(isinstance(c, str) for members in groups for c in members):
+            if columns is None:
+                raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
+            columns = tuple(str(c) for c in columns)
+            groups = _positions(groups, columns, tuple(range(len(groups))) if names is None else tuple(names))
+        return cls(groups, n_columns, names=names, columns=columns)
+
+    @classmethod
+    def from_names(cls, groups: Mapping[Hashable, Iterable[Any]], columns: Iterable[str]) -> Groups:
+        """A dictionary from the group's name to its columns, given by name or by position.
+
+        >>> Groups.from_names({"size": ["h", "w"], "sex": ["s"]}, columns=["h", "s", "w"])["size"].tolist()
+        [0, 2]
+        """
+        if not isinstance(groups, Mapping):
+            raise ValueError(f"groups must be a dictionary name -> columns, not {type(groups).__name__}.")
+        for name, members in groups.items():
+            if isinstance(members, str):
+                raise ValueError(
+                    f"Group {name!r} is the string {members!r}; write a list of columns: [{members!r}]."
+                )
+        return cls.from_lists(groups.values(), names=groups.keys(), columns=columns)
+
+    @classmethod
+    def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
+        """Read what a user may pass as ``groups=``.
+
+        ``None`` is groups of one column each; an int is a size; a dictionary is names to columns; a sequence of
+        sequences is lists; a flat sequence with one entry per column is labels. Sizes are never guessed: use
+        `from_sizes`.
+        """
+        names = None if columns is None else tuple(str(c) for c in columns)
+        if isinstance(groups, Groups):
+            if groups.n_columns != n_columns:
+                raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
+            return groups if names is None or groups.columns is not None else groups.with_columns(names)
+        if groups is None:
+            return cls(np.arange(n_columns)[:, None], n_columns, names=names, columns=names)
+        if isinstance(groups, bool | np.bool_):
+            raise ValueError(
+                "groups must not be a boolean; give a size, labels, lists of columns or a Groups."
+            )
+        if isinstance(groups, numbers.Integral):
+            made = cls.from_size(int(groups), n_columns)
+        elif isinstance(groups, Mapping):
+            made = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
+        elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+            raise ValueError(
+                f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups."
+            )
+        else:
+            flat = groups if hasattr(groups, "to_numpy") else list(groups)
+            if _is_nested(flat):
+                return cls.from_lists(flat, n_columns, columns=names)
+            if len(flat) != n_columns:
+                raise ValueError(
+                    f"groups has {len(flat)} entries, but X has {n_columns} columns: a flat sequence is read as one "
+                    "label per column. For group sizes use covey.Groups.from_sizes."
+                )
+            made = cls.from_labels(flat)
+        return made if names is None or made.columns == names else made.with_columns(names)
+
+    def with_columns(self, columns: Iterable[str]) -> Groups:
+        """The same groups, with names for the columns."""
+        return Groups(self.lists(), self.n_columns, names=self.names, columns=columns)
+
+    # ------------------------------------------------------------------ what it knows
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups, L in the paper."""
+        return len(self.names)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns, p in the paper."""
+        return self._labels.size
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of columns of each group, p_l in the paper."""
+        return np.diff(self.starts)
+
+    @property
+    def labels(self) -> IntArray:
+        """The position of each column's group, g(i) in the paper; shape (n_columns,)."""
+        return self._labels
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the columns already lie group after group."""
+        return bool(np.array_equal(self.members, np.arange(self.members.size)))
+
+    def lists(self) -> list[IntArray]:
+        """The columns of each group, as a list of index arrays."""
+        return np.split(self.members, self.starts[1:-1])
+
+    def column_name(self, j: int) -> str:
+        """The name of a column, or its position where no names are known."""
+        return str(j) if self.columns is None else self.columns[j]
+
+    def __len__(self) -> int:
+        return self.n_groups
+
+    def __getitem__(self, name: Hashable) -> IntArray:
+        """The columns of the group with this name."""
+        try:
+            l = self.names.index(name)
+        except ValueError:
+            raise KeyError(f"no group is called {name!r}") from None
+        return self.members[self.starts[l] : self.starts[l + 1]]
+
+    # ------------------------------------------------------------------ moving between layouts
+
+    def to_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Reorder the last axis from the design's columns to the contiguous layout."""
+        return np.asarray(values)[..., self.members]
+
+    def from_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Reorder the last axis from the contiguous layout back to the design's columns."""
+        values = np.asarray(values)
+        out = np.empty_like(values)
+        out[..., self.members] = values
+        return out
+
+    def norms(self, w: NDArray[Any]) -> NDArray[Any]:
+        """Euclidean norm of each group of the coefficients ``w``; the last axis runs over columns.
+
+        >>> Groups.from_sizes([2, 1]).norms([3.0, 4.0, -2.0]).tolist()
+        [5.0, 2.0]
+        """
+        by_group = self.to_contiguous(np.asarray(w, dtype=float))
+        largest = np.maximum.reduceat(np.abs(by_group), self.starts[:-1], axis=-1)
+        # scaled, so that neither 1e-200 nor 1e200 is lost in the square
+        scale = np.where(largest > 0, largest, 1.0)
+        scaled = by_group / np.repeat(scale, self.sizes, axis=-1)
+        return scale * np.sqrt(np.add.reduceat(scaled * scaled, self.starts[:-1], axis=-1))
+
+    # ------------------------------------------------------------------ a frozen value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Groups is frozen; make a new one.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("Groups is frozen; make a new one.")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.names, self.columns, self.members.tobytes(), self.starts.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.lists(), self.n_columns, self.names, self.columns)
+
+    def __repr__(self) -> str:
+        low, high = int(self.sizes.min()), int(self.sizes.max())
+        size = _plural(low, "column") if low == high else f"{low} to {high} columns"
+        return f"Groups({_plural(self.n_groups, 'group')} of {size}, {_plural(self.n_columns, 'column')})"
+
+
+def _rebuild(
+    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+) -> Groups:
+    return Groups(lists, n_columns, names=names, columns=columns)
+
+
+# ---------------------------------------------------------------------- validation
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _list_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
+    """Name columns in a message: at most `limit` of them."""
+    wanted = list(indices)
+    shown = [
+        repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]
+    ]
+    more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
+    return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
+
+
+def _positive_int(value: Any, name: str) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ValueError(f"{name} must be a whole number, not {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}.")
+    return int(value)
+
+
+def _as_int_vector(values: Any, what: str) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
+    return array.astype(np.intp)
+
+
+def _as_indices(members: Any, l: int) -> IntArray:
+    values = list(members)
+    if not values:
+        raise ValueError(f"Group {l} is empty; every group needs at least one column.")
+    return _as_int_vector(values, f"The columns of group {l}")
+
+
+def _check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
+    """A label is an integer or text; a missing one or a float is a mistake worth stopping for."""
+    where = _list_columns([j], columns)
+    if _is_missing(label):
+        raise ValueError(f"The group label of {where} is missing.")
+    if isinstance(label, bool | np.bool_ | str | numbers.Integral):
+        return label
+    kind = f"the float {label!r}" if isinstance(label, numbers.Real) else f"a {type(label).__name__}"
+    raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and pandas.NA, which refuses a truth value."""
+    if label is None:
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
+
+
+def _check_partition(
+    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+) -> None:
+    for l, members in enumerate(lists):
+        outside = members[(members < 0) | (members >= n_columns)]
+        if outside.size:
+            raise ValueError(
+                f"Group {names[l]!r} names {_list_columns(outside)}, "
+                f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
+            )
+    counts = np.bincount(np.concatenate(lists), minlength=n_columns)
+    twice = np.flatnonzero(counts > 1)
+    if twice.size:
+        j = int(twice[0])
+        where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
+        raise ValueError(
+            f"Groups must not overlap: {_list_columns(twice, columns)} "
+            f"{'is' if twice.size == 1 else 'are'} listed more than once "
+            f"({columns[j] if columns else j} in groups {', '.join(where)})."
+        )
+    missing = np.flatnonzero(counts == 0)
+    if missing.size:
+        raise ValueError(
+            f"Every column needs a group: {_list_columns(missing, columns)} "
+            f"{'has' if missing.size == 1 else 'have'} none."
+        )
+
+
+def _positions(
+    groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]
+) -> list[list[Any]]:
+    where: dict[str, int] = {}
+    for j, column in enumerate(columns):
+        if column in where:
+            raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
+        where[column] = j
+    out = []
+    for name, members in zip(names, groups, strict=True):
+        unknown = [c for c in members if isinstance(c, str) and c not in where]
+        if unknown:
+            raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
+        out.append([where[c] if isinstance(c, str) else c for c in members])
+    return out
+
+
+def _is_nested(groups: Any) -> bool:
+    if hasattr(groups, "to_numpy"):
+        return False
+    first = next(iter(groups), None)
+    return isinstance(first, Iterable) and not isinstance(first, str | bytes)
