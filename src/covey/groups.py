@@ -201,9 +201,7 @@ class Groups:
             raise ValueError(f"groups must be a dictionary name -> columns, not {type(groups).__name__}.")
         for name, members in groups.items():
             if isinstance(members, str):
-                raise ValueError(
-                    f"Group {name!r} is the string {members!r}; write a list of columns: [{members!r}]."
-                )
+                raise ValueError(f"Group {name!r} is the string {members!r}; write a list of columns: [{members!r}].")
         return cls.from_lists(groups.values(), names=groups.keys(), columns=columns)
 
     @classmethod
@@ -222,17 +220,13 @@ class Groups:
         if groups is None:
             return cls(np.arange(n_columns)[:, None], n_columns, names=names, columns=names)
         if isinstance(groups, bool | np.bool_):
-            raise ValueError(
-                "groups must not be a boolean; give a size, labels, lists of columns or a Groups."
-            )
+            raise ValueError("groups must not be a boolean; give a size, labels, lists of columns or a Groups.")
         if isinstance(groups, numbers.Integral):
             made = cls.from_size(int(groups), n_columns)
         elif isinstance(groups, Mapping):
             made = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
         elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
-            raise ValueError(
-                f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups."
-            )
+            raise ValueError(f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups.")
         else:
             flat = groups if hasattr(groups, "to_numpy") else list(groups)
             if _is_nested(flat):
@@ -363,9 +357,7 @@ def _plural(count: int, noun: str) -> str:
 def _list_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
     """Name columns in a message: at most `limit` of them."""
     wanted = list(indices)
-    shown = [
-        repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]
-    ]
+    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]]
     more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
     return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
 
@@ -441,9 +433,7 @@ def _check_partition(
         )
 
 
-def _positions(
-    groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]
-) -> list[list[Any]]:
+def _positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
     where: dict[str, int] = {}
     for j, column in enumerate(columns):
         if column in where:
