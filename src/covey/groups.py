@@ -66,26 +66,26 @@ class Groups:
         names: Iterable[Hashable] | None = None,
         columns: Iterable[str] | None = None,
     ) -> None:
-        lists = [_as_indices(members, l) for l, members in enumerate(lists)]
+        members_of = [_as_indices(members, l) for l, members in enumerate(lists)]
         column_names = None if columns is None else tuple(str(c) for c in columns)
         if n_columns is None:
-            n_columns = len(column_names) if column_names is not None else sum(map(len, lists))
+            n_columns = len(column_names) if column_names is not None else sum(map(len, members_of))
         n_columns = _positive_int(n_columns, "n_columns")
         if column_names is not None and len(column_names) != n_columns:
             raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
-        group_names = tuple(range(len(lists))) if names is None else tuple(names)
-        if len(group_names) != len(lists):
-            raise ValueError(f"{len(group_names)} group names were given for {len(lists)} groups.")
+        group_names = tuple(range(len(members_of))) if names is None else tuple(names)
+        if len(group_names) != len(members_of):
+            raise ValueError(f"{len(group_names)} group names were given for {len(members_of)} groups.")
         if len(set(group_names)) != len(group_names):
             twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
             raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
-        _check_partition(lists, n_columns, group_names, column_names)
+        _check_partition(members_of, n_columns, group_names, column_names)
 
-        members = np.concatenate([np.sort(m) for m in lists])
-        starts = np.zeros(len(lists) + 1, dtype=np.intp)
-        np.cumsum([len(m) for m in lists], out=starts[1:])
+        members = np.concatenate([np.sort(m) for m in members_of])
+        starts = np.zeros(len(members_of) + 1, dtype=np.intp)
+        np.cumsum([len(m) for m in members_of], out=starts[1:])
         labels = np.empty(n_columns, dtype=np.intp)
-        labels[members] = np.repeat(np.arange(len(lists)), np.diff(starts))
+        labels[members] = np.repeat(np.arange(len(members_of)), np.diff(starts))
         for array in (members, starts, labels):
             array.flags.writeable = False
         for slot, value in (
@@ -228,7 +228,7 @@ class Groups:
         elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
             raise ValueError(f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups.")
         else:
-            flat = groups if hasattr(groups, "to_numpy") else list(groups)
+            flat: Any = groups if hasattr(groups, "to_numpy") else list(groups)
             if _is_nested(flat):
                 return cls.from_lists(flat, n_columns, columns=names)
             if len(flat) != n_columns:
@@ -389,7 +389,7 @@ def _check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
     where = _list_columns([j], columns)
     if _is_missing(label):
         raise ValueError(f"The group label of {where} is missing.")
-    if isinstance(label, bool | np.bool_ | str | numbers.Integral):
+    if isinstance(label, bool | np.bool_ | str | int | np.integer):
         return label
     kind = f"the float {label!r}" if isinstance(label, numbers.Real) else f"a {type(label).__name__}"
     raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
