@@ -7,24 +7,37 @@ after another, strongest first, and a group that has woken up is not shrunk.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from covey.engine import group_path
 from covey.groups import Groups
-from covey.path import Path
 
-<<<<<<< HEAD
 if TYPE_CHECKING:
-    from covey import datasets, dynamics, plots
+    from covey import datasets, dynamics, plots, stopping
+    from covey.engine import group_path
+    from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.path import Path
 
-__all__ = ["Groups", "Path", "datasets", "dynamics", "plots"]
-=======
-__all__ = ["Groups", "Path", "group_path"]
->>>>>>> b1c2d217eb0108c3aeefca41ea6cdcb686262848
+__all__ = [
+    "GroupSparseRegressor",
+    "GroupSparseRegressorCV",
+    "Groups",
+    "Path",
+    "TermGroups",
+    "datasets",
+    "dynamics",
+    "group_path",
+    "plots",
+    "stopping",
+]
 __version__ = "0.1.0"
 
 # Rooms and names that are imported on first use, so that `import covey` stays light.
-_ROOMS = ("datasets", "dynamics", "plots")
-_NAMES = {"Path": "covey.path"}
+_ROOMS = ("datasets", "dynamics", "plots", "stopping")
+_NAMES = {
+    "GroupSparseRegressor": "covey.estimators",
+    "GroupSparseRegressorCV": "covey.estimators",
+    "Path": "covey.path",
+    "TermGroups": "covey.estimators",
+    "group_path": "covey.engine",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,8 @@ class Path:
         explain, or ``"diverged"``; `message` says more.
     penalties : ndarray, shape (n_times,) or None
         The penalty at each position, where the path is one over penalties.
+    step_size : float
+        The step on the magnitudes, on the user's scale: paths with the same step share their clock.
     n_passes, n_gram_columns : int
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
@@ -82,6 +84,7 @@ class Path:
     status: str = "completed"
     message: str = ""
     penalties: FloatArray | None = None
+    step_size: float = np.nan
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None

@@ -11,7 +11,7 @@ from covey.engine.beginning import ending, read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder, StopRule
 from covey.engine.screened import ScreenedPath
-from covey.engine.settings import read_settings
+from covey.engine.settings import read_settings, step_unit
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
@@ -154,6 +154,7 @@ def group_path(
         entered=recorder.entered,
         status=status,
         message=MESSAGES[status].format(max_iter=max_iter, time=run.t),
+        step_size=settings.gamma / step_unit(problem, settings.depth),
         n_passes=run.n_passes,
         n_gram_columns=run.n_gram_columns,
         state=ending(run, problem, recorder.entered),

@@ -83,7 +83,7 @@ def read_settings(
         u = fastest ** (1.0 / N)
         gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
     else:
-        gamma = positive(step_size, "step_size")
+        gamma = positive(step_size, "step_size") * step_unit(problem, N)
     eta, tau = 0.0, 0.0
     if algorithm == "two-stage":
         if not _is_auto(direction_step, "direction_step"):
@@ -98,6 +98,15 @@ def read_settings(
             "the large step. Leave direction_step='auto' or choose 'two-stage'."
         )
     return Settings(N, gamma, eta, tau, speeds, start, ENTER * (largest if largest > 0 else 1.0))
+
+
+def step_unit(problem: WorkingProblem, N: int) -> float:
+    """What a step on the user's scale is worth in working coordinates, where the response has unit size.
+
+    With ``y = s y~``, magnitudes scale as ``s^(1/N)`` and correlations as ``s``, so the same trajectory needs
+    ``gamma~ = gamma s^((2N-2)/N)``.
+    """
+    return float(problem.y_scale ** ((2 * N - 2) / N))
 
 
 def _is_auto(value: Any, name: str) -> bool:
