@@ -1,0 +1,116 @@
+"""Column blocks: how the theory reads a design, a few groups at a time.
+
+Everything here asks a design for two things only: the columns of some groups, and the cross product of two such
+blocks. Dense arrays and scipy sparse matrices answer below; nothing holds the p x p Gram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.groups import Groups
+
+__all__ = ["Block", "as_design", "column_blocks", "column_norms", "cross", "group_spans"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The columns of the groups ``first:last``, side by side, in the contiguous layout."""
+
+    first: int
+    last: int
+    starts: NDArray[np.intp]
+    columns: Any
+
+
+def as_design(X: Any, groups: Any) -> tuple[Any, Groups]:
+    """Read a design and its groups: a dense float64 array or a sparse CSC array, finite, with n, p >= 1."""
+    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    if sp.issparse(X):
+        design: Any = sp.csc_array(X)
+        values = design.data
+    else:
+        design = np.asarray(X)
+        values = design
+    if design.ndim != 2:
+        raise ValueError(f"X must be a table with rows and columns, not an array of shape {design.shape}.")
+    n, p = design.shape
+    if n < 1 or p < 1:
+        raise ValueError(f"X has {n} rows and {p} columns; it needs at least one of each.")
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, not {values.dtype}.")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("X contains missing or infinite values; impute or drop them first.")
+    return design, Groups.coerce(groups, p, names)
+
+
+def group_spans(groups: Groups, block_columns: int) -> list[tuple[int, int]]:
+    """Cut the groups into runs of about `block_columns` columns; a larger group is a run of its own."""
+    spans, first = [], 0
+    for l in range(groups.n_groups):
+        if l > first and groups.starts[l + 1] - groups.starts[first] > block_columns:
+            spans.append((first, l))
+            first = l
+    spans.append((first, groups.n_groups))
+    return spans
+
+
+def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> Block:
+    """Fetch the columns of the groups ``first:last``, divided by `scale`."""
+    begin, end = groups.starts[first], groups.starts[last]
+    members = groups.members[begin:end]
+    consecutive = members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1))
+    columns = X[:, members[0] : members[-1] + 1] if consecutive else X[:, members]
+    if columns.dtype != np.float64:
+        columns = columns.astype(np.float64)
+    if scale != 1.0:
+        columns = columns / scale
+    return Block(first, last, np.asarray(groups.starts[first : last + 1] - begin, dtype=np.intp), columns)
+
+
+def column_blocks(X: Any, groups: Groups, block_columns: int, scale: float = 1.0) -> Iterator[Block]:
+    """Yield the design block after block, groups kept whole."""
+    for first, last in group_spans(groups, block_columns):
+        yield take(X, groups, first, last, scale)
+
+
+def cross(left: Block, right: Block, n: int) -> FloatArray:
+    """The cross Gram ``left' right / n``, dense and C-contiguous."""
+    product = left.columns.T @ right.columns
+    if sp.issparse(product):
+        product = product.toarray()
+    product = np.ascontiguousarray(product)
+    product /= n
+    return product
+
+
+def column_norms(X: Any) -> FloatArray:
+    """Euclidean norm of every column over sqrt(n), safe from overflow."""
+    n, p = X.shape
+    if sp.issparse(X):
+        largest = np.zeros(p)
+        filled = np.diff(X.indptr) > 0
+        magnitudes = np.abs(X.data.astype(np.float64))
+        if magnitudes.size:
+            largest[filled] = np.maximum.reduceat(magnitudes, X.indptr[:-1][filled])
+        scale = np.where(largest > 0, largest, 1.0)
+        scaled = magnitudes / np.repeat(scale, np.diff(X.indptr))
+        squares = np.zeros(p)
+        if scaled.size:
+            squares[filled] = np.add.reduceat(scaled**2, X.indptr[:-1][filled])
+        return scale * np.sqrt(squares / n)
+    out = np.empty(p)
+    for begin in range(0, p, 1024):
+        chunk = np.asarray(X[:, begin : begin + 1024], dtype=np.float64)
+        largest = np.abs(chunk).max(axis=0)
+        scale = np.where(largest > 0, largest, 1.0)
+        out[begin : begin + 1024] = scale * np.sqrt(np.mean((chunk / scale) ** 2, axis=0))
+    return out
