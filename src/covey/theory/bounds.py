@@ -1,0 +1,417 @@
+"""What the convergence theorems ask for and promise, as numbers.
+
+Every property of `Bounds` is one displayed formula of the paper, named by its label. Where two places of the paper
+disagree, both are here: the bare name is the theorem as printed, the longer name says where the other comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from covey.path import Path
+from covey.theory.flow_times import FlowTimes
+
+__all__ = ["Bounds", "bounds", "bounds_from_path"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Conditions and promises of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
+
+    Made by `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
+
+    Attributes
+    ----------
+    n, p, L, s : int
+        Rows, columns, groups, non-zero groups.
+    u_star : tuple of float
+        Magnitudes of the non-zero groups: ``norm(w*_l) = u*_l^2``.
+    epsilon : float
+        The precision parameter.
+    noise : float
+        A bound on ``norm(X'xi/n, inf)``.
+    sigma : float or None
+    init_scale, step_size : float
+        alpha and gamma at which times and radii are evaluated.
+    group_size : int
+        Columns of the largest group.
+    """
+
+    n: int
+    p: int
+    L: int
+    s: int
+    u_star: tuple[float, ...]
+    epsilon: float
+    noise: float
+    sigma: float | None
+    init_scale: float
+    step_size: float
+    group_size: int
+
+    # ------------------------------------------------------------------ the problem
+
+    @property
+    def u_max(self) -> float:
+        """``max u*_l`` over the support."""
+        return max(self.u_star)
+
+    @property
+    def u_min(self) -> float:
+        """``min u*_l`` over the support."""
+        return min(self.u_star)
+
+    @property
+    def zeta(self) -> float:
+        """``80 max(norm(X'xi/n, inf), epsilon)``."""
+        return 80.0 * max(self.noise, self.epsilon)
+
+    @property
+    def weakest_signal(self) -> float:
+        """``max(zeta, u_min^2)``: the rate at which the slowest recoverable group grows."""
+        return max(self.zeta, self.u_min**2)
+
+    @property
+    def n_recoverable(self) -> int:
+        """Groups with ``u*_l^2 >= zeta``: the others are promised nothing but to stay small."""
+        return sum(u * u >= self.zeta for u in self.u_star)
+
+    @property
+    def epsilon_statement(self) -> float | None:
+        """``2 sqrt(sigma^2 log(2p)/n)``: the corollary as stated."""
+        return None if self.sigma is None else _epsilon(self.sigma, self.n, self.p, "statement")
+
+    @property
+    def epsilon_proof(self) -> float | None:
+        """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, the one with probability ``1 - 1/(8p^3)``."""
+        return None if self.sigma is None else _epsilon(self.sigma, self.n, self.p, "proof")
+
+    @property
+    def confidence(self) -> float | None:
+        """``1 - 2p exp(-n epsilon^2/(2 sigma^2))``: Lemma bounding-max-noise, columns of norm sqrt(n)."""
+        if self.sigma is None:
+            return None
+        return max(0.0, 1.0 - 2 * self.p * math.exp(-self.n * self.epsilon**2 / (2 * self.sigma**2)))
+
+    # ------------------------------------------------------------------ conditions
+
+    @property
+    def init_scale_max(self) -> float:
+        """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must lie below."""
+        return _init_scale_max(self.epsilon, self.u_max, self.u_min, self.L)
+
+    @property
+    def step_size_max(self) -> float:
+        """``gamma <= 1/(20 u_max^2)``."""
+        return 1.0 / (20.0 * self.u_max**2)
+
+    @property
+    def direction_step_theorem(self) -> float:
+        """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Not enough where u_max > 1."""
+        return 4.0 / (9.0 * self.u_max**2)
+
+    @property
+    def direction_step_lemma(self) -> float:
+        """``eta <= 4/(9 u_max^4)``: what Lemma direction-bound, on which the theorem rests, needs."""
+        return 4.0 / (9.0 * self.u_max**4)
+
+    def delta_in(self, algorithm: int = 1) -> float:
+        """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
+        return self.u_min**2 / (120.0 * self.u_max**2) * self._tightening(algorithm)
+
+    def delta_out(self, algorithm: int = 1) -> float:
+        """`delta_in` divided by the number of non-zero groups."""
+        return self.delta_in(algorithm) / self.s
+
+    def _tightening(self, algorithm: int) -> float:
+        if algorithm not in (1, 2):
+            raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
+        return 1.0 if algorithm == 1 else math.sqrt(self.zeta) / self.u_max
+
+    # ------------------------------------------------------------------ times
+
+    @property
+    def T_lb(self) -> float:
+        """The window opens: the same for both theorems.
+
+        ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
+        ``m = max(zeta, u_min^2)``; 0 where ``zeta >= u_max^2``, since the bound then holds from the start.
+        """
+        if self.zeta >= self.u_max**2:
+            return 0.0
+        m, gamma = self.weakest_signal, self.step_size
+        grow = math.log(self.u_max**2 / (2 * self.init_scale**2)) / (2 * math.log1p(gamma * m / 2))
+        halvings = math.floor(math.log2(self.u_max**2 / self.zeta))
+        return grow + halvings * 5.0 / (2 * gamma * m)
+
+    @property
+    def T_ub(self) -> float:
+        """The window closes, as printed: ``5/(16 gamma m) log(1/alpha^4)``.
+
+        The theorem says "at least" this. At every admissible alpha this value lies below `T_lb`, so the printed
+        window is empty; `T_ub_lemma` is what the proof's own lemma gives.
+        """
+        return 5.0 / (16.0 * self.step_size * self.weakest_signal) * math.log(1.0 / self.init_scale) * 4.0
+
+    @property
+    def T_ub_lemma(self) -> float:
+        """The window closes, by the first line of the proof of Lemma noise-bound: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``.
+
+        ``B = u_min^2/20 + norm(X'xi/n, inf)`` is equation noise-bound. No factor is given away, and the window
+        [T_lb, T_ub_lemma] is not empty.
+        """
+        B = self.u_min**2 / 20.0 + self.noise
+        return 0.5 * math.log(1.0 / self.init_scale) / math.log1p(2.0 * self.step_size * B)
+
+    # ------------------------------------------------------------------ promises
+
+    @property
+    def error_radius(self) -> float:
+        """``2 zeta``: the norm of ``w_l(t) - w*_l`` on the support, equation gd-error-bound-on-support."""
+        return 2.0 * self.zeta
+
+    @property
+    def error_radius_corrected(self) -> float:
+        """``2 (1 + sqrt(2/5)) zeta``: the same line with the direction's term kept (``sqrt(2 x/5)`` is not ``2x/5``)."""
+        return 2.0 * (1.0 + math.sqrt(0.4)) * self.zeta
+
+    @property
+    def off_support_radius(self) -> float:
+        """``alpha``: the norm of ``w_l(t)`` off the support, from ``u_l <= sqrt(alpha)``."""
+        return self.init_scale
+
+    @property
+    def squared_error(self) -> float:
+        """``s (2 zeta)^2 + (L - s) alpha^2``: the promise for ``norm(w(t) - w*)^2`` with its constants."""
+        return self.s * self.error_radius**2 + (self.L - self.s) * self.off_support_radius**2
+
+    @property
+    def corollary_rate(self) -> float | None:
+        """``s sigma^2 log(p)/n``: Corollary subgaussian-noise, up to its constant."""
+        return None if self.sigma is None else self.s * self.sigma**2 * math.log(self.p) / self.n
+
+    @property
+    def minimax_rate(self) -> float | None:
+        """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity.
+
+        The corollary's rate has no k, and so falls below it when groups are larger than log p: even least squares on
+        the true groups has error ``sigma^2 s k/n``.
+        """
+        if self.sigma is None:
+            return None
+        return self.sigma**2 * self.s * (self.group_size + math.log(math.e * self.L / self.s)) / self.n
+
+    @property
+    def flow(self) -> FlowTimes:
+        """Scale and times of the gradient-flow theorem (gf-es), at the largest scale it allows."""
+        return FlowTimes(
+            u_max=self.u_max,
+            u_min=self.u_min,
+            epsilon=self.epsilon,
+            noise=self.noise,
+            group_size=self.group_size,
+        )
+
+    # ------------------------------------------------------------------ reading
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per quantity: name, value, and where in the paper it stands."""
+        rows = [
+            ("zeta", self.zeta, "section gd-norm"),
+            ("epsilon", self.epsilon, "used here"),
+            ("epsilon_statement", self.epsilon_statement, "corollary, statement"),
+            ("epsilon_proof", self.epsilon_proof, "corollary, proof"),
+            ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
+            ("step_size_max", self.step_size_max, "convergence-alg-1"),
+            ("direction_step_theorem", self.direction_step_theorem, "convergence-alg-2"),
+            ("direction_step_lemma", self.direction_step_lemma, "direction-bound"),
+            ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
+            ("delta_out, algorithm 1", self.delta_out(1), "convergence-alg-1"),
+            ("delta_in, algorithm 2", self.delta_in(2), "convergence-alg-2"),
+            ("delta_out, algorithm 2", self.delta_out(2), "convergence-alg-2"),
+            ("T_lb", self.T_lb, "convergence-alg-1"),
+            ("T_ub", self.T_ub, "convergence-alg-1, as printed"),
+            ("T_ub_lemma", self.T_ub_lemma, "noise-bound, first line of its proof"),
+            ("error_radius", self.error_radius, "gd-error-bound-on-support"),
+            ("error_radius_corrected", self.error_radius_corrected, "the same, direction term kept"),
+            ("off_support_radius", self.off_support_radius, "convergence-alg-1"),
+            ("squared_error", self.squared_error, "corollary, with constants"),
+            ("corollary_rate", self.corollary_rate, "corollary"),
+            ("minimax_rate", self.minimax_rate, "group sparsity"),
+            ("flow.init_scale_max", self.flow.init_scale_max, "gf-es"),
+            ("flow.T_l", self.flow.T_l, "gf-es, as printed"),
+            ("flow.T_u", self.flow.T_u, "gf-es, as printed"),
+            ("flow.T_l_corrected", self.flow.T_l_corrected, "exact scalar flow"),
+            ("flow.T_u_corrected", self.flow.T_u_corrected, "exact scalar flow"),
+        ]
+        return pd.DataFrame(rows, columns=["quantity", "value", "source"])
+
+    def __str__(self) -> str:
+        head = (
+            f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
+            f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
+        )
+        rows = [
+            f"  {row.quantity:<24} {row.value:>12.5g}  {row.source}"
+            for row in self.to_frame().itertuples()
+            if row.value is not None and not pd.isna(row.value)
+        ]
+        return "\n".join([head, *rows])
+
+
+def bounds(
+    u_star: ArrayLike,
+    *,
+    n: int,
+    p: int,
+    L: int,
+    s: int | None = None,
+    sigma: float | None = None,
+    epsilon: float | str | None = None,
+    noise: float | None = None,
+    init_scale: float | None = None,
+    step_size: float | None = None,
+    group_size: int | None = None,
+) -> Bounds:
+    """Conditions, times and radii of the convergence theorems for a given problem.
+
+    Theorems convergence-alg-1, convergence-alg-2 and gf-es, Corollary subgaussian-noise; the formulas stand at the
+    properties of `Bounds`.
+
+    Parameters
+    ----------
+    u_star : array of float or float
+        Magnitudes ``u*_l = sqrt(norm(w*_l))``. Zeros are groups outside the support. One number stands for `s` groups
+        of that magnitude.
+    n, p, L : int
+        Rows, columns, groups.
+    s : int, optional
+        Non-zero groups; the count of positive `u_star` when omitted.
+    sigma : float, optional
+        Standard deviation (sub-Gaussian parameter) of the noise.
+    epsilon : float, "statement" or "proof", optional
+        The precision. Omitted with `sigma` given: the corollary's, as stated.
+    noise : float, optional
+        ``norm(X'xi/n, inf)`` where it is known. Omitted: epsilon when `sigma` is given (the event of the corollary),
+        otherwise 0.
+    init_scale, step_size : float, optional
+        alpha and gamma for times and radii; the largest allowed when omitted.
+    group_size : int, optional
+        Columns of the largest group; ``ceil(p/L)`` when omitted.
+
+    Returns
+    -------
+    Bounds
+
+    Examples
+    --------
+    >>> b = bounds([3.0, 2.0], n=1000, p=300, L=100, epsilon=0.01)
+    >>> round(b.zeta, 6), round(b.step_size_max, 6), round(b.delta_out(1), 6)
+    (0.8, 0.005556, 0.001852)
+    >>> b.T_ub < b.T_lb < b.T_ub_lemma          # the printed window is empty; the lemma's is not
+    True
+    """
+    n, p, L = (_count(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
+    if p < L:
+        raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
+    magnitudes = _magnitudes(u_star, s, L)
+    if sigma is not None:
+        _positive(sigma, "sigma", "for noiseless data leave sigma out and give epsilon")
+    if epsilon is None and sigma is None:
+        raise ValueError(
+            "epsilon is missing: give the precision you want, or sigma, with which the corollary sets it to "
+            "2 sqrt(sigma^2 log(2p)/n)."
+        )
+    if epsilon is None or isinstance(epsilon, str):
+        if sigma is None:
+            raise ValueError(f"epsilon={epsilon!r} needs sigma.")
+        epsilon = _epsilon(sigma, n, p, epsilon or "statement")
+    _positive(epsilon, "epsilon")
+    if noise is None:
+        noise = float(epsilon) if sigma is not None else 0.0
+    if not (math.isfinite(noise) and noise >= 0):
+        raise ValueError(f"noise must be 0 or more, not {noise!r}.")
+    largest = _init_scale_max(float(epsilon), max(magnitudes), min(magnitudes), L)
+    if init_scale is None:
+        if largest == 0.0:
+            raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
+        # strictly below the bound, as the theorem asks, and below 1
+        init_scale = min(largest * (1 - 1e-9), 0.5)
+    _positive(init_scale, "init_scale")
+    if init_scale >= 1:
+        raise ValueError(f"init_scale must lie below 1, not {init_scale!r}: sqrt(alpha) bounds nothing otherwise.")
+    if step_size is None:
+        step_size = 1.0 / (20.0 * max(magnitudes) ** 2)
+    _positive(step_size, "step_size")
+    if group_size is None:
+        group_size = math.ceil(p / L)
+    return Bounds(
+        n=n,
+        p=p,
+        L=L,
+        s=len(magnitudes),
+        u_star=magnitudes,
+        epsilon=float(epsilon),
+        noise=float(noise),
+        sigma=None if sigma is None else float(sigma),
+        init_scale=float(init_scale),
+        step_size=float(step_size),
+        group_size=_count(group_size, "group_size"),
+    )
+
+
+def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
+    """`bounds` with the magnitudes estimated from the model at time `t` of a fitted path; the rest as in `bounds`."""
+    norms = path.group_norms[path.index(t)]
+    groups = path.groups
+    given.setdefault("group_size", int(groups.sizes.max()))
+    return bounds(np.sqrt(norms), n=n, p=groups.n_columns, L=groups.n_groups, **given)
+
+
+# ---------------------------------------------------------------------- the few shared formulas, and validation
+
+
+def _epsilon(sigma: float, n: int, p: int, which: str) -> float:
+    if which not in ("statement", "proof"):
+        raise ValueError(f'epsilon must be a number, "statement" or "proof", not {which!r}.')
+    factor = 1.0 if which == "statement" else 2.0
+    return 2.0 * math.sqrt(factor * sigma**2 * math.log(2 * p) / n)
+
+
+def _init_scale_max(epsilon: float, u_max: float, u_min: float, L: int) -> float:
+    return min(min(epsilon**4, 1.0) / u_max**8, u_min**2 / (80.0 * L), epsilon / L)
+
+
+def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
+    values = np.asarray(u_star, dtype=float)
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise ValueError(f"u_star must be magnitudes, finite and not negative; got {u_star!r}.")
+    if values.ndim > 1:
+        raise ValueError(f"u_star must be one number or one row of numbers, not an array of shape {values.shape}.")
+    if values.ndim == 0 and s is not None:
+        values = np.full(_count(s, "s"), float(values))
+    active = np.atleast_1d(values)[np.atleast_1d(values) > 0]
+    if active.size == 0:
+        raise ValueError("u_star has no positive entry: with no non-zero group there is nothing to recover.")
+    if s is not None and active.size != s:
+        raise ValueError(f"u_star has {active.size} positive entries, but s={s}.")
+    if active.size > L:
+        raise ValueError(f"u_star has {active.size} positive entries, but there are only {L} groups.")
+    return tuple(active.tolist())
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    return int(value)
+
+
+def _positive(value: Any, name: str, hint: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be a positive number, not {value!r}" + (f"; {hint}." if hint else "."))
