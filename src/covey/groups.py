@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covey.validation import name_columns, whole
+
 __all__ = ["Groups"]
 
 IntArray = NDArray[np.intp]
@@ -70,7 +72,7 @@ class Groups:
         column_names = None if columns is None else tuple(str(c) for c in columns)
         if n_columns is None:
             n_columns = len(column_names) if column_names is not None else sum(map(len, members_of))
-        n_columns = _positive_int(n_columns, "n_columns")
+        n_columns = whole(n_columns, "n_columns")
         if column_names is not None and len(column_names) != n_columns:
             raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
         group_names = tuple(range(len(members_of))) if names is None else tuple(names)
@@ -106,12 +108,12 @@ class Groups:
         >>> Groups.from_size(3, 300)
         Groups(100 groups of 3 columns, 300 columns)
         """
-        size = _positive_int(size, "size")
-        n_columns = _positive_int(n_columns, "n_columns")
+        size = whole(size, "size")
+        n_columns = whole(n_columns, "n_columns")
         if n_columns % size:
             left = np.arange(n_columns - n_columns % size, n_columns)
             raise ValueError(
-                f"Groups of {size} do not divide {n_columns} columns: {_list_columns(left)} would be left over. "
+                f"Groups of {size} do not divide {n_columns} columns: {name_columns(left)} would be left over. "
                 "Give the sizes one by one with Groups.from_sizes."
             )
         return cls(np.arange(n_columns).reshape(-1, size), n_columns)
@@ -134,7 +136,7 @@ class Groups:
             raise ValueError(
                 f"Group sizes add up to {ends[-1]} columns, but there are {n_columns}"
                 + (
-                    f": {_list_columns(np.arange(ends[-1], n_columns))} belong to no group."
+                    f": {name_columns(np.arange(ends[-1], n_columns))} belong to no group."
                     if ends[-1] < n_columns
                     else "."
                 )
@@ -354,22 +356,6 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _list_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
-    """Name columns in a message: at most `limit` of them."""
-    wanted = list(indices)
-    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]]
-    more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
-    return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
-
-
-def _positive_int(value: Any, name: str) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ValueError(f"{name} must be a whole number, not {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}.")
-    return int(value)
-
-
 def _as_int_vector(values: Any, what: str) -> IntArray:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -386,7 +372,7 @@ def _as_indices(members: Any, l: int) -> IntArray:
 
 def _check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
     """A label is an integer or text; a missing one or a float is a mistake worth stopping for."""
-    where = _list_columns([j], columns)
+    where = name_columns([j], columns)
     if _is_missing(label):
         raise ValueError(f"The group label of {where} is missing.")
     if isinstance(label, bool | np.bool_ | str | int | np.integer):
@@ -412,7 +398,7 @@ def _check_partition(
         outside = members[(members < 0) | (members >= n_columns)]
         if outside.size:
             raise ValueError(
-                f"Group {names[l]!r} names {_list_columns(outside)}, "
+                f"Group {names[l]!r} names {name_columns(outside)}, "
                 f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
             )
     counts = np.bincount(np.concatenate(lists), minlength=n_columns)
@@ -421,14 +407,14 @@ def _check_partition(
         j = int(twice[0])
         where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
         raise ValueError(
-            f"Groups must not overlap: {_list_columns(twice, columns)} "
+            f"Groups must not overlap: {name_columns(twice, columns)} "
             f"{'is' if twice.size == 1 else 'are'} listed more than once "
             f"({columns[j] if columns else j} in groups {', '.join(where)})."
         )
     missing = np.flatnonzero(counts == 0)
     if missing.size:
         raise ValueError(
-            f"Every column needs a group: {_list_columns(missing, columns)} "
+            f"Every column needs a group: {name_columns(missing, columns)} "
             f"{'has' if missing.size == 1 else 'have'} none."
         )
 

@@ -1,0 +1,203 @@
+"""The one loop under every descent: each method supplies its start, its step and its end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
+from covey.dynamics.problem import Problem
+from covey.dynamics.trajectory import Status, Trajectory
+from covey.groups import Groups
+from covey.validation import FloatArray, whole
+
+__all__ = ["Descent", "State", "run"]
+
+# A compiled call cannot be interrupted: hand it at most about this many multiplications (a fraction of a second).
+WORK_PER_CALL = 2e8
+
+
+def _fresh_log() -> NDArray[np.int64]:
+    log = np.zeros(4, dtype=np.int64)
+    log[SWITCH] = -1
+    return log
+
+
+@dataclass
+class State:
+    """What changes: magnitudes, directions, and the log shared with the kernels."""
+
+    u: FloatArray
+    v: FloatArray
+    log: NDArray[np.int64] = field(default_factory=_fresh_log)
+
+    @property
+    def t(self) -> int:
+        """Iterations done."""
+        return int(self.log[T])
+
+    @property
+    def switch(self) -> int | None:
+        """When the direction step was decreased."""
+        return int(self.log[SWITCH]) if self.log[SWITCH] >= 0 else None
+
+    @property
+    def armed(self) -> bool:
+        """Whether the practical switch rule has been armed."""
+        return bool(self.log[ARMED])
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the end was reached by divergence."""
+        return bool(self.log[DIVERGED])
+
+
+class Descent(ABC):
+    """A gradient method on the factors of ``w``."""
+
+    problem: Problem
+    groups: Groups
+    depth: int
+
+    @abstractmethod
+    def start(self) -> State:
+        """The state at t = 0."""
+
+    @abstractmethod
+    def step(self, state: State) -> None:
+        """One iteration in plain numpy, as the paper writes it."""
+
+    @abstractmethod
+    def advance(self, state: State, k: int) -> None:
+        """``k`` iterations, compiled."""
+
+    @abstractmethod
+    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """``w`` from its factors; the last axis runs over columns."""
+
+    @abstractmethod
+    def diverged(self, state: State) -> bool:
+        """Whether the iterates have left every sensible range."""
+
+
+def divergence_bound(problem: Problem) -> float:
+    """Coefficients beyond this have diverged: ten orders of magnitude above what the data can ask for."""
+    scale = float(np.abs(problem.X.T @ problem.y).max()) / problem.n
+    return 1e10 * max(1.0, scale)
+
+
+def run(
+    method: Descent,
+    n_steps: int,
+    record_every: int = 1,
+    *,
+    stop: Callable[[int, FloatArray], bool] | None = None,
+    reference: bool = False,
+) -> Trajectory:
+    """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
+
+    ``stop(t, w)`` is asked at each record. With ``reference`` the plain-numpy step is used.
+    """
+    n_steps = whole(n_steps, "n_steps", least=0)
+    record_every = whole(record_every, "record_every")
+    times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
+    advance = _reference_advance(method) if reference else _interruptible(method)
+    state = method.start()
+    U = np.empty((times.size, state.u.size))
+    V = np.empty((times.size, state.v.size))
+    U[0], V[0] = state.u, state.v
+    recorded, status = 1, Status.COMPLETED
+    for t in times[1:]:
+        advance(state, int(t) - state.t)
+        if state.diverged:
+            status = Status.DIVERGED
+            break
+        U[recorded], V[recorded] = state.u, state.v
+        recorded += 1
+        if stop is not None and stop(int(t), method.coefficients(state.u, state.v)):
+            status = Status.STOPPED
+            break
+    U, V = U[:recorded], V[:recorded]
+    W = method.coefficients(U, V)
+    return Trajectory(
+        t=times[:recorded],
+        u=U,
+        v=V,
+        w=W,
+        loss=method.problem.loss(W),
+        error=method.problem.error(W),
+        groups=method.groups,
+        depth=method.depth,
+        switch=state.switch,
+        status=status,
+        message=_message(status, state),
+    )
+
+
+def _reference_advance(method: Descent) -> Callable[[State, int], None]:
+    def advance(state: State, k: int) -> None:
+        with np.errstate(all="ignore"):
+            for _ in range(k):
+                method.step(state)
+                state.log[T] += 1
+                state.log[DIVERGED] = method.diverged(state)
+                if state.diverged:
+                    return
+
+    return advance
+
+
+def _interruptible(method: Descent) -> Callable[[State, int], None]:
+    longest = max(1, int(WORK_PER_CALL / (4 * method.problem.X.size)))
+
+    def advance(state: State, k: int) -> None:
+        while k > 0 and not state.diverged:
+            method.advance(state, min(k, longest))
+            k -= longest
+
+    return advance
+
+
+def _message(status: Status, state: State) -> str:
+    if status is Status.DIVERGED:
+        return (
+            f"The iterates diverged at step {state.t}: a step is too large. Decrease step_size (or direction_step "
+            "after a switch); the record ends at the last finite iterate."
+        )
+    if status is Status.STOPPED:
+        return f"Stopped by the caller at step {state.t}."
+    return f"Ran {state.t} steps."
+
+
+def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
+    """A start for the directions: one finite number per column and, where asked, of unit norm in each group."""
+    directions = np.array(v, dtype=float)
+    if directions.shape != (groups.n_columns,) or not np.isfinite(directions).all():
+        raise ValueError(
+            f"start must hold {groups.n_columns} finite numbers, one per column, not shape {directions.shape}."
+        )
+    if unit:
+        norms = groups.norms(directions)
+        off = int(np.argmax(np.abs(norms - 1)))
+        if abs(norms[off] - 1) > 1e-6:
+            raise ValueError(
+                f"start must have unit norm in every group; group {groups.names[off]!r} has norm {norms[off]:.6g}. "
+                "Divide each group by its norm."
+            )
+        directions /= norms[groups.labels]
+    return directions
+
+
+def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray:
+    """The start of the magnitudes: one positive number for all, or one each."""
+    scale = np.asarray(init_scale, dtype=float)
+    if scale.ndim > 1 or (scale.ndim == 1 and scale.size != n):
+        raise ValueError(f"{name} must be one number or {n} of them, not shape {scale.shape}.")
+    if not np.isfinite(scale).all() or (scale <= 0).any():
+        raise ValueError(f"{name} must be above 0 and finite, not {init_scale!r}.")
+    return np.full(n, 1.0) * scale

@@ -1,0 +1,114 @@
+"""What an input must be, checked once at the public surface; the message names the culprit and the remedy."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = [
+    "FloatArray",
+    "as_matrix",
+    "as_response",
+    "column_names",
+    "name_columns",
+    "positive",
+    "whole",
+]
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The column names of a DataFrame (pandas, polars, ...); None for anything else."""
+    columns = getattr(X, "columns", None)
+    return tuple(map(str, columns)) if columns is not None and hasattr(X, "to_numpy") else None
+
+
+def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
+    """Name columns in a message: at most `limit` of them.
+
+    >>> name_columns([3], ["a", "b", "c", "d"]), name_columns(range(9), limit=2)
+    ("column 'd'", 'columns 0, 1 and 7 more')
+    """
+    wanted = [int(j) for j in indices]
+    shown = [repr(columns[j]) if columns is not None and 0 <= j < len(columns) else str(j) for j in wanted[:limit]]
+    more = f" and {len(wanted) - limit} more" if len(wanted) > limit else ""
+    return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
+
+
+def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
+    """A dense float64 matrix, without a copy where X already is one in C or Fortran order."""
+    if sp.issparse(X):
+        raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
+    columns = column_names(X)
+    try:
+        matrix = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers{_first_text_column(X, columns)}.") from None
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {matrix.shape}.")
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: shape {matrix.shape}.")
+    if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
+        matrix = np.ascontiguousarray(matrix)
+    # one pass without a mask of the size of X; the culprits are looked for only when there are some
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()
+    if not np.isfinite(total) and not np.isfinite(matrix).all():
+        bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
+        raise ValueError(f"{name} has missing or infinite values in {name_columns(bad, columns)}; impute or drop them.")
+    return matrix
+
+
+def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
+    """A finite float64 vector with one entry per row."""
+    try:
+        vector = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers.") from None
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {vector.shape}.")
+    if vector.size != n_rows:
+        raise ValueError(f"{name} has {vector.size} entries, but X has {n_rows} rows.")
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise ValueError(f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all).")
+    return np.ascontiguousarray(vector)
+
+
+def positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """A finite number above zero (or, with `zero`, not below it)."""
+    least = "at least 0" if zero else "above 0"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{name} must be a number {least}, not {value!r}.")
+    number = float(value)
+    if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise ValueError(f"{name} must be {least} and finite, not {value!r}.")
+    return number
+
+
+def whole(value: Any, name: str, *, least: int = 1) -> int:
+    """A whole number not below `least`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ValueError(f"{name} must be a whole number, not {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}.")
+    return int(value)
+
+
+def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:
+    if columns is None:
+        return ""
+    for j, column in enumerate(columns):
+        try:
+            np.asarray(X[X.columns[j]]).astype(np.float64)
+        except (TypeError, ValueError):
+            return f"; column {column!r} does not (encode it, with sklearn's OneHotEncoder for instance)"
+    return ""
