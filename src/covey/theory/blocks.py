@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.validation import column_names
 
 __all__ = ["Block", "as_design", "column_blocks", "column_norms", "cross", "group_spans"]
 
@@ -33,12 +34,12 @@ class Block:
 
 def as_design(X: Any, groups: Any) -> tuple[Any, Groups]:
     """Read a design and its groups: a dense float64 array or a sparse CSC array, finite, with n, p >= 1."""
-    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    names = column_names(X)
     if sp.issparse(X):
         design: Any = sp.csc_array(X)
         values = design.data
     else:
-        design = np.asarray(X)
+        design = X.to_numpy() if names is not None else np.asarray(X)
         values = design
     if design.ndim != 2:
         raise ValueError(f"X must be a table with rows and columns, not an array of shape {design.shape}.")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from covey.path import Path
 from covey.theory.flow_times import FlowTimes
+from covey.validation import positive, whole
 
 __all__ = ["Bounds", "bounds", "bounds_from_path"]
 
@@ -154,14 +155,15 @@ class Bounds:
     def T_ub(self) -> float:
         """The window closes, as printed: ``5/(16 gamma m) log(1/alpha^4)``.
 
-        The theorem says "at least" this. At every admissible alpha this value lies below `T_lb`, so the printed
-        window is empty; `T_ub_lemma` is what the proof's own lemma gives.
+        The theorem says "at least" this. Wherever ``zeta < u_max^2`` and ``u_max > 0.002``, this value lies below
+        `T_lb` at every admissible alpha, so the printed window is empty: `T_lb` alone is at least
+        ``log(u_max^2/(2 alpha^2))/(gamma m)``. `T_ub_lemma` is what the proof's own lemma gives.
         """
         return 5.0 / (16.0 * self.step_size * self.weakest_signal) * math.log(1.0 / self.init_scale) * 4.0
 
     @property
     def T_ub_lemma(self) -> float:
-        """The window closes, by the first line of the proof of Lemma noise-bound: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``.
+        """The window closes, by the first line of Lemma noise-bound's proof: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``.
 
         ``B = u_min^2/20 + norm(X'xi/n, inf)`` is equation noise-bound. No factor is given away, and the window
         [T_lb, T_ub_lemma] is not empty.
@@ -178,7 +180,7 @@ class Bounds:
 
     @property
     def error_radius_corrected(self) -> float:
-        """``2 (1 + sqrt(2/5)) zeta``: the same line with the direction's term kept (``sqrt(2 x/5)`` is not ``2x/5``)."""
+        """``2 (1 + sqrt(2/5)) zeta``: the same line with its last term kept (it has ``sqrt(2/5)``, not 2/5)."""
         return 2.0 * (1.0 + math.sqrt(0.4)) * self.zeta
 
     @property
@@ -257,10 +259,10 @@ class Bounds:
             f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
+        frame = self.to_frame().dropna()
         rows = [
-            f"  {row.quantity:<24} {row.value:>12.5g}  {row.source}"
-            for row in self.to_frame().itertuples()
-            if row.value is not None and not pd.isna(row.value)
+            f"  {quantity:<24} {value:>12.5g}  {source}"
+            for quantity, value, source in zip(frame.quantity, frame.value, frame.source, strict=True)
         ]
         return "\n".join([head, *rows])
 
@@ -317,12 +319,14 @@ def bounds(
     >>> b.T_ub < b.T_lb < b.T_ub_lemma          # the printed window is empty; the lemma's is not
     True
     """
-    n, p, L = (_count(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
+    n, p, L = (whole(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
     if p < L:
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
     magnitudes = _magnitudes(u_star, s, L)
     if sigma is not None:
-        _positive(sigma, "sigma", "for noiseless data leave sigma out and give epsilon")
+        if sigma == 0:
+            raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
+        sigma = positive(sigma, "sigma")
     if epsilon is None and sigma is None:
         raise ValueError(
             "epsilon is missing: give the precision you want, or sigma, with which the corollary sets it to "
@@ -332,23 +336,22 @@ def bounds(
         if sigma is None:
             raise ValueError(f"epsilon={epsilon!r} needs sigma.")
         epsilon = _epsilon(sigma, n, p, epsilon or "statement")
-    _positive(epsilon, "epsilon")
+    epsilon = positive(epsilon, "epsilon")
     if noise is None:
-        noise = float(epsilon) if sigma is not None else 0.0
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be 0 or more, not {noise!r}.")
-    largest = _init_scale_max(float(epsilon), max(magnitudes), min(magnitudes), L)
+        noise = epsilon if sigma is not None else 0.0
+    noise = positive(noise, "noise", zero=True)
+    largest = _init_scale_max(epsilon, max(magnitudes), min(magnitudes), L)
     if init_scale is None:
         if largest == 0.0:
             raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
         # strictly below the bound, as the theorem asks, and below 1
         init_scale = min(largest * (1 - 1e-9), 0.5)
-    _positive(init_scale, "init_scale")
+    init_scale = positive(init_scale, "init_scale")
     if init_scale >= 1:
         raise ValueError(f"init_scale must lie below 1, not {init_scale!r}: sqrt(alpha) bounds nothing otherwise.")
     if step_size is None:
         step_size = 1.0 / (20.0 * max(magnitudes) ** 2)
-    _positive(step_size, "step_size")
+    step_size = positive(step_size, "step_size")
     if group_size is None:
         group_size = math.ceil(p / L)
     return Bounds(
@@ -357,12 +360,12 @@ def bounds(
         L=L,
         s=len(magnitudes),
         u_star=magnitudes,
-        epsilon=float(epsilon),
-        noise=float(noise),
-        sigma=None if sigma is None else float(sigma),
-        init_scale=float(init_scale),
-        step_size=float(step_size),
-        group_size=_count(group_size, "group_size"),
+        epsilon=epsilon,
+        noise=noise,
+        sigma=sigma,
+        init_scale=init_scale,
+        step_size=step_size,
+        group_size=whole(group_size, "group_size"),
     )
 
 
@@ -395,7 +398,7 @@ def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     if values.ndim > 1:
         raise ValueError(f"u_star must be one number or one row of numbers, not an array of shape {values.shape}.")
     if values.ndim == 0 and s is not None:
-        values = np.full(_count(s, "s"), float(values))
+        values = np.full(whole(s, "s"), float(values))
     active = np.atleast_1d(values)[np.atleast_1d(values) > 0]
     if active.size == 0:
         raise ValueError("u_star has no positive entry: with no non-zero group there is nothing to recover.")
@@ -404,14 +407,3 @@ def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     if active.size > L:
         raise ValueError(f"u_star has {active.size} positive entries, but there are only {L} groups.")
     return tuple(active.tolist())
-
-
-def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    return int(value)
-
-
-def _positive(value: Any, name: str, hint: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be a positive number, not {value!r}" + (f"; {hint}." if hint else "."))

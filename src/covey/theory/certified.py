@@ -121,7 +121,9 @@ def _suspects(
     return np.sort(turns[np.sort(first)][:count])
 
 
-def _scan(X: Any, groups: Groups, block_columns: int, scale: float) -> tuple[NDArray[np.float64], ...]:
+def _scan(
+    X: Any, groups: Groups, block_columns: int, scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Read X twice: deviations, squared spectral norms and energies per group, mean Frobenius^2 of a pair."""
     n, L = X.shape[0], groups.n_groups
     inner, norms2, energies = np.empty(L), np.empty(L), np.full(L, np.inf)
@@ -145,13 +147,13 @@ def _scan(X: Any, groups: Groups, block_columns: int, scale: float) -> tuple[NDA
         within = np.add.reduceat(np.add.reduceat(own * own, block.starts[:-1], axis=0), block.starts[:-1], axis=1)
         own_fro2 += float(np.trace(within))
     if outer_product is None:
-        return inner, norms2, energies, np.float64(0.0)
+        return inner, norms2, energies, 0.0
     # n products were summed: widen by their rounding, so that the interval stays certain
     slack = 4 * n * np.finfo(float).eps
-    energies = np.maximum(energies, 0.0) + slack * norms2 * float(np.trace(outer_product)) / n
+    energies[:] = np.maximum(energies, 0.0) + slack * norms2 * float(np.trace(outer_product)) / n
     total = float(np.sum((outer_product / n) ** 2)) * (1 - slack)
     mean2 = max(total - own_fro2, 0.0) / (L * (L - 1)) if L > 1 else 0.0
-    return inner, norms2, energies, np.float64(mean2)
+    return inner, norms2, energies, mean2
 
 
 def _largest_eigenvalues(

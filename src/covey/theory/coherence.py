@@ -62,7 +62,7 @@ class Coherence:
         return self.groups.names[min(l, m)], self.groups.names[max(l, m)]
 
     def worst_pairs(self, k: int = 5) -> list[tuple[Hashable, Hashable, float]]:
-        """At most `k` pairs of group names with their cross norm, largest first, each the worst of one of its groups."""
+        """At most `k` pairs of groups with their cross norm, largest first, each the worst of one of its groups."""
         order = np.argsort(-self.outer, kind="stable")
         found: dict[tuple[int, int], float] = {}
         for l in order:
@@ -228,7 +228,7 @@ def _scale(X: Any) -> float:
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
-def _rescale(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _rescale(values: NDArray[Any], scale: float) -> NDArray[Any]:
     """Undo the division by `scale` in a quantity quadratic in X; an overflow is an honest infinity."""
     with np.errstate(over="ignore"):
         return values * scale * scale

@@ -53,7 +53,7 @@ def largest_eigenvalue(M, m):
                 M[j, j] += t * M[i, j]
                 M[i, j] = 0.0
                 for k in range(m):
-                    if k == i or k == j:
+                    if k in (i, j):
                         continue
                     # the upper triangle only
                     a, b = (k, i) if k < i else (i, k)

@@ -5,6 +5,7 @@ Nothing is shared with the numerical side but the definition of the bracket: the
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,9 @@ __all__ = ["Identity", "SymbolicNetwork", "identities"]
 
 def _sympy() -> Any:
     try:
-        import sympy
+        return importlib.import_module("sympy")
     except ImportError as error:
         raise ImportError("covey.theory.symbolic needs sympy: pip install sympy.") from error
-    return sympy
 
 
 class SymbolicNetwork:
