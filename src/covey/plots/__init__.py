@@ -1,5 +1,8 @@
 """Displays: one picture a file; the values stay on the object. matplotlib is imported in this room only."""
 
+from covey.plots.balance import BalanceDisplay
+from covey.plots.coherence import CoherenceDisplay
 from covey.plots.trajectory import TrajectoryDisplay
+from covey.plots.window import TimeWindowDisplay
 
-__all__ = ["TrajectoryDisplay"]
+__all__ = ["BalanceDisplay", "CoherenceDisplay", "TimeWindowDisplay", "TrajectoryDisplay"]

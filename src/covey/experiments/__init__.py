@@ -1,0 +1,1 @@
+"""The paper's statements as experiments: settings, run, plot, claims."""
