@@ -1,6 +1,33 @@
-"""covey: group-sparse regression without a penalty."""
+"""covey: group-sparse regression without a penalty.
+
+The network ``w_l = u_l^2 v_l`` is trained by gradient descent from a tiny start and stopped early: groups wake up one
+after another, strongest first, and a group that has woken up is not shrunk.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from covey.groups import Groups
 
-__all__ = ["Groups"]
+if TYPE_CHECKING:
+    from covey import datasets, dynamics, plots
+    from covey.path import Path
+
+__all__ = ["Groups", "Path", "datasets", "dynamics", "plots"]
 __version__ = "0.1.0"
+
+# Rooms and names that are imported on first use, so that `import covey` stays light.
+_ROOMS = ("datasets", "dynamics", "plots")
+_NAMES = {"Path": "covey.path"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"covey.{name}")
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'covey' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS, *_NAMES])

@@ -54,7 +54,7 @@ class TrajectoryDisplay:
         self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
         if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
             raise ValueError(
-                f"w_star must hold {trajectory.groups.n_columns} numbers, one per column; got shape {self.w_star.shape}."
+                f"w_star must hold {trajectory.groups.n_columns} numbers, one a column, not shape {self.w_star.shape}."
             )
 
     @classmethod
@@ -106,9 +106,9 @@ class TrajectoryDisplay:
         ax.annotate(
             f"least: {error[best]:.3g}\nat t = {self.trajectory.t[best]:g}",
             (float(self.trajectory.t[best]), float(error[best])),
-            xytext=(0, 14),
+            xytext=(6, 12),
             textcoords="offset points",
-            ha="center",
+            ha="left",
             fontsize=8,
         )
         quiet(ax, title="Recovery error", xlabel="iteration t", ylabel=r"$\|w(t) - w^\star\|^2$")
@@ -131,12 +131,19 @@ class TrajectoryDisplay:
         ax.plot(self.trajectory.t, norms[:, off], color=GREY, lw=0.6, rasterized=True)
         truth = None if self.w_star is None else self.trajectory.groups.norms(self.w_star)
         for position, l in enumerate(support):
-            name = f"group {self.trajectory.groups.names[l]}"
-            ax.plot(self.trajectory.t, norms[:, l], color=self._colour(position), lw=1.4, label=name)
+            ax.plot(self.trajectory.t, norms[:, l], color=self._colour(position), lw=1.4)
+            ax.annotate(
+                str(self.trajectory.groups.names[l]),
+                (float(self.trajectory.t[-1]), float(norms[-1, l])),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=self._colour(position),
+                annotation_clip=False,
+            )
             if truth is not None:
                 ax.axhline(truth[l], color=self._colour(position), lw=0.6, ls="--", alpha=0.6)
-        if 0 < len(support) <= 6:
-            ax.legend(fontsize=7, frameon=False, loc="center right")
         quiet(ax, title="Group magnitudes", xlabel="iteration t", ylabel=r"$\|w_l(t)\|$")
 
     def _directions(self, ax: Axes) -> None:
