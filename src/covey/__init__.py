@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from covey.groups import Groups
 
 if TYPE_CHECKING:
-    from covey import datasets, dynamics, plots
+    from covey import datasets, dynamics, experiments, plots, theory
     from covey.path import Path
 
-__all__ = ["Groups", "Path", "datasets", "dynamics", "plots"]
+__all__ = ["Groups", "Path", "datasets", "dynamics", "experiments", "plots", "theory"]
 __version__ = "0.1.0"
 
 # Rooms and names that are imported on first use, so that `import covey` stays light.
-_ROOMS = ("datasets", "dynamics", "plots")
+_ROOMS = ("datasets", "dynamics", "experiments", "plots", "theory")
 _NAMES = {"Path": "covey.path"}
 
 

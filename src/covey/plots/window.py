@@ -15,7 +15,7 @@ __all__ = ["TimeWindowDisplay"]
 
 
 class TimeWindowDisplay:
-    """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones below.
+    """A time window: both errors against time on a log axis, the empirical window shaded, the predicted ones on top.
 
     Parameters
     ----------
@@ -53,35 +53,28 @@ class TimeWindowDisplay:
         axes.plot([], [], color=MARK, lw=0.9, ls="--", label="promised bounds")
         if w.start is not None and w.stop is not None:
             axes.axvspan(w.start, w.stop, color=PALETTE[2], alpha=0.15, lw=0, label="both hold")
-        shown = [(w.predicted, "printed"), (w.predicted_lemma, "by the lemma")]
-        # a predicted window as a bracket at the top, in axes heights; an empty one is drawn reversed and says so
-        for level, (predicted, name) in zip((1.06, 1.14), shown, strict=True):
+        for level, style, predicted, name in (
+            (0.97, ":", w.predicted, "printed"),
+            (0.92, "-", w.predicted_lemma, "by lemma noise-bound"),
+        ):
             if predicted is None:
                 continue
             low, high = predicted
-            empty = low > high
-            axes.annotate(
-                "",
-                xy=(high, level),
-                xytext=(low, level),
-                xycoords=axes.get_xaxis_transform(),
-                textcoords=axes.get_xaxis_transform(),
-                arrowprops={"arrowstyle": "->" if empty else "|-|,widthA=0.3,widthB=0.3", "color": MARK, "lw": 1},
-                annotation_clip=False,
-            )
-            text = f"{name}: T_lb {low:.4g} > T_ub {high:.4g}, empty" if empty else f"{name}: [{low:.4g}, {high:.4g}]"
-            side = max(low, high)
-            axes.annotate(
-                text,
-                xy=(side, level),
-                xycoords=axes.get_xaxis_transform(),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                annotation_clip=False,
+            span = f"[{low:.4g}, {high:.4g}]" if low <= high else f"T_lb {low:.4g} > T_ub {high:.4g}, empty"
+            # times in data units, height in axes units: a bracket at the top
+            axes.plot(
+                [low, high],
+                [level, level],
+                transform=axes.get_xaxis_transform(),
+                color=MARK,
+                ls=style,
+                lw=1.2,
+                marker="|",
+                label=f"{name}: {span}",
             )
         axes.set_yscale("log")
+        low_end, high_end = axes.get_ylim()
+        axes.set_ylim(low_end, high_end * (high_end / low_end) ** 0.12)
         axes.legend(frameon=True, edgecolor="none", fontsize=8, loc="best")
         quiet(axes, xlabel="time", ylabel="largest entry of the error")
         return self

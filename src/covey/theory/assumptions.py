@@ -129,7 +129,7 @@ def check_assumptions(
         As in `bounds`: the corollary's by default.
     algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
-        The settings to be judged. `step_size` defaults to ``1/(20 max_l norm(X_l'y/n))``, the estimator's "auto".
+        The settings to be judged. `step_size` defaults to the largest allowed, `direction_step` is judged when given.
 
     Returns
     -------
@@ -160,8 +160,6 @@ def check_assumptions(
         sigma = sigma_found
     if sigma is None and epsilon is None:
         raise ValueError("The data are fitted exactly, so sigma cannot be estimated: give epsilon= or sigma=.")
-    if step_size is None:
-        step_size = 1.0 / (20.0 * float(groups.norms(X.T @ response / n).max()))
     limits = bounds(
         np.sqrt(groups.norms(w)),
         n=n,
