@@ -48,9 +48,16 @@ def as_design(X: Any, groups: Any) -> tuple[Any, Groups]:
         raise ValueError(f"X has {n} rows and {p} columns; it needs at least one of each.")
     if values.dtype.kind not in "fiub":
         raise ValueError(f"X must hold real numbers, not {values.dtype}.")
-    if not np.all(np.isfinite(values)):
+    if not _all_finite(values):
         raise ValueError("X contains missing or infinite values; impute or drop them first.")
     return design, Groups.coerce(groups, p, names)
+
+
+def _all_finite(values: NDArray[Any]) -> bool:
+    """Checked in chunks: no mask of the size of X."""
+    if values.ndim == 1:
+        return bool(np.isfinite(values).all())
+    return all(np.isfinite(values[:, j : j + 1024]).all() for j in range(0, values.shape[1], 1024))
 
 
 def group_spans(groups: Groups, block_columns: int) -> list[tuple[int, int]]:

@@ -1,8 +1,9 @@
 """Compiled kernels: spectral norms of many small matrices, and the pruning that makes most of them unnecessary.
 
 A pair of groups needs its spectral norm only where an upper bound beats the best value that one of the two groups
-already has. The bounds, from cheap to sharp: Frobenius norm (Schatten 2), then the square root of the Frobenius norm
-of ``A A'`` (Schatten 4). Both are never below the spectral norm, so the largest value stays exact.
+already has. The bounds, from cheap to sharp, are Schatten norms: the Frobenius norm of A (Schatten 2), then from
+``M = A A'`` the Frobenius norms of M (Schatten 4) and of M^2 (Schatten 8). None is ever below the spectral norm, so the
+largest value stays exact.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def largest_eigenvalue(M, m):
 
 @njit(cache=True)
 def _small_gram(C, r0, r1, c0, c1, M):
-    """Upper triangle of the Gram of ``A = C[r0:r1, c0:c1]`` on its smaller side; returns its size and Frobenius^2."""
+    """The Gram M of ``A = C[r0:r1, c0:c1]`` on its smaller side; returns its size and squared Frobenius norm."""
     rows, cols = r1 - r0, c1 - c0
     fro2 = 0.0
     if rows <= cols:
@@ -79,6 +80,7 @@ def _small_gram(C, r0, r1, c0, c1, M):
                 for k in range(cols):
                     total += C[r0 + i, c0 + k] * C[r0 + j, c0 + k]
                 M[i, j] = total
+                M[j, i] = total
                 fro2 += total * total if i == j else 2.0 * total * total
         return rows, fro2
     for i in range(cols):
@@ -87,15 +89,31 @@ def _small_gram(C, r0, r1, c0, c1, M):
             for k in range(rows):
                 total += C[r0 + k, c0 + i] * C[r0 + k, c0 + j]
             M[i, j] = total
+            M[j, i] = total
             fro2 += total * total if i == j else 2.0 * total * total
     return cols, fro2
 
 
 @njit(cache=True)
+def _square_fro2(M, m):
+    """Squared Frobenius norm of M^2 for the symmetric leading block of M."""
+    fro2 = 0.0
+    for i in range(m):
+        for j in range(i, m):
+            total = 0.0
+            for k in range(m):
+                total += M[i, k] * M[j, k]
+            fro2 += total * total if i == j else 2.0 * total * total
+    return fro2
+
+
+@njit(cache=True)
 def _visit(C, r0, r1, c0, c1, l, m, floor, outer2, partner, M):
-    """Compute one pair's squared spectral norm, unless Schatten 4 rules it out, and update both groups."""
+    """Compute one pair's squared spectral norm, unless a Schatten norm rules it out, and update both groups."""
     size, fro2 = _small_gram(C, r0, r1, c0, c1, M)
     if np.sqrt(fro2) * _SLACK <= floor:
+        return
+    if size > 2 and np.sqrt(np.sqrt(_square_fro2(M, size))) * _SLACK <= floor:
         return
     value = largest_eigenvalue(M, size)
     if value > outer2[l]:
