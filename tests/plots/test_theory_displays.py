@@ -69,8 +69,8 @@ def test_window():
     labels = [t.get_text() for t in ax.get_legend().get_texts()]
     assert "both hold" in labels
     assert f"printed: T_lb {b.T_lb:.4g} > T_ub {b.T_ub:.4g}, empty" in labels
-    assert any(label.startswith("by lemma noise-bound: [") for label in labels)
-    assert list(ax.lines[-1].get_xdata()) == [b.T_lb, b.T_ub_lemma]
+    assert any(label.startswith("corrected: [") for label in labels)
+    assert list(ax.lines[-1].get_xdata()) == [b.T_lb_corrected, b.T_ub_corrected]
     display.figure_.canvas.draw()
     never = time_window(path, data.w_star, support_radius=1e-9, off_radius=1e-9)
     labels = [t.get_text() for t in TimeWindowDisplay.from_window(never).axes_[0].get_legend().get_texts()]

@@ -25,7 +25,7 @@ def test_everything_holds_on_an_orthogonal_design(orthogonal):
     d = orthogonal
     for algorithm in (1, 2):
         report = check_assumptions(
-            d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, algorithm=algorithm, init_scale=1e-30, direction_step=1e-3
+            d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, algorithm=algorithm, init_scale=1e-30, direction_step=0.01
         )
         assert report.guaranteed, str(report)
         assert "the guarantee applies" in str(report)
@@ -42,6 +42,7 @@ def test_everything_holds_on_an_orthogonal_design(orthogonal):
         ({"step_size": 0.05}, "step_size"),
         ({"direction_step": 0.1}, "direction_step, lemma"),
         ({"direction_step": 0.2}, "direction_step, theorem"),
+        ({"direction_step": 1e-4}, "direction_step, not too small"),
         ({"epsilon": 0.05}, "weakest group above zeta"),
         ({"init_scale": 0.9}, "window opens before it closes"),
     ],
@@ -86,10 +87,13 @@ def test_the_truth_enters_as_noise_and_magnitudes(data):
         L=100,
         sigma=0.5,
         noise=noise,
+        group_noise=data.groups.norms(data.X.T @ data.noise / 150).max(),
         init_scale=1e-6,
     )
     assert report.bounds.zeta == pytest.approx(same.zeta)
-    assert report.bounds.T_lb == pytest.approx(same.T_lb)
+    assert report.bounds.zeta_corrected == pytest.approx(same.zeta_corrected)
+    assert report["weakest group above zeta"].required == report.bounds.zeta_corrected
+    assert report["window opens before it closes"].measured == pytest.approx(same.T_lb_corrected)
     assert report["step_size"].measured == report["step_size"].required == pytest.approx(1 / (20 * 10 * 3**0.5))
 
 

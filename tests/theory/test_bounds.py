@@ -22,7 +22,7 @@ def b():
 def test_the_problem(b):
     assert (b.s, b.u_max, b.u_min, b.group_size) == (2, 3.0, 2.0, 3)
     assert b.zeta == pytest.approx(0.8)
-    assert b.weakest_signal == 4.0
+    assert b.zeta_corrected == pytest.approx(0.8)
     assert b.n_recoverable == 2
 
 
@@ -46,6 +46,7 @@ def test_the_two_direction_steps(b):
     """Erratum: the theorem prints u_max^2 where its lemma has u_star^4."""
     assert b.direction_step_theorem == pytest.approx(4 / 81)
     assert b.direction_step_lemma == pytest.approx(4 / 729)
+    assert b.direction_step_min == pytest.approx(0.001 / 4)
 
 
 def test_direction_steps_of_the_papers_figure_3():
@@ -59,12 +60,24 @@ def test_direction_steps_of_the_papers_figure_3():
 def test_times_by_hand(b):
     assert b.T_lb == pytest.approx(math.log(4.5e24) / (2 * math.log(1.002)) + 3 * 625)
     assert b.T_ub == pytest.approx(1250 / 16 * math.log(1e48))
-    assert b.T_ub_lemma == pytest.approx(math.log(1e6) / math.log(1 + 0.002 * 0.202))
+    assert b.T_lb_corrected == b.T_lb
+    assert b.T_ub_corrected == pytest.approx(math.log(1e6) / math.log(1 + 0.002 * (0.2 + 0.002 * math.sqrt(3))))
+
+
+def test_noise_in_the_norm_of_a_group():
+    """Erratum: the proofs need norm(X_l'xi/n), up to sqrt(p_l) times the largest entry that zeta is printed with."""
+    b = bounds([3.0, 2.0], **{**HAND, "noise": 0.01}, group_size=4)
+    assert b.zeta == pytest.approx(0.8)
+    assert b.zeta_corrected == pytest.approx(1.6)
+    assert b.error_radius_corrected == pytest.approx(3.2)
+    assert b.T_lb_corrected == pytest.approx(math.log(4.5e24) / (2 * math.log(1.002)) + 2 * 625)
+    assert bounds([3.0, 2.0], **HAND, group_noise=0.05).zeta_corrected == pytest.approx(4.0)
+    assert bounds([3.0, 2.0], **HAND, group_noise=0.08).n_recoverable == 1
+    assert bounds([3.0, 2.0], **HAND, group_noise=0.3).T_lb_corrected == 0.0
 
 
 def test_times_where_noise_dominates_the_weakest_group():
     b = bounds([3.0, 0.5], **HAND)
-    assert b.weakest_signal == pytest.approx(0.8)
     assert b.n_recoverable == 1
     assert b.T_lb == pytest.approx(math.log(4.5e24) / (2 * math.log(1.0004)) + 3 * 5 / (2 * 0.001 * 0.8))
 
@@ -83,19 +96,22 @@ def test_the_printed_window_is_empty_and_the_lemmas_is_not():
         epsilon = np.exp(rng.uniform(-14, 0)) * u.max() ** 2 / 80
         L = int(rng.integers(len(u), 2000))
         b = bounds(u, n=10, p=L, L=L, epsilon=epsilon, noise=rng.uniform(0, 1) * epsilon)
-        smaller = bounds(u, n=10, p=L, L=L, epsilon=epsilon, init_scale=b.init_scale * np.exp(rng.uniform(-50, 0)))
+        scale = b.init_scale * np.exp(rng.uniform(-50, 0))
+        smaller = bounds(u, n=10, p=9 * L, L=L, epsilon=epsilon, noise=b.noise, init_scale=scale)
         for case in (b, smaller):
             if case.zeta < case.u_max**2:
                 assert case.T_ub < case.T_lb
-                assert case.T_lb <= case.T_ub_lemma
+            if case.zeta_corrected < case.u_max**2:
+                assert case.T_lb_corrected <= case.T_ub_corrected
 
 
 def test_promises_by_hand(b):
     assert b.error_radius == pytest.approx(1.6)
-    assert b.error_radius_corrected == pytest.approx(1.6 + 1.6 * math.sqrt(2 / 5))
+    assert b.error_radius_corrected == pytest.approx(1.6)
     assert b.off_support_radius == 1e-12
     assert b.squared_error == pytest.approx(2 * 1.6**2)
-    assert (b.corollary_rate, b.minimax_rate, b.confidence, b.epsilon_statement, b.epsilon_proof) == (None,) * 5
+    assert (b.corollary_rate, b.corollary_rate_corrected, b.minimax_rate, b.confidence) == (None,) * 4
+    assert (b.epsilon_statement, b.epsilon_proof) == (None, None)
 
 
 def test_squared_error_counts_the_groups_off_the_support():
@@ -118,6 +134,7 @@ def test_the_corollarys_two_epsilons():
 def test_rates():
     b = bounds([1.0, 1.0], n=100, p=60, L=12, sigma=0.5)
     assert b.corollary_rate == pytest.approx(2 * 0.25 * math.log(60) / 100)
+    assert b.corollary_rate_corrected == pytest.approx(2 * 0.25 * (5 + math.log(60)) / 100)
     assert b.minimax_rate == pytest.approx(0.25 * 2 * (5 + 1 + math.log(6)) / 100)
 
 
@@ -130,7 +147,7 @@ def test_defaults_are_admissible():
 
 def test_reading(b):
     frame = b.to_frame()
-    assert frame.set_index("quantity").loc["T_ub_lemma", "value"] == b.T_ub_lemma
+    assert frame.set_index("quantity").loc["T_ub_corrected", "value"] == b.T_ub_corrected
     text = str(b)
     assert "direction_step_lemma" in text
     assert "epsilon_proof" not in text  # without sigma it has no value
@@ -159,6 +176,8 @@ def test_from_a_fitted_path():
         ({"sigma": 0.0}, "sigma must be above 0.*noiseless"),
         ({"sigma": -1.0}, "sigma must be above 0"),
         ({"noise": -1.0}, "noise must be"),
+        ({"group_noise": -1.0}, "group_noise must be"),
+        ({"group_size": 0}, "group_size must be"),
         ({"u_star": -1.0}, "u_star must be magnitudes"),
         ({"u_star": 0.0}, "no positive entry"),
         ({"u_star": [0.0, 0.0]}, "no positive entry"),
@@ -195,16 +214,15 @@ def test_scalar_with_count():
 
 
 def test_flow_times_by_hand():
-    f = FlowTimes(u_max=3.0, u_min=2.0, epsilon=0.09, noise=0.04, group_size=4, theta=0.001)
+    f = FlowTimes(u_max=3.0, u_min=2.0, epsilon=0.09, noise=0.04, group_noise=0.08, theta=0.001)
     assert f.init_scale_max == pytest.approx(0.005)
     assert f.zeta == pytest.approx(4.0)
-    assert f.group_noise == pytest.approx(0.08)
     B, rest = 0.01, 0.47 * 4
     grow = 2 ** (1 / 3) * 3 ** (4 / 3) * 1e6 / ((1 - 6 * B) * math.sqrt(2) * 4 * 1e-3)
     assert f.T_l == pytest.approx(grow + 2 * math.log2(50) / (3 * rest * (math.sqrt(2) * rest) ** (1 / 3)))
     assert f.T_u == pytest.approx(math.log(1000) / (2e-6 + math.sqrt(2) * 4e-5))
     assert f.T_l_corrected == pytest.approx(
-        math.sqrt(2) / (3.92 * 0.001) + math.log(9.08 / 0.18) / (3 * (3.92 / math.sqrt(2)) ** (4 / 3))
+        1000 / (math.sqrt(2) * 3.92) + math.log(27.24 / 0.09) / (3 * (math.sqrt(2) * 3.92) ** (4 / 3))
     )
     assert f.T_u_corrected == pytest.approx((1000 - math.sqrt(1000)) / (math.sqrt(2) * 0.08))
 
@@ -214,8 +232,8 @@ def test_flow_defaults_and_edges():
     assert b.flow.init_scale == pytest.approx(0.0025)
     assert b.flow.T_u_corrected == math.inf
     assert b.flow.T_l > b.flow.T_u  # the printed window is empty here, too
-    loud = FlowTimes(u_max=1.0, u_min=1.0, epsilon=0.1, noise=2.0)
+    loud = FlowTimes(u_max=1.0, u_min=1.0, epsilon=0.1, noise=2.0, group_noise=2.0)
     assert loud.T_l == loud.T_l_corrected == math.inf
     coarse = FlowTimes(u_max=1.0, u_min=1.0, epsilon=5.0)
     assert coarse.init_scale == 0.5
-    assert coarse.T_l_corrected == pytest.approx(math.sqrt(2) / 0.5)
+    assert coarse.T_l_corrected == pytest.approx(math.sqrt(2))

@@ -55,7 +55,7 @@ class TimeWindowDisplay:
             axes.axvspan(w.start, w.stop, color=PALETTE[2], alpha=0.15, lw=0, label="both hold")
         for level, style, predicted, name in (
             (0.97, ":", w.predicted, "printed"),
-            (0.92, "-", w.predicted_lemma, "by lemma noise-bound"),
+            (0.92, "-", w.predicted_corrected, "corrected"),
         ):
             if predicted is None:
                 continue

@@ -88,7 +88,7 @@ class AssumptionReport:
             f"{count} of {len(self.conditions)} conditions met: "
             + ("the guarantee applies." if self.guaranteed else "the guarantee does not apply."),
             f"n={b.n}, p={b.p}, {b.L} groups; truth {source}: {b.s} groups, u* in [{b.u_min:.4g}, {b.u_max:.4g}], "
-            f"epsilon={b.epsilon:.4g}, zeta={b.zeta:.4g}",
+            f"epsilon={b.epsilon:.4g}, zeta={b.zeta_corrected:.4g}",
             "",
             f"  {'condition':<34} {'measured':>11}    {'required':>11}",
         ]
@@ -121,8 +121,8 @@ def check_assumptions(
         The model has no intercept: centre both first.
     groups : Groups, or anything `Groups.coerce` reads
     coef : array, shape (p,), optional
-        The true or a fitted coefficient vector, from which u*, s and the noise ``norm(X'(y - X coef)/n, inf)`` are
-        taken. Omitted: a pilot fit.
+        The true or a fitted coefficient vector, from which u*, s and the noise ``X'(y - X coef)/n`` are taken.
+        Omitted: a pilot fit.
     sigma : float, optional
         Noise standard deviation; from the residuals when omitted.
     epsilon : float, "statement" or "proof", optional
@@ -155,7 +155,7 @@ def check_assumptions(
         raise ValueError(
             "No group was found to carry signal, so u* is unknown: give coef=, the true or a fitted coefficient vector."
         )
-    noise = float(np.max(np.abs(X.T @ (response - X @ w)))) / n
+    leftover = X.T @ (response - X @ w) / n
     if sigma is None and sigma_found > 0:
         sigma = sigma_found
     if sigma is None and epsilon is None:
@@ -167,7 +167,8 @@ def check_assumptions(
         L=groups.n_groups,
         sigma=sigma,
         epsilon=epsilon,
-        noise=noise,
+        noise=float(np.abs(leftover).max()),
+        group_noise=float(groups.norms(leftover).max()),
         init_scale=init_scale,
         step_size=step_size,
         group_size=int(groups.sizes.max()),
@@ -252,7 +253,7 @@ def _signal_conditions(b: Bounds) -> list[Condition]:
             "convergence-alg-1",
             b.u_max**2,
             ">=",
-            b.zeta,
+            b.zeta_corrected,
             "The promised radius exceeds every group: the theorem holds already at w = 0 and says nothing. More rows "
             "or less noise are needed; its constant 80 is far from sharp.",
         ),
@@ -261,7 +262,7 @@ def _signal_conditions(b: Bounds) -> list[Condition]:
             "convergence-alg-1",
             b.u_min**2,
             ">=",
-            b.zeta,
+            b.zeta_corrected,
             f"{b.s - b.n_recoverable} of {b.s} groups are weaker than zeta: the theorem promises only that they stay "
             "small, not that they are found.",
         ),
@@ -290,11 +291,11 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
         Condition(
             "window opens before it closes",
             "convergence-alg-1",
-            b.T_lb,
+            b.T_lb_corrected,
             "<=",
-            b.T_ub_lemma,
-            f"The times [T_lb, T_ub] = [{b.T_lb:.4g}, {b.T_ub_lemma:.4g}] are empty at this init_scale: take a smaller "
-            "one, which widens the window.",
+            b.T_ub_corrected,
+            f"The times [T_lb, T_ub] = [{b.T_lb_corrected:.4g}, {b.T_ub_corrected:.4g}] are empty at this init_scale: "
+            "take a smaller one, which widens the window.",
         ),
     ]
     if algorithm == 2 and direction_step is not None:
@@ -315,6 +316,15 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 b.direction_step_lemma,
                 f"The theorem's own limit is too large where u_max > 1; its lemma needs "
                 f"{b.direction_step_lemma:.3g}. Beyond a few times that the iteration diverges.",
+            ),
+            Condition(
+                "direction_step, not too small",
+                "convergence-alg-2",
+                direction_step,
+                ">=",
+                b.direction_step_min,
+                "Directions hardly move after the switch and keep the angle that they had: errors stall near it. Take "
+                f"direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}.",
             ),
         ]
     return conditions

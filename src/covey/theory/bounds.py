@@ -35,8 +35,8 @@ class Bounds:
         Magnitudes of the non-zero groups: ``norm(w*_l) = u*_l^2``.
     epsilon : float
         The precision parameter.
-    noise : float
-        A bound on ``norm(X'xi/n, inf)``.
+    noise, group_noise : float
+        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
     sigma : float or None
     init_scale, step_size : float
         alpha and gamma at which times and radii are evaluated.
@@ -51,6 +51,7 @@ class Bounds:
     u_star: tuple[float, ...]
     epsilon: float
     noise: float
+    group_noise: float
     sigma: float | None
     init_scale: float
     step_size: float
@@ -74,14 +75,18 @@ class Bounds:
         return 80.0 * max(self.noise, self.epsilon)
 
     @property
-    def weakest_signal(self) -> float:
-        """``max(zeta, u_min^2)``: the rate at which the slowest recoverable group grows."""
-        return max(self.zeta, self.u_min**2)
+    def zeta_corrected(self) -> float:
+        """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
+
+        Lemma phase2-boundness bounds ``v_l'X_l'xi/n`` by the largest entry, through ``norm(v)_1 <= norm(v)_2``; what
+        holds is the norm of the group's part, up to ``sqrt(p_l)`` times as much. The same for groups of one column.
+        """
+        return 80.0 * max(self.group_noise, self.epsilon)
 
     @property
     def n_recoverable(self) -> int:
-        """Groups with ``u*_l^2 >= zeta``: the others are promised nothing but to stay small."""
-        return sum(u * u >= self.zeta for u in self.u_star)
+        """Groups with ``u*_l^2 >= zeta_corrected``: the others are promised nothing but to stay small."""
+        return sum(u * u >= self.zeta_corrected for u in self.u_star)
 
     @property
     def epsilon_statement(self) -> float | None:
@@ -122,6 +127,11 @@ class Bounds:
         """``eta <= 4/(9 u_max^4)``: what Lemma direction-bound, on which the theorem rests, needs."""
         return 4.0 / (9.0 * self.u_max**4)
 
+    @property
+    def direction_step_min(self) -> float:
+        """``eta >= gamma/u_min^2``: below, directions freeze at the angle they had at the switch. Not in the paper."""
+        return self.step_size / self.u_min**2
+
     def delta_in(self, algorithm: int = 1) -> float:
         """``u_min^2/(120 u_max^2)``, times ``sqrt(zeta)/u_max`` for Algorithm 2."""
         return self.u_min**2 / (120.0 * self.u_max**2) * self._tightening(algorithm)
@@ -144,11 +154,19 @@ class Bounds:
         ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
         ``m = max(zeta, u_min^2)``; 0 where ``zeta >= u_max^2``, since the bound then holds from the start.
         """
-        if self.zeta >= self.u_max**2:
+        return self._opening(self.zeta)
+
+    @property
+    def T_lb_corrected(self) -> float:
+        """`T_lb` with `zeta_corrected`."""
+        return self._opening(self.zeta_corrected)
+
+    def _opening(self, zeta: float) -> float:
+        if zeta >= self.u_max**2:
             return 0.0
-        m, gamma = self.weakest_signal, self.step_size
+        gamma, m = self.step_size, max(zeta, self.u_min**2)
         grow = math.log(self.u_max**2 / (2 * self.init_scale**2)) / (2 * math.log1p(gamma * m / 2))
-        halvings = math.floor(math.log2(self.u_max**2 / self.zeta))
+        halvings = math.floor(math.log2(self.u_max**2 / zeta))
         return grow + halvings * 5.0 / (2 * gamma * m)
 
     @property
@@ -157,18 +175,19 @@ class Bounds:
 
         The theorem says "at least" this. Wherever ``zeta < u_max^2`` and ``u_max > 0.002``, this value lies below
         `T_lb` at every admissible alpha, so the printed window is empty: `T_lb` alone is at least
-        ``log(u_max^2/(2 alpha^2))/(gamma m)``. `T_ub_lemma` is what the proof's own lemma gives.
+        ``log(u_max^2/(2 alpha^2))/(gamma m)``.
         """
-        return 5.0 / (16.0 * self.step_size * self.weakest_signal) * math.log(1.0 / self.init_scale) * 4.0
+        m = max(self.zeta, self.u_min**2)
+        return 5.0 / (16.0 * self.step_size * m) * math.log(1.0 / self.init_scale) * 4.0
 
     @property
-    def T_ub_lemma(self) -> float:
+    def T_ub_corrected(self) -> float:
         """The window closes, by the first line of Lemma noise-bound's proof: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``.
 
-        ``B = u_min^2/20 + norm(X'xi/n, inf)`` is equation noise-bound. No factor is given away, and the window
-        [T_lb, T_ub_lemma] is not empty.
+        ``B = u_min^2/20 + max_l norm(X_l'xi/n)`` is equation noise-bound with the noise in the norm that the proof
+        needs. No factor is given away, and the window [T_lb_corrected, T_ub_corrected] is not empty.
         """
-        B = self.u_min**2 / 20.0 + self.noise
+        B = self.u_min**2 / 20.0 + self.group_noise
         return 0.5 * math.log(1.0 / self.init_scale) / math.log1p(2.0 * self.step_size * B)
 
     # ------------------------------------------------------------------ promises
@@ -180,8 +199,8 @@ class Bounds:
 
     @property
     def error_radius_corrected(self) -> float:
-        """``2 (1 + sqrt(2/5)) zeta``: the same line with its last term kept (it has ``sqrt(2/5)``, not 2/5)."""
-        return 2.0 * (1.0 + math.sqrt(0.4)) * self.zeta
+        """``2 zeta_corrected``."""
+        return 2.0 * self.zeta_corrected
 
     @property
     def off_support_radius(self) -> float:
@@ -190,8 +209,8 @@ class Bounds:
 
     @property
     def squared_error(self) -> float:
-        """``s (2 zeta)^2 + (L - s) alpha^2``: the promise for ``norm(w(t) - w*)^2`` with its constants."""
-        return self.s * self.error_radius**2 + (self.L - self.s) * self.off_support_radius**2
+        """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: what holds for ``norm(w(t) - w*)^2``, with its constants."""
+        return self.s * self.error_radius_corrected**2 + (self.L - self.s) * self.off_support_radius**2
 
     @property
     def corollary_rate(self) -> float | None:
@@ -199,12 +218,18 @@ class Bounds:
         return None if self.sigma is None else self.s * self.sigma**2 * math.log(self.p) / self.n
 
     @property
-    def minimax_rate(self) -> float | None:
-        """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity.
+    def corollary_rate_corrected(self) -> float | None:
+        """``s sigma^2 (k + log p)/n`` with groups of at most k columns.
 
-        The corollary's rate has no k, and so falls below it when groups are larger than log p: even least squares on
-        the true groups has error ``sigma^2 s k/n``.
+        The printed rate has no k, and least squares on the true groups already has error ``sigma^2 s k/n``.
         """
+        if self.sigma is None:
+            return None
+        return self.s * self.sigma**2 * (self.group_size + math.log(self.p)) / self.n
+
+    @property
+    def minimax_rate(self) -> float | None:
+        """``sigma^2 s (k + log(e L/s))/n`` with groups of k columns: the minimax order for group sparsity."""
         if self.sigma is None:
             return None
         return self.sigma**2 * self.s * (self.group_size + math.log(math.e * self.L / self.s)) / self.n
@@ -217,7 +242,7 @@ class Bounds:
             u_min=self.u_min,
             epsilon=self.epsilon,
             noise=self.noise,
-            group_size=self.group_size,
+            group_noise=self.group_noise,
         )
 
     # ------------------------------------------------------------------ reading
@@ -226,6 +251,7 @@ class Bounds:
         """One row per quantity: name, value, and where in the paper it stands."""
         rows = [
             ("zeta", self.zeta, "section gd-norm"),
+            ("zeta_corrected", self.zeta_corrected, "noise by its norm in a group"),
             ("epsilon", self.epsilon, "used here"),
             ("epsilon_statement", self.epsilon_statement, "corollary, statement"),
             ("epsilon_proof", self.epsilon_proof, "corollary, proof"),
@@ -233,18 +259,21 @@ class Bounds:
             ("step_size_max", self.step_size_max, "convergence-alg-1"),
             ("direction_step_theorem", self.direction_step_theorem, "convergence-alg-2"),
             ("direction_step_lemma", self.direction_step_lemma, "direction-bound"),
+            ("direction_step_min", self.direction_step_min, "convergence-alg-2, corrected"),
             ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
             ("delta_out, algorithm 1", self.delta_out(1), "convergence-alg-1"),
             ("delta_in, algorithm 2", self.delta_in(2), "convergence-alg-2"),
             ("delta_out, algorithm 2", self.delta_out(2), "convergence-alg-2"),
             ("T_lb", self.T_lb, "convergence-alg-1"),
             ("T_ub", self.T_ub, "convergence-alg-1, as printed"),
-            ("T_ub_lemma", self.T_ub_lemma, "noise-bound, first line of its proof"),
+            ("T_lb_corrected", self.T_lb_corrected, "with zeta_corrected"),
+            ("T_ub_corrected", self.T_ub_corrected, "noise-bound, first line of its proof"),
             ("error_radius", self.error_radius, "gd-error-bound-on-support"),
-            ("error_radius_corrected", self.error_radius_corrected, "the same, direction term kept"),
+            ("error_radius_corrected", self.error_radius_corrected, "with zeta_corrected"),
             ("off_support_radius", self.off_support_radius, "convergence-alg-1"),
             ("squared_error", self.squared_error, "corollary, with constants"),
             ("corollary_rate", self.corollary_rate, "corollary"),
+            ("corollary_rate_corrected", self.corollary_rate_corrected, "with the group size"),
             ("minimax_rate", self.minimax_rate, "group sparsity"),
             ("flow.init_scale_max", self.flow.init_scale_max, "gf-es"),
             ("flow.T_l", self.flow.T_l, "gf-es, as printed"),
@@ -277,6 +306,7 @@ def bounds(
     sigma: float | None = None,
     epsilon: float | str | None = None,
     noise: float | None = None,
+    group_noise: float | None = None,
     init_scale: float | None = None,
     step_size: float | None = None,
     group_size: int | None = None,
@@ -302,6 +332,8 @@ def bounds(
     noise : float, optional
         ``norm(X'xi/n, inf)`` where it is known. Omitted: epsilon when `sigma` is given (the event of the corollary),
         otherwise 0.
+    group_noise : float, optional
+        ``max_l norm(X_l'xi/n)`` where it is known; ``sqrt(group_size)`` times `noise` when omitted, its upper bound.
     init_scale, step_size : float, optional
         alpha and gamma for times and radii; the largest allowed when omitted.
     group_size : int, optional
@@ -316,7 +348,7 @@ def bounds(
     >>> b = bounds([3.0, 2.0], n=1000, p=300, L=100, epsilon=0.01)
     >>> round(b.zeta, 6), round(b.step_size_max, 6), round(b.delta_out(1), 6)
     (0.8, 0.005556, 0.001852)
-    >>> b.T_ub < b.T_lb < b.T_ub_lemma          # the printed window is empty; the lemma's is not
+    >>> b.T_ub < b.T_lb < b.T_ub_corrected          # the printed window is empty; the corrected one is not
     True
     """
     n, p, L = (whole(value, name) for value, name in ((n, "n"), (p, "p"), (L, "L")))
@@ -352,8 +384,10 @@ def bounds(
     if step_size is None:
         step_size = 1.0 / (20.0 * max(magnitudes) ** 2)
     step_size = positive(step_size, "step_size")
-    if group_size is None:
-        group_size = math.ceil(p / L)
+    group_size = math.ceil(p / L) if group_size is None else whole(group_size, "group_size")
+    if group_noise is None:
+        group_noise = math.sqrt(group_size) * noise
+    group_noise = positive(group_noise, "group_noise", zero=True)
     return Bounds(
         n=n,
         p=p,
@@ -362,10 +396,11 @@ def bounds(
         u_star=magnitudes,
         epsilon=epsilon,
         noise=noise,
+        group_noise=group_noise,
         sigma=sigma,
         init_scale=init_scale,
         step_size=step_size,
-        group_size=whole(group_size, "group_size"),
+        group_size=group_size,
     )
 
 

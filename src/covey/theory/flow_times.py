@@ -23,10 +23,8 @@ class FlowTimes:
     Attributes
     ----------
     u_max, u_min, epsilon : float
-    noise : float
-        A bound on ``norm(X'xi/n, inf)``.
-    group_size : int
-        Columns of the largest group: ``norm(X_l'xi/n) <= sqrt(group_size) noise``.
+    noise, group_noise : float
+        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
     theta : float or None
         The start value of every magnitude; half the largest allowed when omitted.
     """
@@ -35,7 +33,7 @@ class FlowTimes:
     u_min: float
     epsilon: float
     noise: float = 0.0
-    group_size: int = 1
+    group_noise: float = 0.0
     theta: float | None = None
 
     @property
@@ -52,11 +50,6 @@ class FlowTimes:
     def zeta(self) -> float:
         """``100 norm(X'xi/n, inf)``: this theorem's own threshold."""
         return 100.0 * self.noise
-
-    @property
-    def group_noise(self) -> float:
-        """``sqrt(group_size) norm(X'xi/n, inf)``: a bound on ``norm(X_l'xi/n)``."""
-        return math.sqrt(self.group_size) * self.noise
 
     # ------------------------------------------------------------------ as printed
 
@@ -91,17 +84,18 @@ class FlowTimes:
 
     @property
     def T_l_corrected(self) -> float:
-        """Every group of the support is within epsilon of ``norm(X_l'y/n)`` from here on.
+        """Every group of the support is within epsilon of its ``norm(X_l'y/n)`` from here on.
 
-        ``sqrt(2)/(C theta) + log(C_max/(2 epsilon)) / (3 (C/sqrt(2))^(4/3))`` with ``C = u_min^2 - group_noise``:
-        below half way u grows at ``C u^2/sqrt(2)`` or faster, above it the gap in norm(w) closes at rate 3u^4.
+        ``1/(sqrt(2) theta C) + log(3 C_max/epsilon) / (3 (sqrt(2) C)^(4/3))`` with ``C = u_min^2 - group_noise`` and
+        ``C_max = u_max^2 + group_noise``. With x = u/(sqrt(2) C)^(1/3) the time is the integral of
+        ``1/x^2 + x/(1 - x^3)`` over ``(sqrt(2) C)^(4/3)``, and ``x/(1 - x^3) <= 1/(3 (1 - x))``.
         """
         C = self.u_min**2 - self.group_noise
         if C <= 0:
             return math.inf
         C_max = self.u_max**2 + self.group_noise
-        halfway = max(0.0, math.log(C_max / (2 * self.epsilon)))
-        return math.sqrt(2) / (C * self.init_scale) + halfway / (3 * (C / math.sqrt(2)) ** (4 / 3))
+        settle = max(0.0, math.log(3 * C_max / self.epsilon))
+        return 1 / (math.sqrt(2) * self.init_scale * C) + settle / (3 * (math.sqrt(2) * C) ** (4 / 3))
 
     @property
     def T_u_corrected(self) -> float:

@@ -34,8 +34,7 @@ class TimeWindow:
         The bounds.
     predicted : tuple (T_lb, T_ub) or None
         As printed in the theorem.
-    predicted_lemma : tuple (T_lb, T_ub_lemma) or None
-        With the end from the proof's lemma.
+    predicted_corrected : tuple (T_lb_corrected, T_ub_corrected) or None
     """
 
     start: float | None
@@ -46,7 +45,7 @@ class TimeWindow:
     support_radius: float
     off_radius: float
     predicted: tuple[float, float] | None = None
-    predicted_lemma: tuple[float, float] | None = None
+    predicted_corrected: tuple[float, float] | None = None
 
     @property
     def holds(self) -> NDArray[np.bool_]:
@@ -66,7 +65,7 @@ class TimeWindow:
         lines = [
             f"error within {self.support_radius:.4g} on the support and {self.off_radius:.4g} off it: {found}",
         ]
-        for name, window in (("printed", self.predicted), ("by lemma noise-bound", self.predicted_lemma)):
+        for name, window in (("printed", self.predicted), ("corrected", self.predicted_corrected)):
             if window is not None:
                 empty = " (empty)" if window[0] > window[1] else ""
                 lines.append(f"  predicted, {name}: [{window[0]:.5g}, {window[1]:.5g}]{empty}")
@@ -91,7 +90,7 @@ def time_window(
     w_star : array, shape (p,)
         The truth.
     bounds : Bounds, optional
-        Gives the predicted window, and radii where they are not given: ``2 zeta`` and ``alpha``.
+        Gives the predicted windows, and radii where they are not given: ``2 zeta_corrected`` and ``alpha``.
     support_radius, off_radius : float, optional
 
     Returns
@@ -117,7 +116,7 @@ def time_window(
         raise ValueError("Give bounds=, or both support_radius= and off_radius=.")
     if support_radius is None:
         assert bounds is not None
-        support_radius = bounds.error_radius
+        support_radius = bounds.error_radius_corrected
     if off_radius is None:
         assert bounds is not None
         off_radius = bounds.off_support_radius
@@ -138,7 +137,7 @@ def time_window(
         support_radius,
         off_radius,
         None if bounds is None else (bounds.T_lb, bounds.T_ub),
-        None if bounds is None else (bounds.T_lb, bounds.T_ub_lemma),
+        None if bounds is None else (bounds.T_lb_corrected, bounds.T_ub_corrected),
     )
 
 
