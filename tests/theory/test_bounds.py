@@ -146,8 +146,13 @@ def test_defaults_are_admissible():
 
 
 def test_reading(b):
-    frame = b.to_frame()
-    assert frame.set_index("quantity").loc["T_ub_corrected", "value"] == b.T_ub_corrected
+    value = b.to_frame().set_index("quantity")["value"]
+    for algorithm in (1, 2):
+        assert value[f"delta_in, algorithm {algorithm}"] == b.delta_in(algorithm)
+        assert value[f"delta_out, algorithm {algorithm}"] == b.delta_out(algorithm)
+    for name in value.index:
+        if "algorithm" not in name and value[name] is not None and not name.startswith("flow."):
+            assert value[name] == getattr(b, name) or math.isnan(value[name])
     text = str(b)
     assert "direction_step_lemma" in text
     assert "epsilon_proof" not in text  # without sigma it has no value
