@@ -10,15 +10,36 @@ from typing import TYPE_CHECKING, Any
 from covey.groups import Groups
 
 if TYPE_CHECKING:
-    from covey import datasets, dynamics, experiments, plots, theory
+    from covey import datasets, dynamics, experiments, plots, stopping, theory
+    from covey.engine import group_path
+    from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.path import Path
 
-__all__ = ["Groups", "Path", "datasets", "dynamics", "experiments", "plots", "theory"]
+__all__ = [
+    "GroupSparseRegressor",
+    "GroupSparseRegressorCV",
+    "Groups",
+    "Path",
+    "TermGroups",
+    "datasets",
+    "dynamics",
+    "experiments",
+    "group_path",
+    "plots",
+    "stopping",
+    "theory",
+]
 __version__ = "0.1.0"
 
 # Rooms and names that are imported on first use, so that `import covey` stays light.
-_ROOMS = ("datasets", "dynamics", "experiments", "plots", "theory")
-_NAMES = {"Path": "covey.path"}
+_ROOMS = ("datasets", "dynamics", "experiments", "plots", "stopping", "theory")
+_NAMES = {
+    "GroupSparseRegressor": "covey.estimators",
+    "GroupSparseRegressorCV": "covey.estimators",
+    "Path": "covey.path",
+    "TermGroups": "covey.estimators",
+    "group_path": "covey.engine",
+}
 
 
 def __getattr__(name: str) -> Any:

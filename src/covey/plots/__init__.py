@@ -2,7 +2,16 @@
 
 from covey.plots.balance import BalanceDisplay
 from covey.plots.coherence import CoherenceDisplay
+from covey.plots.cv_curve import CVCurveDisplay
+from covey.plots.group_path import GroupPathDisplay
 from covey.plots.trajectory import TrajectoryDisplay
 from covey.plots.window import TimeWindowDisplay
 
-__all__ = ["BalanceDisplay", "CoherenceDisplay", "TimeWindowDisplay", "TrajectoryDisplay"]
+__all__ = [
+    "BalanceDisplay",
+    "CVCurveDisplay",
+    "CoherenceDisplay",
+    "GroupPathDisplay",
+    "TimeWindowDisplay",
+    "TrajectoryDisplay",
+]
