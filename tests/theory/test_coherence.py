@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey import Groups
+from covey.designs import as_design
 from covey.theory import coherence, coherence_bounds, coherence_matrix
 from covey.theory.kernels import DIRECT_SIZE, largest_eigenvalue
 
@@ -85,6 +86,18 @@ def test_sparse_float32_integers_and_frames_agree_with_dense():
         assert again.delta_in == pytest.approx(dense.delta_in, rel=1e-12)
         assert again.delta_out == pytest.approx(dense.delta_out, rel=1e-12)
     check(sp.csc_array(X), groups, block_columns=7)
+
+
+def test_any_design_of_the_library():
+    rng = np.random.default_rng(1)
+    labels = rng.permutation(np.repeat(np.arange(5), 4)).tolist()
+    X, groups = rng.standard_normal((30, 20)), Groups.from_labels(labels)
+    design, dense = as_design(X), check(X, groups)
+    for found in (coherence(design, groups, block_columns=7), coherence(design, labels)):
+        np.testing.assert_allclose(found.outer, dense.outer, rtol=1e-12)
+        np.testing.assert_allclose(found.inner, dense.inner, rtol=1e-12)
+    assert coherence_bounds(design, groups).delta_out == coherence_bounds(X, groups).delta_out
+    np.testing.assert_allclose(coherence_matrix(design, groups), coherence_matrix(X, groups), atol=1e-13)
 
 
 def test_names_are_the_users():

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from covey.groups import Groups
-from covey.theory.blocks import as_design, column_norms
+from covey.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.theory.bounds import Bounds, bounds
 from covey.theory.coherence import Coherence, coherence
 from covey.theory.pilot import pilot_fit
@@ -147,7 +147,7 @@ def check_assumptions(
     """
     if algorithm not in (1, 2):
         raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
-    X, groups = as_design(X, groups)
+    X, groups = read_design(X, groups)
     n = X.shape[0]
     response = as_response(y, n)
     w, sigma_found, estimated = _truth(X, response, groups, coef)
@@ -155,7 +155,7 @@ def check_assumptions(
         raise ValueError(
             "No group was found to carry signal, so u* is unknown: give coef=, the true or a fitted coefficient vector."
         )
-    leftover = X.T @ (response - X @ w) / n
+    leftover = correlate(X, response - fitted(X, w)) / n
     if sigma is None and sigma_found > 0:
         sigma = sigma_found
     if sigma is None and epsilon is None:
@@ -187,7 +187,7 @@ def _truth(X: Any, y: Any, groups: Groups, coef: ArrayLike | None) -> tuple[Any,
     w = np.asarray(coef, dtype=float)
     if w.shape != (groups.n_columns,) or not np.isfinite(w).all():
         raise ValueError(f"coef must hold {groups.n_columns} finite numbers, one per column; got shape {w.shape}.")
-    residual = y - X @ w
+    residual = y - fitted(X, w)
     return w, float(np.sqrt(residual @ residual / y.size)), False
 
 

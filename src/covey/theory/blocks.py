@@ -1,7 +1,7 @@
 """Column blocks: how the theory reads a design, a few groups at a time.
 
-Everything here asks a design for two things only: the columns of some groups, and the cross product of two such
-blocks. Dense arrays and scipy sparse matrices answer below; nothing holds the p x p Gram.
+Three kinds of X are read: dense arrays, scipy sparse matrices, and any `covey.designs.Design`, whose columns come as
+dense blocks. Nothing holds the p x p Gram.
 """
 
 from __future__ import annotations
@@ -14,10 +14,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from covey.designs import Design
 from covey.groups import Groups
 from covey.validation import column_names
 
-__all__ = ["Block", "as_design", "column_blocks", "column_norms", "cross", "group_spans"]
+__all__ = [
+    "Block",
+    "column_blocks",
+    "column_norms",
+    "correlate",
+    "cross",
+    "dense_columns",
+    "fitted",
+    "group_spans",
+    "read_design",
+    "take",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -32,8 +44,10 @@ class Block:
     columns: Any
 
 
-def as_design(X: Any, groups: Any) -> tuple[Any, Groups]:
-    """Read a design and its groups: a dense float64 array or a sparse CSC array, finite, with n, p >= 1."""
+def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
+    """Read a design and its groups: a dense array, a sparse CSC array (both checked), or a `Design` as it is."""
+    if isinstance(X, Design):
+        return X, Groups.coerce(groups, X.shape[1], getattr(X, "columns", None))
     names = column_names(X)
     if sp.issparse(X):
         design: Any = sp.csc_array(X)
@@ -75,8 +89,13 @@ def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> B
     """Fetch the columns of the groups ``first:last``, divided by `scale`."""
     begin, end = groups.starts[first], groups.starts[last]
     members = groups.members[begin:end]
-    consecutive = members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1))
-    columns = X[:, members[0] : members[-1] + 1] if consecutive else X[:, members]
+    if isinstance(X, Design):
+        columns = X.take(members)
+    elif members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1)):
+        # consecutive: a view, no copy
+        columns = X[:, members[0] : members[-1] + 1]
+    else:
+        columns = X[:, members]
     if columns.dtype != np.float64:
         columns = columns.astype(np.float64)
     if scale != 1.0:
@@ -100,6 +119,27 @@ def cross(left: Block, right: Block, n: int) -> FloatArray:
     return product
 
 
+def dense_columns(X: Any, columns: NDArray[np.intp]) -> FloatArray:
+    """Some columns as a dense float64 array."""
+    if isinstance(X, Design):
+        return np.asarray(X.take(columns), dtype=np.float64)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+
+
+def correlate(X: Any, r: FloatArray) -> FloatArray:
+    """``X'r``, shape (p,)."""
+    if isinstance(X, Design):
+        return np.asarray(X.correlate(r[None, :]), dtype=np.float64)[0]
+    return np.asarray(X.T @ r, dtype=np.float64)
+
+
+def fitted(X: Any, w: FloatArray) -> FloatArray:
+    """``X w``, from the columns with a coefficient only."""
+    used = np.flatnonzero(w)
+    return dense_columns(X, used) @ w[used]
+
+
 def column_norms(X: Any) -> FloatArray:
     """Euclidean norm of every column over sqrt(n), safe from overflow."""
     n, p = X.shape
@@ -117,7 +157,7 @@ def column_norms(X: Any) -> FloatArray:
         return scale * np.sqrt(squares / n)
     out = np.empty(p)
     for begin in range(0, p, 1024):
-        chunk = np.asarray(X[:, begin : begin + 1024], dtype=np.float64)
+        chunk = dense_columns(X, np.arange(begin, min(begin + 1024, p)))
         largest = np.abs(chunk).max(axis=0)
         scale = np.where(largest > 0, largest, 1.0)
         out[begin : begin + 1024] = scale * np.sqrt(np.mean((chunk / scale) ** 2, axis=0))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.theory.blocks import Block, as_design, column_blocks, cross, take
+from covey.theory.blocks import Block, column_blocks, cross, read_design, take
 from covey.theory.coherence import BLOCK_COLUMNS, _norm_of_pair, _rescale, _scale, group_deviations
 from covey.theory.kernels import pair_norms
 
@@ -82,7 +82,7 @@ def coherence_bounds(
     """
     if refine < 0:
         raise ValueError(f"refine must be 0 or more, not {refine}.")
-    X, groups = as_design(X, groups)
+    X, groups = read_design(X, groups)
     n, L = X.shape[0], groups.n_groups
     scale = _scale(X)
     inner, norms2, energies, fro_mean2 = _scan(X, groups, block_columns, scale)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.theory.blocks import Block, as_design, column_norms, cross, group_spans, take
+from covey.theory.blocks import Block, column_norms, cross, group_spans, read_design, take
 from covey.theory.kernels import pair_norms, update_profile
 
 __all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
@@ -131,7 +131,7 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
     >>> result.delta_in, result.delta_out, result.worst_pair
     (0.0625, 0.25, (0, 1))
     """
-    X, groups = as_design(X, groups)
+    X, groups = read_design(X, groups)
     n, L = X.shape[0], groups.n_groups
     scale = _scale(X)
     outer2, partner, inner = np.zeros(L), np.full(L, -1, dtype=np.intp), np.empty(L)
@@ -159,7 +159,7 @@ def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_C
     >>> coherence_matrix([[2.0, 0.0], [0.0, 1.0]]).tolist()
     [[1.0, 0.0], [0.0, 0.5]]
     """
-    X, groups = as_design(X, groups)
+    X, groups = read_design(X, groups)
     n, L = X.shape[0], groups.n_groups
     scale = _scale(X)
     norms = np.empty((L, L))

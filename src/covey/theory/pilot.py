@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.theory.blocks import correlate, dense_columns
 
 __all__ = ["Pilot", "pilot_fit"]
 
@@ -50,13 +50,13 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
     chosen: list[int] = []
     residual = y
     for _ in range(min(max_groups, groups.n_groups)):
-        scores = groups.norms(X.T @ residual / n) / root_size
+        scores = groups.norms(correlate(X, residual) / n) / root_size
         scores[chosen] = -1.0
         chosen.append(int(np.argmax(scores)))
         columns = np.concatenate([lists[l] for l in chosen])
         if columns.size > n / 2:
             break
-        part = X[:, columns].toarray() if sp.issparse(X) else np.asarray(X[:, columns], dtype=float)
+        part = dense_columns(X, columns)
         weights, _, rank, _ = np.linalg.lstsq(part, y, rcond=None)
         residual = y - part @ weights
         rss = float(residual @ residual)
