@@ -225,6 +225,8 @@ def test_flow_times_by_hand():
     B, rest = 0.01, 0.47 * 4
     grow = 2 ** (1 / 3) * 3 ** (4 / 3) * 1e6 / ((1 - 6 * B) * math.sqrt(2) * 4 * 1e-3)
     assert f.T_l == pytest.approx(grow + 2 * math.log2(50) / (3 * rest * (math.sqrt(2) * rest) ** (1 / 3)))
+    late = FlowTimes(u_max=3.0, u_min=2.0, epsilon=0.09, noise=0.04, theta=1e3)  # the first term is gone
+    assert late.T_l == pytest.approx(2 * math.log2(50) / (3 * rest * (math.sqrt(2) * rest) ** (1 / 3)), rel=1e-6)
     assert f.T_u == pytest.approx(math.log(1000) / (2e-6 + math.sqrt(2) * 4e-5))
     assert f.T_l_corrected == pytest.approx(
         1000 / (math.sqrt(2) * 3.92) + math.log(27.24 / 0.09) / (3 * (math.sqrt(2) * 3.92) ** (4 / 3))
