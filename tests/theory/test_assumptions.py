@@ -69,7 +69,7 @@ def test_the_papers_first_experiment(data):
     assert report["delta_out"].required == pytest.approx(1 / 360)
     ratio = exact.delta_out * 360
     text = " ".join(str(report).split())
-    assert f"delta_out is {ratio:.3g} times the bound: the guarantee does not apply" in text
+    assert f"delta_out is {ratio:,.0f} times the bound: the guarantee does not apply" in text
     assert "factors='auto'" in text
     l, m = exact.worst_pair
     assert f"Groups {l} and {m} are the worst pair" in text

@@ -164,6 +164,8 @@ def test_the_flow_conserves_the_balance(small, depth, start):
     assert np.ptp(path.u) > 0.1
     assert drift.relative < 1e-6
     assert drift.largest == np.abs(drift.drift).max()
+    assert drift.scale == pytest.approx((path.u**2).max() / depth)
+    assert drift.relative == pytest.approx(drift.largest / drift.scale)
 
 
 def test_one_step_of_descent_moves_the_balance_by_the_formula(small):

@@ -192,7 +192,8 @@ def _truth(X: Any, y: Any, groups: Groups, coef: ArrayLike | None) -> tuple[Any,
 
 
 def _times(measured: float, required: float) -> str:
-    return f"{measured / required:.3g} times" if required > 0 else "above"
+    ratio = measured / required
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
 def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algorithm: int) -> list[Condition]:
