@@ -12,6 +12,7 @@ from covey.theory import (
     DiagonalNetwork,
     GroupedNetwork,
     balance,
+    commutes,
     lie_bracket,
     mirror_pairing,
     span_residual,
@@ -140,6 +141,12 @@ def test_the_diagonal_network_commutes(order, depth):
 
 
 def test_different_groups_commute_but_one_group_does_not():
+    """Lemma non-commuting, decided on the polynomials: sharing a magnitude is what breaks commutation."""
+    assert commutes(DiagonalNetwork(4))
+    assert commutes(DiagonalNetwork(2, depth=5))
+    assert commutes(GroupedNetwork(Groups.from_size(1, 5)))
+    assert not commutes(GroupedNetwork(Groups.from_sizes([1, 1, 2])))
+    assert not commutes(GroupedNetwork(Groups.from_sizes([2]), depth=3))
     assert not np.any(lie_bracket((0, 1), [1.0, 2.0], [3.0, 4.0], groups=1))
     assert np.any(lie_bracket((0, 1), [1.0], [3.0, 4.0]))
     # equal directions do not help: the bracket vanishes only where v_i = v_j = 0 or u = 0

@@ -23,6 +23,7 @@ __all__ = [
     "GroupedNetwork",
     "Parameterization",
     "Word",
+    "commutes",
     "lie_bracket",
     "mirror_pairing",
     "span_residual",
@@ -214,6 +215,19 @@ def words(columns: list[int], order: int) -> list[Word]:
     if order == 2:
         return list(itertools.combinations(columns, 2))
     return [(i, inner) for i in columns for inner in words(columns, order - 1)]
+
+
+def commutes(network: Parameterization) -> bool:
+    """Whether every bracket ``[grad G_i, grad G_j]`` vanishes identically: a commuting parameterisation.
+
+    Decided on the polynomials, not at a point. Sufficient for the gradient flow to be a mirror flow.
+
+    >>> commutes(DiagonalNetwork(3)), commutes(GroupedNetwork(Groups.from_sizes([1, 2])))
+    (True, False)
+    >>> commutes(GroupedNetwork(Groups.from_sizes([1, 1, 1])))          # groups of one share nothing
+    True
+    """
+    return not any(network.field(pair) for pair in words(list(range(network.n_columns)), 2))
 
 
 def mirror_pairing(network: Parameterization, x: ArrayLike, word: Word) -> FloatArray:
