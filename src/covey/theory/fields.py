@@ -94,10 +94,15 @@ def gradient(f: Polynomial) -> Field:
 def bracket(X: Field, Y: Field) -> Field:
     """The Lie bracket as the paper defines it: ``[X, Y] = (dY) X - (dX) Y``."""
     out: dict[int, Polynomial] = {}
-    for sign, along, of in ((1, X, Y), (-1, Y, X)):
-        for k, component in of.items():
-            for variable in component.variables() & along.keys():
-                term = component.derivative(variable) * along[variable]
-                zero = Polynomial({})
-                out[k] = out.get(k, zero) + term if sign > 0 else out.get(k, zero) - term
+    for k in X.keys() | Y.keys():
+        out[k] = _derivative_along(Y.get(k), X) - _derivative_along(X.get(k), Y)
     return {k: component for k, component in out.items() if component.terms}
+
+
+def _derivative_along(f: Polynomial | None, field: Field) -> Polynomial:
+    """``sum_m field_m df/dx_m``; the zero polynomial where f is missing."""
+    total = Polynomial({})
+    if f is not None:
+        for variable in f.variables() & field.keys():
+            total = total + f.derivative(variable) * field[variable]
+    return total
