@@ -137,6 +137,7 @@ def test_the_diagonal_network_commutes(order, depth):
     x = np.random.default_rng(0).uniform(0.5, 2, 6)
     for word in words([0, 1, 2], order):
         np.testing.assert_array_equal(network.bracket(word, x), 0)
+    np.testing.assert_allclose(network.value(x), x[:3] ** depth - x[3:] ** depth)
     np.testing.assert_allclose(network.jacobian(x), difference(network.value, x), atol=1e-6)
 
 
