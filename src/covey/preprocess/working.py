@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess_kernels import apply_factors, factor_columns, factor_groups
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
 from covey.validation import FloatArray, as_response, as_sample_weight
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
