@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covey.groups import Groups
 
 if TYPE_CHECKING:
-    from covey import datasets, dynamics, plots, stopping
+    from covey import datasets, dynamics, experiments, plots, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.path import Path
@@ -23,14 +23,16 @@ __all__ = [
     "TermGroups",
     "datasets",
     "dynamics",
+    "experiments",
     "group_path",
     "plots",
     "stopping",
+    "theory",
 ]
 __version__ = "0.1.0"
 
 # Rooms and names that are imported on first use, so that `import covey` stays light.
-_ROOMS = ("datasets", "dynamics", "plots", "stopping")
+_ROOMS = ("datasets", "dynamics", "experiments", "plots", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",

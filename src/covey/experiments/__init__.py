@@ -1,0 +1,1 @@
+"""The paper's statements as experiments: one file each, with settings, run, plot and claims."""
