@@ -51,7 +51,7 @@ def by_skglm(data, size, penalties):
     from skglm.solvers import GroupBCD
     from skglm.utils.data import grp_converter
 
-    pointers, indices = grp_converter(size, data.X.shape[1])
+    indices, pointers = grp_converter(size, data.X.shape[1])
     model = GeneralizedLinearEstimator(
         QuadraticGroup(pointers, indices),
         WeightedGroupL2(1.0, np.sqrt(data.groups.sizes.astype(float)), pointers, indices),
