@@ -75,7 +75,7 @@ def boxes(settings: Settings) -> list[dict[str, object]]:
     items.append(item("box", 0, end + 1.55, 0.55, end + 2.35, total - 0.55 if total > 1.6 else total - 0.45, "copy\n$32 \\times 32$", "output"))
     items.append(item("arrow", 0, end + 1.1, total / 2, end + 1.55, total / 2))
     items.append(item("note", 0, left + 1.25 * (layers + 1) / 2 + 0.6, total + 0.22,
-                      f"{layers} linear layers without biases: {count:,} weights".replace(",", " ")))  # fmt: skip
+                      text=f"{layers} linear layers without biases: {count:,} weights".replace(",", " ")))  # fmt: skip
     items.append(number("weights", count))
     return items
 
