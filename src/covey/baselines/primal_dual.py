@@ -134,12 +134,12 @@ class PrimalDual(RegressorMixin, BaseEstimator):
         """The primal and the dual step; their product is 0.99 / L^2, which is what convergence needs."""
         L = float(np.linalg.norm(units.X, 2))
         largest = float(np.abs(units.X.T @ units.y).max())
-        if self.ratio == "data":
-            ratio = 0.99 * (largest / L) ** 2 if largest > 0 else 1.0
-        elif isinstance(self.ratio, str):
-            raise ValueError(f"ratio must be 'data' or a number above 0, not {self.ratio!r}.")
-        else:
+        if not isinstance(self.ratio, str):
             ratio = positive(self.ratio, "ratio")
+        elif self.ratio == "data":
+            ratio = 0.99 * (largest / L) ** 2 if largest > 0 else 1.0
+        else:
+            raise ValueError(f"ratio must be 'data' or a number above 0, not {self.ratio!r}.")
         ratio *= positive(self.ratio_scale, "ratio_scale")
         L = L if L > 0 else 1.0
         return np.sqrt(0.99 * ratio) / L, np.sqrt(0.99 / ratio) / L

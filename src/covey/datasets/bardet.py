@@ -18,8 +18,8 @@ CHECKSUM = "7ac7f4425beeaba70ae95e0f808cc254fd55705f6a046edd7c30ac19d8ef99f9"
 HOW = (
     "The data is not part of covey. It is the data set `bardet` of the R package gglasso 1.6, file data/bardet.rda of "
     "the GitHub repository cran/gglasso; the Python package rdata reads it. Save it as bardet.csv, column TRIM32 (the "
-    "response `y`) and then the 100 columns of `x` named gene01_b1 ... gene20_b5, values in full precision, in a folder, "
-    f"and name the folder in {ENVIRONMENT}."
+    "response `y`) and then the 100 columns of `x` named gene01_b1 ... gene20_b5, values in full precision, in a "
+    f"folder, and name the folder in {ENVIRONMENT}."
 )
 
 

@@ -72,14 +72,16 @@ def convergence_claims(frame: pd.DataFrame, id: str, where: str = "") -> list[Cl
             id,
             f"Algorithm 2 converges{where}: the recovered entries stay at the true ones.",
             f"last error below 0.1% of norm(w*)^2 = {signal:g} and at most twice the least",
-            f"least {least:.5f} at step {at}, last {end:.5f} (text); {least_code:.5f} at {at_code}, {end_code:.5f} (code)",
+            f"least {least:.5f} at step {at}, last {end:.5f} (text); "
+            f"{least_code:.5f} at {at_code}, {end_code:.5f} (code)",
             judge(end < 1e-3 * signal and end <= 2 * least, end_code < 1e-3 * signal and end_code <= 2 * least_code),
         ),
         Claim(
             id,
             "The recovered group magnitudes converge to the true ones.",
             "within 1% at the end",
-            f"{listed}, true {', '.join(f'{u:.3f}' for u in true)}: within {off[TEXT]:.2%} (text), {off[CODE]:.2%} (code)",
+            f"{listed}, true {', '.join(f'{u:.3f}' for u in true)}: "
+            f"within {off[TEXT]:.2%} (text), {off[CODE]:.2%} (code)",
             judge(off[TEXT] < 0.01, off[CODE] < 0.01),
         ),
         Claim(

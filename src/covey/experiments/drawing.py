@@ -1,8 +1,8 @@
 """Architectures as tables: boxes (or nodes) and arrows with places and labels, drawn by one function.
 
 Columns ``kind, panel, x, y, x2, y2, text, role``: a ``node`` is a circle at (x, y); a ``box`` spans (x, y) to (x2, y2);
-an ``arrow`` or ``edge`` leads from (x, y) to (x2, y2); a ``note`` is text at (x, y). A ``number`` is a measured value in
-``x``, named by ``text``, for the claims.
+an ``arrow`` or ``edge`` leads from (x, y) to (x2, y2); a ``note`` is text at (x, y). A ``number`` is a measured value
+in ``x``, named by ``text``, for the claims.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
                     edgecolor="#333333", lw=0.8, zorder=3,
                 )
             )  # fmt: skip
-            axes.text(row.x + width / 2, row.y + height / 2, row.text, ha="center", va="center", fontsize=fontsize, zorder=5)
+            axes.text(
+                row.x + width / 2, row.y + height / 2, row.text, ha="center", va="center", fontsize=fontsize, zorder=5
+            )
         elif row.kind == "note":
             axes.text(row.x, row.y, row.text, ha="center", va="center", fontsize=fontsize, color="#333333")
     shapes = chosen[chosen["kind"].isin(["node", "box", "note"])]

@@ -56,7 +56,11 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
         for place in places:
             last = place[0] == max(p[0] for p in places)
             text = f"$x_{{{inputs.index(place) + 1}}}$" if place in inputs else (r"$\hat y$" if last else "")
-            items.append(item("node", panel, *place, text=text, role="input" if place in inputs else "output" if last else "layer"))
+            items.append(
+                item(
+                    "node", panel, *place, text=text, role="input" if place in inputs else "output" if last else "layer"
+                )
+            )
     worst = [_check(settings, seed) for seed in range(settings.checks)]
     items.append(number("diagonal", max(w[0] for w in worst)))
     items.append(number("grouped", max(w[1] for w in worst)))

@@ -76,9 +76,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
     def one(task: tuple[int, float, int]) -> pd.DataFrame:
         level, sigma, seed = task
-        data = legacy_paper_data(
-            150, 300, 4, support=(10.0,) * 12, sigma=sigma, seed=seed, design="gaussian"
-        )
+        data = legacy_paper_data(150, 300, 4, support=(10.0,) * 12, sigma=sigma, seed=seed, design="gaussian")
         snr = float(np.linalg.norm(data.X @ data.w_star) / np.linalg.norm(data.noise))
         rows = [_row(data, method, settings) for method in METHODS]
         return pd.DataFrame(rows).assign(level=level, sigma=sigma, snr=snr, seed=seed)
@@ -191,9 +189,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "fig12",
             "The network is consistently better than explicit penalties.",
             "a smaller mean log2 error than the group lasso (either grid) and primal-dual at every ratio",
-            f"ahead of the group lasso by {behind[TEXT][LASSO].min():.2f} to {behind[TEXT][LASSO].max():.2f}, of the wide grid "
-            f"by {behind[TEXT][WIDE].min():.2f} to {behind[TEXT][WIDE].max():.2f}, of primal-dual by "
-            f"{behind[TEXT][DUAL].min():.2f} to {behind[TEXT][DUAL].max():.2f} (text; least margin of the code {least[CODE]:.2f})",
+            f"ahead of the {', of the '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
             judge(least[TEXT] > 0, least[CODE] > 0),
         ),
         Claim(

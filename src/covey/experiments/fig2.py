@@ -89,7 +89,9 @@ def plot(frame: pd.DataFrame) -> Figure:
     for axes, mode, name, at in ((text, TEXT, "b", "text"), (code, CODE, "c", "code")):
         draw_curves(axes, frame, mode, "magnitude")
         letter(axes, name, f"magnitudes, {at}")
-        axes.set_ylim(-0.2, 1.25 * float(frame[(frame["mode"] == TRUTH) & (frame["quantity"] == "magnitude")]["value"].max()))
+        axes.set_ylim(
+            -0.2, 1.25 * float(frame[(frame["mode"] == TRUTH) & (frame["quantity"] == "magnitude")]["value"].max())
+        )
     text.legend(loc="center right")
     return figure
 
@@ -107,7 +109,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "fig2",
             "Algorithm 1 recovers the truth.",
             f"least error below 0.1% of norm(w*)^2 = {signal:g}",
-            f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code); with the true groups known {oracle:.5f}",
+            f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code); "
+            f"with the true groups known {oracle:.5f}",
             judge(least < 1e-3 * signal, least_code < 1e-3 * signal),
         ),
         Claim(

@@ -8,6 +8,7 @@ step; it never takes the large direction step at all, which does no harm here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -82,7 +83,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         woke = wake_times(frame, mode)
         strongest_first = sorted(woke, key=lambda l: -series(frame, TRUTH, "magnitude", l)[1][0])
         times = [woke[l] for l in strongest_first]
-        order[mode] = all(a < b for a, b in zip(times, times[1:], strict=False))
+        order[mode] = all(a < b for a, b in pairwise(times))
         detail[mode] = ", ".join(f"{t:.0f}" for t in times)
     return [
         *convergence_claims(frame, "fig3"),

@@ -83,7 +83,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 def repeats(frame: pd.DataFrame, mode: str) -> pd.DataFrame:
     """Log2 errors: one row a step, one column a repeat."""
     chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == "repeat")]
-    return np.log2(chosen.pivot(index="t", columns="index", values="value"))
+    return chosen.pivot(index="t", columns="index", values="value").apply(np.log2)
 
 
 @styled
@@ -103,7 +103,12 @@ def plot(frame: pd.DataFrame) -> Figure:
         log = repeats(frame, mode)
         error.plot(log.index, log.mean(axis=1), color=MODE_COLOURS[mode], label=MODE_NAMES[mode])
         error.fill_between(
-            log.index, log.quantile(0.25, axis=1), log.quantile(0.75, axis=1), color=MODE_COLOURS[mode], alpha=0.18, lw=0
+            log.index,
+            log.quantile(0.25, axis=1),
+            log.quantile(0.75, axis=1),
+            color=MODE_COLOURS[mode],
+            alpha=0.18,
+            lw=0,
         )
     error.set_xlabel("iteration")
     error.set_ylabel(r"$\log_2 \|w - w^\star\|_2^2$")
@@ -116,7 +121,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     """Recovery on the published draw and over repeats."""
     (least, at), (least_code, at_code) = best(frame, TEXT), best(frame, CODE)
     mean = {mode: repeats(frame, mode).mean(axis=1) for mode in (TEXT, CODE)}
-    low = {mode: (float(curve.min()), int(curve.idxmin())) for mode, curve in mean.items()}
+    low = {mode: (float(curve.min()), int(curve.index[curve.argmin()])) for mode, curve in mean.items()}
     worst = {mode: float(2 ** repeats(frame, mode).min(axis=0).max()) for mode in (TEXT, CODE)}
     signs = {mode: _signs_right(frame, mode) for mode in (TEXT, CODE)}
     count = repeats(frame, TEXT).shape[1]
@@ -133,8 +138,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "fig5",
             "It does so over repeated draws.",
             f"mean log2 error below log2(1% of norm(w*)^2) = {goal:.2f} at some time",
-            f"{low[TEXT][0]:.2f} at step {low[TEXT][1]} over {count} draws (text), {low[CODE][0]:.2f} at {low[CODE][1]} "
-            f"(code); least error of the worst draw {worst[TEXT]:.3f}, {worst[CODE]:.3f}",
+            f"{low[TEXT][0]:.2f} at step {low[TEXT][1]} over {count} draws (text), "
+            f"{low[CODE][0]:.2f} at {low[CODE][1]} (code); least error of the worst draw {worst[TEXT]:.3f}, {worst[CODE]:.3f}",
             judge(low[TEXT][0] < goal, low[CODE][0] < goal),
         ),
         Claim(

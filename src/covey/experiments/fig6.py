@@ -19,7 +19,7 @@ from covey.experiments.claim import Claim, judge
 from covey.experiments.panels import draw_curves
 from covey.experiments.parallel import each
 from covey.experiments.style import COLOURS, GREY, grid, letter, styled
-from covey.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, best, last, rows, series, trace, truth
+from covey.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, last, rows, series, trace, truth
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,13 +75,18 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
                 n_steps=settings.text_steps,
                 w_star=data.w_star,
             )
-            parts = [rows("sweep", "factor", 0, number, path.error[-1]), rows("sweep", "movement", 0, number, _late(path))]
+            parts = [
+                rows("sweep", "factor", 0, number, path.error[-1]),
+                rows("sweep", "movement", 0, number, _late(path)),
+            ]
             return pd.concat(parts)
         path = _descend(settings, data, settings.code_steps if kind == CODE else settings.text_steps, code=kind == CODE)
         movement = rows(kind, "movement", 0, path.t[-1], _late(path))
         # every step of the code as far as the figure goes, and as many of the text, which needs twice the time
         until = settings.shown * (1 if kind == CODE else 2)
-        return pd.concat([trace(path, data, kind, ("entry", "direction"), points=settings.shown, until=until), movement])
+        return pd.concat(
+            [trace(path, data, kind, ("entry", "direction"), points=settings.shown, until=until), movement]
+        )
 
     tasks = [(TEXT, 0.0), (CODE, 0.0)]
     tasks += [("sweep", c) for c in settings.factors] + [("draw", float(i)) for i in range(settings.draws)]
@@ -164,8 +169,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "fig6",
             "The estimation error stays small all the same.",
             f"where the directions are unstable, the last error is below 1% of norm(w*)^2 = {signal:g}",
-            f"{end_code:.0f} (code; {end_code / 300:.2f} as the mean over entries that is plotted); {end:.4f} (text, where "
-            "nothing is unstable)",
+            f"{end_code:.0f} (code; {end_code / 300:.2f} as the mean over entries that is plotted); {end:.4f} (text, "
+            "where nothing is unstable)",
             judge(moved > 0.01 and end < 0.01 * signal, moved_code > 0.01 and end_code < 0.01 * signal),
         ),
         Claim(

@@ -108,8 +108,14 @@ def plot(frame: pd.DataFrame) -> Figure:
     draw_curves(failed, frame, NEGATIVE, "entry", group_size=4)
     letter(failed, "c", "entries, negative start")
     for seed in sorted(frame[frame["mode"] == RANDOM]["index"].unique()):
-        errors.plot(*series(frame, RANDOM, "error", seed), color=GREY, lw=0.6, alpha=0.6, label="random" if seed == 0 else None)
-    for kind, colour, label in ((ZERO, COLOURS[0], "zero"), (NEGATIVE, COLOURS[1], "negative"), (POSITIVE, COLOURS[2], "positive")):
+        errors.plot(
+            *series(frame, RANDOM, "error", seed), color=GREY, lw=0.6, alpha=0.6, label="random" if seed == 0 else None
+        )
+    for kind, colour, label in (
+        (ZERO, COLOURS[0], "zero"),
+        (NEGATIVE, COLOURS[1], "negative"),
+        (POSITIVE, COLOURS[2], "positive"),
+    ):
         errors.plot(*series(frame, kind, "error"), color=colour, label=label)
     errors.set_yscale("log")
     errors.set_ylabel(r"error $\|w - w^\star\|_2^2$")
@@ -146,8 +152,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "fig7",
             "A small start, 1e-3, fails.",
             "least error above 10% of norm(w*)^2",
-            f"positive sign: {positive:.4f} at epoch {at_positive}, sooner than from zero; negative sign, as in the code: "
-            f"never below {negative:.1f}, last {last(frame, NEGATIVE):.1f}",
+            f"positive sign: {positive:.4f} at epoch {at_positive}, sooner than from zero; negative sign, as in the "
+            f"code: never below {negative:.1f}, last {last(frame, NEGATIVE):.1f}",
             judge(positive > 0.1 * signal, negative > 0.1 * signal),
         ),
         Claim(

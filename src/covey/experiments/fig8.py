@@ -51,7 +51,9 @@ def boxes(settings: Settings) -> list[dict[str, object]]:
     width = settings.latent // g
     gap, height = 0.14, max(0.5, 1.9 / g - 0.14)
     total = g * height + (g - 1) * gap
-    items = [item("box", 0, 0, 0.55, 0.8, total - 0.55 if total > 1.6 else total - 0.45, "image\n$32 \\times 32$", "input")]
+    items = [
+        item("box", 0, 0, 0.55, 0.8, total - 0.55 if total > 1.6 else total - 0.45, "image\n$32 \\times 32$", "input")
+    ]
     items.append(item("box", 0, 1.25, 0, 2.35, total, "encoder\nconvolutions", "layer"))
     items.append(item("arrow", 0, 0.8, total / 2, 1.25, total / 2))
     count = 0
@@ -62,7 +64,13 @@ def boxes(settings: Settings) -> list[dict[str, object]]:
         before = 2.35
         for k in range(layers + 1):
             x = left + 1.25 * k
-            text = f"conv to\n{width}" if k == 0 else f"linear\n{width} × {width}" if height >= 0.5 and g < 8 else f"{width} × {width}"
+            text = (
+                f"conv to\n{width}"
+                if k == 0
+                else f"linear\n{width} × {width}"
+                if height >= 0.5 and g < 8
+                else f"{width} × {width}"
+            )
             if k == 0 and g >= 8:
                 text = f"{width}"
             items.append(item("box", 0, x, y, x + 0.95, y + height, text, role))
@@ -72,7 +80,18 @@ def boxes(settings: Settings) -> list[dict[str, object]]:
         items.append(item("arrow", 0, before, y + height / 2, left + 1.25 * (layers + 1), y + height / 2))
     end = left + 1.25 * (layers + 1)
     items.append(item("box", 0, end, 0, end + 1.1, total, "decoder\nconvolutions", "layer"))
-    items.append(item("box", 0, end + 1.55, 0.55, end + 2.35, total - 0.55 if total > 1.6 else total - 0.45, "copy\n$32 \\times 32$", "output"))
+    items.append(
+        item(
+            "box",
+            0,
+            end + 1.55,
+            0.55,
+            end + 2.35,
+            total - 0.55 if total > 1.6 else total - 0.45,
+            "copy\n$32 \\times 32$",
+            "output",
+        )
+    )
     items.append(item("arrow", 0, end + 1.1, total / 2, end + 1.55, total / 2))
     items.append(item("note", 0, left + 1.25 * (layers + 1) / 2 + 0.6, total + 0.22,
                       text=f"{layers} linear layers without biases: {count:,} weights".replace(",", " ")))  # fmt: skip

@@ -46,14 +46,14 @@ class Settings:
     """Random splits with seeds 0, 1, 2, ...; the same splits for every method."""
 
     splits: int = 50
-    penalties: int = 50
+    penalties: int = 30
     dual_steps: int = 300
-    network_steps: int = 5000
+    network_steps: int = 3000
 
     @classmethod
     def quick(cls) -> Settings:
         """Ten splits."""
-        return cls(splits=10, network_steps=3000)
+        return cls(splits=10)
 
     @classmethod
     def full(cls) -> Settings:
@@ -110,7 +110,7 @@ def _mse(
     if method == MEAN:
         return float(np.mean((y[report] - mean) ** 2))
     if method == LASSO:
-        path = GroupLasso(groups=groups, tol=1e-6).path(X[fit], y[fit], n_penalties=settings.penalties, least=1e-3)
+        path = GroupLasso(groups=groups, tol=1e-5).path(X[fit], y[fit], n_penalties=settings.penalties, least=1e-3)
         return choose_on_path(path, X[tune], y[tune]).mse(X[report], y[report])
     if method == DUAL:
         path = PrimalDual(groups=groups, n_steps=settings.dual_steps).path(X[fit], y[fit])
@@ -148,21 +148,31 @@ def plot(frame: pd.DataFrame) -> Figure:
             y = [positions[method] + shift for method in METHODS]
             panel.errorbar(
                 rows.loc[list(METHODS), "mean"], y, xerr=rows.loc[list(METHODS), "sem"], fmt="o", color=colour,
-                capsize=2, lw=1, label=f"{reading} split",
+                capsize=2, lw=1, label=f"{reading} split, mean and std. error",
             )  # fmt: skip
             panel.plot(
-                rows.loc[list(METHODS), "median"], y, "|", color=colour, ms=8, label=f"{reading}, median"
+                rows.loc[list(METHODS), "median"],
+                y,
+                "D",
+                color="white",
+                mec=colour,
+                ms=3.2,
+                label="its median",
+                zorder=3,
             )
-        panel.plot(
-            [PUBLISHED[published[m]] for m in published], [positions[m] for m in published], "X", color=GREY, ms=6,
-            label="published (one split)",
-        )  # fmt: skip
+        if kind == "centred":
+            panel.plot(
+                [PUBLISHED[published[m]] for m in published], [positions[m] for m in published], "X", color=GREY, ms=6,
+                label="published",
+            )  # fmt: skip
         panel.set_xlabel("test MSE")
         panel.set_yticks(list(positions.values()), labels=["predict the mean", *METHODS[1:]])
         panel.set_ylim(-len(METHODS) + 0.5, 0.5)
         letter(panel, name, kind)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    named = list(zip(*axes[0].get_legend_handles_labels(), strict=True))
+    named.sort(key=lambda pair: ("split" not in pair[1], "published" in pair[1]))
+    shown = [named[0], named[2], named[1], named[3], named[4]]
+    figure.legend([h for h, _ in shown], [label for _, label in shown], loc="outside lower center", ncols=5)
     return figure
 
 
