@@ -80,9 +80,8 @@ def main():
                 for a, b, lam in zip(W, other, penalties, strict=True)
             )
             agreed &= difference < AGREE
-            print(
-                f"{n:>5} x {p:<4}, {size:>2} {name:>8} {difference:>11.1e} {-worse:>17.1e} {other_seconds:>8.3f} {seconds:>8.3f}"
-            )
+            numbers = f"{difference:>11.1e} {-worse:>17.1e} {other_seconds:>8.3f} {seconds:>8.3f}"
+            print(f"{n:>5} x {p:<4}, {size:>2} {name:>8} {numbers}")
     print("all agree" if agreed else f"DISAGREE by more than {AGREE:g}")
     return 0 if agreed else 1
 

@@ -37,5 +37,5 @@ def test_no_file_in_the_folder(monkeypatch, tmp_path):
 def test_another_file_under_its_name(tmp_path):
     file = tmp_path / "bardet.csv"
     file.write_text("TRIM32,gene01_b1\n1,2\n")
-    with pytest.raises(ValueError, match="SHA-256 .* expected 7ac7f442"):
+    with pytest.raises(ValueError, match=r"SHA-256 .* expected 7ac7f442"):
         load_bardet(file)

@@ -62,10 +62,11 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
     axes.set_aspect("equal")
     axes.axis("off")
     chosen = frame[frame["panel"] == panel].fillna({"text": "", "role": ""})
+    row: Any
     for row in chosen.itertuples():
-        fill = ROLES.get(str(row.role), "white")
+        fill = ROLES.get(row.role, "white")
         if row.kind in ("edge", "arrow"):
-            colour = COLOURS[int(row.role[5:])] if str(row.role).startswith("group") else GREY
+            colour = COLOURS[int(row.role[5:])] if row.role.startswith("group") else GREY
             style = "-" if row.kind == "edge" else "-|>"
             axes.add_patch(
                 FancyArrowPatch(
@@ -75,8 +76,8 @@ def draw(axes: Axes, frame: pd.DataFrame, panel: int, *, fontsize: float = 7.5) 
             )  # fmt: skip
             if row.text:
                 axes.text(
-                    (row.x + row.x2) / 2, (row.y + row.y2) / 2, row.text, ha="center", va="center", fontsize=fontsize - 0.5,
-                    zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+                    (row.x + row.x2) / 2, (row.y + row.y2) / 2, row.text, ha="center", va="center",
+                    fontsize=fontsize - 0.5, zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
                 )  # fmt: skip
         elif row.kind == "node":
             axes.add_patch(Circle((row.x, row.y), 0.17, facecolor=fill, edgecolor="#333333", lw=0.8, zorder=3))

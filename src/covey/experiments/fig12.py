@@ -176,36 +176,39 @@ def plot(frame: pd.DataFrame) -> Figure:
 def claims(frame: pd.DataFrame) -> list[Claim]:
     """Consistently better than explicit penalties; primal-dual close where the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
-    snr = frame.groupby("level")["snr"].mean()
-    behind = {m: {r: table[r] - table[m] for r in (LASSO, WIDE, DUAL)} for m in (TEXT, CODE)}
+    mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
+    snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)
+    behind = {m: {r: mean[r] - mean[m] for r in (LASSO, WIDE, DUAL)} for m in (TEXT, CODE)}
     least = {m: min(float(d.min()) for d in behind[m].values()) for m in (TEXT, CODE)}
-    easy, hard = snr.idxmax(), snr.idxmin()
-    close = {m: float(behind[m][DUAL][easy]) for m in (TEXT, CODE)}
-    edge = frame[(frame["method"] == LASSO)].groupby("level")["at_edge"].mean()
-    noisy = edge[edge > 0.25]
-    above = {m: float((table[m] - table[ORACLE]).max()) for m in (TEXT, CODE)}
+    margins = [f"{rival} by {d.min():.2f} to {d.max():.2f}" for rival, d in behind[TEXT].items()]
+    easy, hard = int(snr.argmax()), int(snr.argmin())
+    close, far = float(behind[TEXT][DUAL][easy]), float(behind[TEXT][DUAL][hard])
+    edge = frame[frame["method"] == LASSO].groupby("level")["at_edge"].mean().to_numpy(dtype=float)
+    often = int(np.sum(edge > 0.25))
+    wider = float(np.abs(mean[LASSO] - mean[WIDE]).max())
+    above = {m: float((mean[m] - mean[ORACLE]).max()) for m in (TEXT, CODE)}
     return [
         Claim(
             "fig12",
             "The network is consistently better than explicit penalties.",
             "a smaller mean log2 error than the group lasso (either grid) and primal-dual at every ratio",
-            f"ahead of the {', of the '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
+            f"ahead of {', '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
             judge(least[TEXT] > 0, least[CODE] > 0),
         ),
         Claim(
             "fig12",
             "Primal-dual is comparable where the signal-to-noise ratio is large.",
             "within 0.5 in log2 error at the largest ratio, further behind at the smallest",
-            f"{close[TEXT]:.2f} behind at ratio {snr[easy]:.1f}, {behind[TEXT][DUAL][hard]:.2f} at {snr[hard]:.1f}",
-            judge(close[TEXT] < 0.5 and close[TEXT] < float(behind[TEXT][DUAL][hard])),
+            f"{close:.2f} behind at ratio {snr[easy]:.1f}, {far:.2f} at {snr[hard]:.1f}",
+            judge(close < 0.5 and close < far),
         ),
         Claim(
             "fig12",
             "(Our check.) The group lasso was given a fair penalty grid.",
             "its edge is chosen in at most a quarter of runs at every ratio",
-            f"the edge is chosen in up to {edge.max():.0%} of runs ({len(noisy)} of {len(edge)} ratios above a quarter); "
-            f"a wide grid changes log2 error by at most {(table[LASSO] - table[WIDE]).abs().max():.2f}",
-            judge(noisy.empty),
+            f"the edge is chosen in up to {edge.max():.0%} of runs ({often} of {len(edge)} ratios above a quarter); "
+            f"a wide grid changes log2 error by at most {wider:.2f}",
+            judge(often == 0),
         ),
         Claim(
             "fig12",

@@ -65,7 +65,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             tol=settings.tol,
             n_steps=settings.code_steps if mode == CODE else settings.text_steps,
         )
-        return trace(path, data, mode)
+        return trace(path, data, mode, points=150)
 
     return pd.concat([*each(one, (TEXT, CODE), 1), truth(data)], ignore_index=True)
 

@@ -19,7 +19,7 @@ from covey.experiments.claim import Claim, judge
 from covey.experiments.panels import draw_curves
 from covey.experiments.parallel import each
 from covey.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, grid, letter, styled
-from covey.experiments.traces import CODE, IN_CODE, TEXT, best, rows, series, trace, truth
+from covey.experiments.traces import CODE, IN_CODE, TEXT, best, errors, rows, series, trace, truth
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             traced = trace(path, data, mode, ("entry",))
             return traced if mode == CODE else pd.concat([traced, truth(data)])
         thin = slice(None, None, max(1, (len(path) - 1) // 200))
-        return rows(mode, "repeat", seed, path.t[thin], path.error[thin])
+        return rows(mode, "repeat", seed, path.t[thin], errors(path)[thin])
 
     seeds = [100 * i for i in range(settings.repeats)]
     tasks = [(mode, settings.seed, True) for mode in (TEXT, CODE)]
@@ -121,7 +121,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     """Recovery on the published draw and over repeats."""
     (least, at), (least_code, at_code) = best(frame, TEXT), best(frame, CODE)
     mean = {mode: repeats(frame, mode).mean(axis=1) for mode in (TEXT, CODE)}
-    low = {mode: (float(curve.min()), int(curve.index[curve.argmin()])) for mode, curve in mean.items()}
+    low = {mode: (float(curve.min()), int(curve.index.to_numpy()[curve.argmin()])) for mode, curve in mean.items()}
     worst = {mode: float(2 ** repeats(frame, mode).min(axis=0).max()) for mode in (TEXT, CODE)}
     signs = {mode: _signs_right(frame, mode) for mode in (TEXT, CODE)}
     count = repeats(frame, TEXT).shape[1]
@@ -139,7 +139,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "It does so over repeated draws.",
             f"mean log2 error below log2(1% of norm(w*)^2) = {goal:.2f} at some time",
             f"{low[TEXT][0]:.2f} at step {low[TEXT][1]} over {count} draws (text), "
-            f"{low[CODE][0]:.2f} at {low[CODE][1]} (code); least error of the worst draw {worst[TEXT]:.3f}, {worst[CODE]:.3f}",
+            f"{low[CODE][0]:.2f} at {low[CODE][1]} (code); "
+            f"least error of the worst draw {worst[TEXT]:.3f}, {worst[CODE]:.3f}",
             judge(low[TEXT][0] < goal, low[CODE][0] < goal),
         ),
         Claim(

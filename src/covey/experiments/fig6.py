@@ -19,7 +19,7 @@ from covey.experiments.claim import Claim, judge
 from covey.experiments.panels import draw_curves
 from covey.experiments.parallel import each
 from covey.experiments.style import COLOURS, GREY, grid, letter, styled
-from covey.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, last, rows, series, trace, truth
+from covey.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, errors, last, rows, series, trace, truth
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +64,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
         if kind == "draw":
             other = make_group_sparse(random_state=int(number))
             path = _descend(settings, other, settings.draw_steps)
-            return rows("draws", "error", int(number), settings.draw_steps, path.error[-1])
+            return rows("draws", "error", int(number), settings.draw_steps, errors(path)[-1])
         if kind == "sweep":
             path = normalized_descent(
                 data.X,
@@ -76,7 +76,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
                 w_star=data.w_star,
             )
             parts = [
-                rows("sweep", "factor", 0, number, path.error[-1]),
+                rows("sweep", "factor", 0, number, errors(path)[-1]),
                 rows("sweep", "movement", 0, number, _late(path)),
             ]
             return pd.concat(parts)

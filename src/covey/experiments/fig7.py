@@ -19,7 +19,7 @@ from covey.experiments.claim import Claim, judge
 from covey.experiments.panels import draw_curves
 from covey.experiments.parallel import each
 from covey.experiments.style import COLOURS, GREY, grid, letter, styled
-from covey.experiments.traces import TRUTH, best, last, rows, series, trace, truth
+from covey.experiments.traces import TRUTH, best, errors, last, rows, series, trace, truth
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,15 +75,15 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             step_size=settings.step_size,
             start=start(kind, seed),
             n_steps=settings.epochs,
-            record_every=4,
+            record_every=8,
             w_star=data.w_star,
             gradient_scale=2.0,
         )
         if kind == RANDOM:
             thin = slice(None, None, max(1, len(path) // 100))
-            return rows(RANDOM, "error", seed, path.t[thin], path.error[thin])
+            return rows(RANDOM, "error", seed, path.t[thin], errors(path)[thin])
         quantities = ("entry", "magnitude", "alignment") if kind == ZERO else ("entry",)
-        return trace(path, data, kind, quantities, points=400)
+        return trace(path, data, kind, quantities, points=250)
 
     tasks = [(ZERO, 0), (NEGATIVE, 0), (POSITIVE, 0), *((RANDOM, i) for i in range(settings.random_starts))]
     return pd.concat([*each(one, tasks, jobs), truth(data)], ignore_index=True)

@@ -99,7 +99,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
         seconds = time.perf_counter() - start
-        content = frame.to_csv(index=False, float_format="%.10g").encode()
+        content = frame.to_csv(index=False, float_format="%.8g").encode()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)

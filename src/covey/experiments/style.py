@@ -22,7 +22,7 @@ MODE_NAMES = {"text": "the paper's text", "code": "the authors' code"}
 MODE_COLOURS = {"text": COLOURS[0], "code": COLOURS[1]}
 
 DOUBLE_COLUMN = 7.0  # inches
-RC: dict[str, Any] = {
+RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 8.5,
@@ -86,9 +86,11 @@ def render(figure: Figure, name: str) -> dict[str, bytes]:
     import matplotlib
 
     out = {}
-    with matplotlib.rc_context({**RC, "svg.hashsalt": name}):
-        for kind, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 220})):
+    look: dict[Any, Any] = {**RC, "svg.hashsalt": name}
+    kinds: dict[str, dict[str, Any]] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 220}}
+    with matplotlib.rc_context(look):
+        for kind, options in kinds.items():
             buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, **options)  # type: ignore[arg-type]
+            figure.savefig(buffer, format=kind, **options)
             out[kind] = buffer.getvalue()
     return out

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from covey.datasets import GroupSparseData
 from covey.dynamics import Trajectory
 
-__all__ = ["CODE", "IN_CODE", "OFF", "TEXT", "TRUTH", "best", "last", "rows", "series", "trace", "truth"]
+__all__ = ["CODE", "IN_CODE", "OFF", "TEXT", "TRUTH", "best", "errors", "last", "rows", "series", "trace", "truth"]
 
 TEXT, CODE, TRUTH = "text", "code", "truth"
 OFF = -1
@@ -35,6 +35,13 @@ def rows(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFra
     """Some rows of a tidy table."""
     t, value = np.broadcast_arrays(np.atleast_1d(t), np.atleast_1d(np.asarray(value, dtype=float)))
     return pd.DataFrame({"mode": mode, "quantity": quantity, "index": index, "t": t, "value": value})
+
+
+def errors(run: Trajectory) -> NDArray[np.floating[Any]]:
+    """The recovery error at every record of a run that was given the truth."""
+    if run.error is None:
+        raise ValueError("The run was not given the truth.")
+    return run.error
 
 
 def trace(
@@ -59,7 +66,7 @@ def trace(
     sizes = np.sqrt(data.groups.norms(w))
     v = np.divide(w, (sizes**2)[:, data.groups.labels], out=np.zeros_like(w), where=w != 0)
 
-    parts = [rows(mode, "error", 0, run.t, run.error)]
+    parts = [rows(mode, "error", 0, run.t, errors(run))]
     if "entry" in quantities:
         parts += [rows(mode, "entry", int(j), t, w[:, j]) for j in on]
         parts += [rows(mode, "entry", OFF, t, np.abs(w[:, off]).max(axis=1))]

@@ -83,7 +83,7 @@ def _section(outcome: Outcome) -> str:
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(_shown(value))}</td></tr>"
         for name, value in asdict(outcome.settings).items()
     )
-    csv = outcome.frame.to_csv(index=False, float_format="%.10g").encode()
+    csv = outcome.frame.to_csv(index=False, float_format="%.8g").encode()
     svg, png = (outcome.figure[kind] for kind in ("svg", "png"))
     downloads = " ".join(
         f'<a download="{id}.{kind}" href="{_data_uri(media, content)}">{kind.upper()}</a>'
