@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from experiments import toy
 
 from covey.datasets import DataNotFoundError
 from covey.experiments import UnknownExperimentError, Verdict, find, registry
 from covey.experiments.parallel import each, watched
 from covey.experiments.runner import code_version, prepare_folder, reproduce, write_atomically, write_claims
+from experiments import toy
 
 
 def test_a_second_run_uses_the_first(monkeypatch, tmp_path):

@@ -4,13 +4,12 @@ import base64
 import re
 from html.parser import HTMLParser
 
-from experiments import toy
-
 from covey.datasets import DataNotFoundError
 from covey.experiments import Claim, Verdict
 from covey.experiments.runner import reproduce
 from covey.report.page import paragraphs
 from covey.report.reproduction import render_report, write_report
+from experiments import toy
 
 EVIL = '<script>alert("&")</script>'
 
