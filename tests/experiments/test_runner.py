@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from joblib import parallel_config
 
 from covey.datasets import DataNotFoundError
 from covey.experiments import UnknownExperimentError, Verdict, find, registry
@@ -160,6 +161,14 @@ def test_repeats_are_watched_and_in_order():
     with watched(lambda done, total: seen.append((done, total))):
         assert each(abs, [-3, 2, -1], 1) == [3, 2, 1]
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing", "loky"])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_repeats_run_on_any_backend(backend):
+    offset = 10
+    with parallel_config(backend=backend):
+        assert each(lambda i: i + offset, [1, 2, 3], 2) == [11, 12, 13]
 
 
 def test_every_module_of_the_registry_is_there_or_to_come():

@@ -2,7 +2,7 @@
 
 150 Rademacher rows, 300 columns in groups of 3, three groups with all entries 10, noise 0.5, the published draw. The
 paper's text and the authors' code are run side by side: they differ in a factor 2 of the gradients, which doubles the
-direction step (to ``2/u^4``) along with the speed.
+direction step (to ``2/u^4``) along with the speed. The published figure is the code's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 As figure 2, with entries 5 to 13 on the support. The text switches to the small direction step once magnitudes have
 settled (tolerance 0.01). The authors' code starts its rule from a previous magnitude of 1 and so switches after one
-step; it never takes the large direction step at all, which does no harm here.
+step; it never takes the large direction step at all, which does no harm here. The published figure is the code's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 100 Rademacher rows, 500 columns, 16 entries of 1 in 4 groups of 4, noise 0.5. Left, Algorithm 2 with groups. Right,
 the diagonal network ``w = u^2 - v^2`` that knows nothing of groups, and its positive-only version ``w = u^2``, which
-is what the authors' code runs; both for the published 500 epochs and for ten times as long.
+is what the authors' code runs and the published figure shows; both for the published 500 epochs and for ten times as
+long.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 80 Rademacher rows, 200 columns, five entries of plus or minus 1, noise 0.5, repeated over draws. Text and code differ
 in the signs on the support (1,-1,1,-1,1 against 1,-1,-1,1,1), in the logarithm (base 2 against natural) and in the
-band (quartiles against 5% to 95%); all curves here have base 2 and quartiles.
+band (quartiles against 5% to 95%); all curves here have base 2 and quartiles. The published figure is the code's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The data of figure 4, both layers stepped together from magnitudes 1e-3. The published "small initialisation 1e-3"
 is, in the authors' code, -1e-3/2 in every entry: opposite to the truth, which is positive. Here it is run with both
-signs and with random directions. (Text and code do not differ otherwise: the code's factor 2 is a larger step.)
+signs and with random directions. (Text and code do not differ otherwise: the code's factor 2 is a larger step.) The
+published figure is that of the negative start.
 """
 
 from __future__ import annotations

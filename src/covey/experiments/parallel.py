@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
 
 __all__ = ["each", "watched"]
@@ -36,9 +36,13 @@ def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 
     """
     work = list(items)
     watcher = _watcher.get()
-    results = []
-    stream = Parallel(n_jobs=jobs, return_as="generator")(delayed(_single)(function, item) for item in work)
-    for done, result in enumerate(stream, start=1):
+    results: list[Result] = []
+    try:
+        parallel = Parallel(n_jobs=jobs, return_as="generator")
+    except ValueError:  # joblib's multiprocessing gives results back all at once
+        parallel = Parallel(n_jobs=jobs)
+    task = wrap_non_picklable_objects(function, keep_wrapper=True)
+    for done, result in enumerate(parallel(delayed(_single)(task, item) for item in work), start=1):
         results.append(result)
         if watcher is not None:
             watcher(done, len(work))
