@@ -6,7 +6,8 @@ Along the gradient flow of the loss, for every group,
 
 on any design, with any noise and any start. For depth N the conserved quantity is ``u_l^2 / N - norm(v_l)^2``.
 
-Gradient descent with step gamma keeps it only to second order. With ``s = v_l'g_l`` a step changes it by exactly
+Gradient descent with step gamma keeps it only to second order. With ``s = v_l'g_l`` a step changes it by
+exactly
 
     gamma^2 (2 u_l^2 s^2 - u_l^4 norm(g_l)^2),
 

@@ -6,8 +6,9 @@ Printed, for equation update-on-u with ``|e_t| <= B`` and no condition on the st
 2. if ``u(0)^2 >= u_star^2`` and ``|<v(t), b_t>| <= B_2 tau u_star^2`` then ``u(t)^2 >= (1 - B_2) u_star^2 - B``
    (tau is not introduced).
 
-Both need a step limit: the first fails even at ``gamma = 1/(4 u_star^2)``, the limit of lemma monotonicity to which the
-proof refers. The second needs the direction itself: that ``<v, b>`` is small does not make ``<v, v_star>`` large.
+Both need a step limit: the first fails even at ``gamma = 1/(4 u_star^2)``, the limit of lemma monotonicity to
+which the proof refers. The second needs the direction itself: that ``<v, b>`` is small does not make ``<v,
+v_star>`` large.
 
 Corrected. Let ``M = max(u(0)^2, u_star^2 + B)`` and ``gamma <= 1/(6M)``.
 
@@ -15,10 +16,11 @@ Corrected. Let ``M = max(u(0)^2, u_star^2 + B)`` and ``gamma <= 1/(6M)``.
 2. If ``<v(t), v_star> >= 1 - B_2`` for t >= 1 (lemma direction-bound-optimal gives it from ``norm(b_t)``) and
    ``u(0)^2 >= a^2 = (1 - B_2) u_star^2 - B > 0``, then ``u(t)^2 >= a^2`` for all t.
 
-Proof: ``x (1 + 2 gamma (c^2 - x^2))`` increases in x on ``[0, sqrt(M)]`` when ``gamma <= 1/(6M)``, and has the fixed
-point c; compare u with it for ``c^2 = u_star^2 + B`` and for ``c^2 = a^2``.
+Proof: ``x (1 + 2 gamma (c^2 - x^2))`` increases in x on ``[0, sqrt(M)]`` when ``gamma <= 1/(6M)``, and has the
+fixed point c; compare u with it for ``c^2 = u_star^2 + B`` and for ``c^2 = a^2``.
 
-Verdict: fails as printed; holds corrected. Theorem convergence-alg-1 takes ``gamma <= 1/(20 u_max^2)``, which suffices.
+Verdict: fails as printed; holds corrected. Theorem convergence-alg-1 takes ``gamma <= 1/(20 u_max^2)``, which
+suffices.
 """
 
 import numpy as np

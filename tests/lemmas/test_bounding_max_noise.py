@@ -1,17 +1,18 @@
 r"""Lemma bounding-max-noise (``lemma:bounding-max-noise``): how large ``X'xi/n`` can be.
 
-Printed: columns of ``X/sqrt(n)`` of unit norm, xi independent and ``sigma^2``-sub-Gaussian. With probability at least
-``1 - 1/(8 p^3)``: ``norm(X'xi/n)_inf <~ sqrt(sigma^2 log(p)/n)``.
+Printed: columns of ``X/sqrt(n)`` of unit norm, xi independent and ``sigma^2``-sub-Gaussian. With probability at
+least ``1 - 1/(8 p^3)``: ``norm(X'xi/n)_inf <~ sqrt(sigma^2 log(p)/n)``.
 
-The proof takes ``epsilon = 2 sqrt(2 sigma^2 log(2p))`` in ``2p exp(-epsilon^2/(2 sigma^2))``, which is ``1/(8 p^3)``, and then
-writes the bound without the inner 2: ``2 sqrt(sigma^2 log(2p)/n)``. With that constant the probability is only
-``1 - 1/(2p)``, and ``1 - 1/(8 p^3)`` is false from p = 2 on.
+The proof takes ``epsilon = 2 sqrt(2 sigma^2 log(2p))`` in ``2p exp(-epsilon^2/(2 sigma^2))``, which is ``1/(8
+p^3)``, and then writes the bound without the inner 2: ``2 sqrt(sigma^2 log(2p)/n)``. With that constant the
+probability is only ``1 - 1/(2p)``, and ``1 - 1/(8 p^3)`` is false from p = 2 on.
 
-Corrected: ``norm(X'xi/n)_inf <= 2 sqrt(2) sqrt(sigma^2 log(2p)/n)`` with probability at least ``1 - 1/(8 p^3)``. (With
-``log p`` in place of ``log 2p`` there is no bound at p = 1; for p >= 2 it costs a factor of ``sqrt(2)``.)
+Corrected: ``norm(X'xi/n)_inf <= 2 sqrt(2) sqrt(sigma^2 log(2p)/n)`` with probability at least ``1 - 1/(8
+p^3)``. (With ``log p`` in place of ``log 2p`` there is no bound at p = 1; for p >= 2 it costs a factor of
+``sqrt(2)``.)
 
-Probabilities are computed here, not simulated: Gaussian noise on an orthogonal design makes the entries independent,
-and random signs can be enumerated on any design.
+Probabilities are computed here, not simulated: Gaussian noise on an orthogonal design makes the entries
+independent, and random signs can be enumerated on any design.
 
 Verdict: holds with the constant ``2 sqrt(2)``; the constant printed in the proof fails.
 """

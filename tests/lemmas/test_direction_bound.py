@@ -1,12 +1,12 @@
 r"""Lemma direction-bound (``lemma:direction-bound``): a small constant direction step keeps what has been reached.
 
-With ``eta <= 4/(9 u_star^4)``, ``0 < tau < 1/2``, ``<v(t), v_star> >= 1 - tau/5``, ``|u(t)^2 - u_star^2| <= tau u_star^2``
-and ``norm(b_t) <= tau u_star^2 / 10``,
+With ``eta <= 4/(9 u_star^4)``, ``0 < tau < 1/2``, ``<v(t), v_star> >= 1 - tau/5``, ``|u(t)^2 - u_star^2| <= tau
+u_star^2`` and ``norm(b_t) <= tau u_star^2 / 10``,
 
     < v(t+1), v_star >  >=  1 - tau/5.
 
-The step's limit makes ``1 - eta u^4 >= 0``. Theorem convergence-alg-2 prints ``4/(9 u_max^2)`` instead, which for
-``u_star > 1`` is larger and breaks the lemma.
+The step's limit makes ``1 - eta u^4 >= 0``. Theorem convergence-alg-2 prints ``4/(9 u_max^2)`` instead, which
+for ``u_star > 1`` is larger and breaks the lemma.
 
 Verdict: holds; the theorem's limit does not follow from it.
 """

@@ -1,6 +1,7 @@
 r"""Lemma direction-bound-optimal (``lemma:direction-bound-optimal``).
 
-With the large direction step ``eta_t = 1/u(t)^4`` and a perturbation with ``norm(b_t) <= B u_star^2``, ``0 < B < 1``,
+With the large direction step ``eta_t = 1/u(t)^4`` and a perturbation with ``norm(b_t) <= B u_star^2``, ``0 < B
+< 1``,
 
     < v(t+1), v_star >  >=  1 - B^2,
 

@@ -9,12 +9,13 @@ then ``| u^3/sqrt(2) - u_star^2 | < (1 - 3B - tau) u_star^2`` for all t at least
     T = 2^(1/3) u_star^(4/3) / theta^2 / ((1 - 6B) sqrt(2) u_star^2 theta)
         + 2 log2(1/(2 tau)) / (3 u_star^2 (1/2 - 3B) (sqrt(2) (1/2 - 3B) u_star^2)^(1/3)).
 
-The right-hand side of the conclusion is misprinted: the proof reaches ``u^3/sqrt(2) >= (1 - 3B - tau) u_star^2``, an
-error of ``3B + tau``. As printed it fails for ``3B + tau > 1/2``. It also bounds the error from above although the
-hypothesis bounds the flow from below only.
+The right-hand side of the conclusion is misprinted: the proof reaches ``u^3/sqrt(2) >= (1 - 3B - tau)
+u_star^2``, an error of ``3B + tau``. As printed it fails for ``3B + tau > 1/2``. It also bounds the error from
+above although the hypothesis bounds the flow from below only.
 
-Corrected: if moreover ``theta^3/sqrt(2) <= u_star^2/2``, then ``u^3/sqrt(2) >= (1 - 3B - tau) u_star^2`` for t >= T; and
-if also ``1/2 d(u^2)/dt <= sqrt(2) u^3 (1 + B) u_star^2 - u^6``, the error is at most ``(3B + tau) u_star^2``.
+Corrected: if moreover ``theta^3/sqrt(2) <= u_star^2/2``, then ``u^3/sqrt(2) >= (1 - 3B - tau) u_star^2`` for t
+>= T; and if also ``1/2 d(u^2)/dt <= sqrt(2) u^3 (1 + B) u_star^2 - u^6``, the error is at most ``(3B + tau)
+u_star^2``.
 
 T is valid but far too long: the proof bounds an exponential by its argument, so that ``T ~ theta^-3`` where
 ``theta^-1`` is the truth. A time of the right order, with ``h = (1 - 3B) u_star^2``:
@@ -46,7 +47,7 @@ def short_time(u_star, theta, B, tau):
 
 
 def reach(rng, u_star, noise, theta, times):
-    """``norm(w) / u_star^2`` along covey's flow of one group, and whether the lemma's hypothesis held with that noise."""
+    """``norm(w) / u_star^2`` along covey's flow of one group."""
     v_star = unit(rng, noise.size)
     model = make_model(rng, [noise.size], u_star**2 * v_star, noise_correlation=noise)
     path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=times, rtol=1e-10)

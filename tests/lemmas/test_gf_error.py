@@ -6,17 +6,17 @@ Printed: if ``u(0) = theta`` and, for a constant B > 0,
 
 then ``u(t) <= sqrt(theta)`` for all ``t <= T = log(1/theta) / (2 theta^2 + sqrt(2) theta B)``.
 
-The proof divides the inequality by ``u^2/2`` and loses a factor of two on the second term. With it,
-``T = log(1/theta) / (2 theta^2 + 2 sqrt(2) theta B)`` and ``theta < 1``, the lemma holds. As printed it fails for large
-starts: with theta = 1/2 there is a flow that meets the hypothesis and crosses ``sqrt(theta)`` before T.
+The proof divides the inequality by ``u^2/2`` and loses a factor of two on the second term. With it, ``T =
+log(1/theta) / (2 theta^2 + 2 sqrt(2) theta B)`` and ``theta < 1``, the lemma holds. As printed it fails for
+large starts: with theta = 1/2 there is a flow that meets the hypothesis and crosses ``sqrt(theta)`` before T.
 
-It is also the wrong hypothesis for its use. Balanced and aligned on an orthogonal design, a group outside the support
-follows
+It is also the wrong hypothesis for its use. Balanced and aligned on an orthogonal design, a group outside the
+support follows
 
     1/2 d(u^2)/dt  =  sqrt(2) u^3 norm(X_l'xi/n)_2 - u^6,
 
-and ``u^3`` is larger than ``u^4`` where it matters. The form that theorem gf-es needs: if
-``1/2 d(u^2)/dt <= sqrt(2) u^3 B`` then ``u(t) <= sqrt(theta)`` for ``t <= (1/theta - 1/sqrt(theta)) / (sqrt(2) B)``.
+and ``u^3`` is larger than ``u^4`` where it matters. The form that theorem gf-es needs: if ``1/2 d(u^2)/dt <=
+sqrt(2) u^3 B`` then ``u(t) <= sqrt(theta)`` for ``t <= (1/theta - 1/sqrt(theta)) / (sqrt(2) B)``.
 
 Verdict: fails as printed; holds corrected; see also gf-es.
 """

@@ -1,30 +1,30 @@
 r"""Theorem gf-es (``thm:gf-es``): early-stopped gradient flow on an orthogonal design.
 
-Printed: on an orthogonal design, with ``u_l(0) = theta < epsilon / (2 u_max^2)`` and ``v_l(0)`` along ``X_l'y/n`` with
-``norm(v_l(0))^2 = theta^2/2``, there are times ``T_l < T_u`` such that for ``T_l <= t <= T_u``
+Printed: on an orthogonal design, with ``u_l(0) = theta < epsilon / (2 u_max^2)`` and ``v_l(0)`` along
+``X_l'y/n`` with ``norm(v_l(0))^2 = theta^2/2``, there are times ``T_l < T_u`` such that for ``T_l <= t <= T_u``
 
     norm(w_l(t) - w_star_l)_inf  <~  norm(X'xi/n)_inf v epsilon   on the support,
                                      theta^(3/2)                  outside it,
 
-and the proof gives ``T_u = log(1/theta) / (2 theta^2 + sqrt(2) theta B)`` with ``B = norm(X'xi/n)_inf``, and T_l of
-order ``theta^-3`` (lemma gf-convergence), and says that the condition on theta makes ``T_l < T_u``.
+and the proof gives ``T_u = log(1/theta) / (2 theta^2 + sqrt(2) theta B)`` with ``B = norm(X'xi/n)_inf``, and
+T_l of order ``theta^-3`` (lemma gf-convergence), and says that the condition on theta makes ``T_l < T_u``.
 
-With those times the window is empty, and at T_u groups outside the support have woken up: the ratio of their size to
-``theta^(3/2)`` grows without bound as theta falls. No other times help when noise is large in a group and small in each
-entry: the constant behind ``<~`` would have to grow like the square root of the group's size.
+With those times the window is empty, and at T_u groups outside the support have woken up: the ratio of their
+size to ``theta^(3/2)`` grows without bound as theta falls. No other times help when noise is large in a group
+and small in each entry: the constant behind ``<~`` would have to grow like the square root of the group's size.
 
-Corrected. Balanced and aligned, group l follows ``w_l(t) = c_l(t) h_l`` with ``h_l = X_l'y/n``, and everything is one
-scalar equation, ``du/dt = sqrt(2) u^2 norm(h_l) - u^5``. Let ``h_min``, ``h_max`` be the least and the largest
-``norm(h_l)_2`` on the support, ``b`` the largest ``norm(X_l'xi/n)_2`` outside it, ``theta < 1`` and
+Corrected. Balanced and aligned, group l follows ``w_l(t) = c_l(t) h_l`` with ``h_l = X_l'y/n``, and everything
+is one scalar equation, ``du/dt = sqrt(2) u^2 norm(h_l) - u^5``. Let ``h_min``, ``h_max`` be the least and the
+largest ``norm(h_l)_2`` on the support, ``b`` the largest ``norm(X_l'xi/n)_2`` outside it, ``theta < 1`` and
 ``theta^3 < sqrt(2) h_min``. With
 
     T_l = 1/(sqrt(2) theta h_min) + log(3 h_max/epsilon) / (3 (sqrt(2) h_min)^(4/3)),
     T_u = (1/theta - 1/sqrt(theta)) / (sqrt(2) b),
 
-for all ``t >= T_l``: ``norm(w_l - w_star_l)_inf <= norm(X_l'xi/n)_inf + epsilon`` on the support; for all ``t <= T_u``:
-``norm(w_l)_2 <= theta^(3/2)/sqrt(2)`` outside it; and ``T_l < T_u`` whenever
-``b (1 + theta log(3 h_max/epsilon) / (3 (sqrt(2) h_min)^(1/3))) < (1 - sqrt(theta)) h_min``, that is, when the
-noise in a group, by its Euclidean norm, is weaker than the weakest signal.
+for all ``t >= T_l``: ``norm(w_l - w_star_l)_inf <= norm(X_l'xi/n)_inf + epsilon`` on the support; for all ``t
+<= T_u``: ``norm(w_l)_2 <= theta^(3/2)/sqrt(2)`` outside it; and ``T_l < T_u`` whenever ``b (1 + theta log(3
+h_max/epsilon) / (3 (sqrt(2) h_min)^(1/3))) < (1 - sqrt(theta)) h_min``, that is, when the noise in a group, by
+its Euclidean norm, is weaker than the weakest signal.
 
 Verdict: the printed times fail; the theorem holds corrected.
 """
@@ -66,7 +66,9 @@ def test_corrected(seed, log_theta, noise):
     epsilon = 2.1 * theta * model.u_max**2  # the theorem's condition on theta
     lower, upper, ordered = corrected_window(model, theta, epsilon)
     assert ordered == (lower < upper)
-    times = np.unique(np.concatenate([[0.0], np.linspace(0, upper, 40), np.linspace(lower, max(lower, upper) * 1.5, 20)]))
+    times = np.unique(
+        np.concatenate([[0.0], np.linspace(0, upper, 40), np.linspace(lower, max(lower, upper) * 1.5, 20)])
+    )
     path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=times)
     labels = model.groups.labels
     for l in model.S:

@@ -1,10 +1,11 @@
 r"""Lemma noise-bound (``lemma:noise-bound``): outside the support magnitudes stay small for a while.
 
 If ``u(t+1) = u(t) (1 + 2 gamma e_t)`` with ``|e_t| <= B``, ``u(0) = alpha`` and ``gamma <= 1/(4B)``, then
-``u(t) <= sqrt(alpha)`` for all ``t <= log(1/alpha^4) / (32 gamma B)``. (For ``alpha >= 1`` there is no such t > 0.)
+``u(t) <= sqrt(alpha)`` for all ``t <= log(1/alpha^4) / (32 gamma B)``. (For ``alpha >= 1`` there is no such t >
+0.)
 
-The time may be doubled: ``t <= log(1/alpha^4) / (16 gamma B) = log(1/alpha) / (4 gamma B)`` does, which is what the proof
-reaches before its last line, and what theorem convergence-alg-1 needs for a window that is not empty.
+The time may be doubled: ``t <= log(1/alpha^4) / (16 gamma B) = log(1/alpha) / (4 gamma B)`` does, which is what
+the proof reaches before its last line, and what theorem convergence-alg-1 needs for a window that is not empty.
 
 Verdict: holds.
 """

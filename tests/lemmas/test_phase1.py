@@ -7,15 +7,15 @@ Printed: "fix the step size", ``u(0) = alpha <= u_star/5``, updates update-on-u 
 
 ``u(T)^2 >= u_star^2/2`` (and ``u(t)^2 <= 3/2 u_star^2`` for all t).
 
-Three things are missing. A limit on gamma, without which the sequence jumps about. The large direction step, which the
-proof uses: with a small one a wrong start never turns. And a bound on ``norm(b_t)``: the proof applies lemma
-direction-bound-optimal, which needs it, and a perturbation orthogonal to the direction that it produces is invisible to
-``<v, b>``.
+Three things are missing. A limit on gamma, without which the sequence jumps about. The large direction step,
+which the proof uses: with a small one a wrong start never turns. And a bound on ``norm(b_t)``: the proof
+applies lemma direction-bound-optimal, which needs it, and a perturbation orthogonal to the direction that it
+produces is invisible to ``<v, b>``.
 
-Corrected: with ``eta_t = 1/u(t)^4``, ``gamma <= 1/(7 u_star^2)``, ``norm(b_t) <= u_star^2/20`` and
-``|e_t| <= u_star^2/20`` the conclusion holds, with ``u(t)^2 <= 21/20 u_star^2``. Proof: the cosine is at least 399/400, so
-below ``u_star^2/2`` a step multiplies u by at least ``1 + 2 gamma (379/400 - 1/2) u_star^2 >= 1 + gamma u_star^2/2``; and
-by lemma bounded-updates, corrected, u cannot fall back.
+Corrected: with ``eta_t = 1/u(t)^4``, ``gamma <= 1/(7 u_star^2)``, ``norm(b_t) <= u_star^2/20`` and ``|e_t| <=
+u_star^2/20`` the conclusion holds, with ``u(t)^2 <= 21/20 u_star^2``. Proof: the cosine is at least 399/400, so
+below ``u_star^2/2`` a step multiplies u by at least ``1 + 2 gamma (379/400 - 1/2) u_star^2 >= 1 + gamma
+u_star^2/2``; and by lemma bounded-updates, corrected, u cannot fall back.
 
 Verdict: fails as printed; holds corrected.
 """
@@ -43,7 +43,7 @@ def test_corrected(seed, size, u_star, log_alpha, portion, reference):
 
     def perturbation(t, u, v):
         if worst:
-            return -u_star**2 / 20 * group.v_star, -(u_star**2) / 20
+            return -(u_star**2) / 20 * group.v_star, -(u_star**2) / 20
         return in_ball(rng, size, u_star**2 / 20), u_star**2 / 20 * rng.uniform(-1, 1)
 
     T = phase_time(u_star, alpha, gamma)

@@ -1,22 +1,24 @@
-r"""Lemma phase2-boundness (``lemma:phase2-boundness``) and the unlabelled one after it: near the truth perturbations are small.
+r"""Lemma phase2-boundness (``lemma:phase2-boundness``) and the unlabelled one after it: perturbations near the truth.
 
-Printed: ``delta_in <= u_min^2/(120 u_max^2)``, ``delta_out <= u_min^2/(120 s u_max^2)``,
-``alpha < sqrt(tau_0/L) u_star_l/2``, ``norm(X'xi/n)_inf <= tau_0 u_star_l^2/80``,
-``|u_star_l^2 - u_l^2| <= tau u_star_l^2``, ``0 < tau_0 <= tau <= 1/2``. If ``<v_l, v_star_l> >= 1 - tau^2/5`` then
+Printed: ``delta_in <= u_min^2/(120 u_max^2)``, ``delta_out <= u_min^2/(120 s u_max^2)``, ``alpha <
+sqrt(tau_0/L) u_star_l/2``, ``norm(X'xi/n)_inf <= tau_0 u_star_l^2/80``, ``|u_star_l^2 - u_l^2| <= tau
+u_star_l^2``, ``0 < tau_0 <= tau <= 1/2``. If ``<v_l, v_star_l> >= 1 - tau^2/5`` then
 
     |<v_l(t), b_(l,t)>| <= tau u_star_l^2/10   and   |e_(l,t)| <= tau u_star_l^2/10,
 
-and, in the second lemma, with ``|u_star_l^2 - u_l^2| <= tau u_star_l^2/2`` both are at most ``tau u_star_l^2/20``.
+and, in the second lemma, with ``|u_star_l^2 - u_l^2| <= tau u_star_l^2/2`` both are at most ``tau
+u_star_l^2/20``.
 
-The proof bounds ``|v_l'X_l'xi/n|`` by ``norm(v_l)_1 norm(X_l'xi/n)_inf`` and then writes ``norm(v_l)_1 <= norm(v_l)_2``, which
-is the wrong way round: the noise term can be ``sqrt(p_l)`` times as large. From 65 columns on (17 in the second lemma)
-noise alone breaks the conclusion. (Also: "for each l in [L]" can mean the support only, where ``u_star_l > 0``; the
-magnitudes are those at time t; and e, which is taken at ``v(t+1)``, needs the cosine there.)
+The proof bounds ``|v_l'X_l'xi/n|`` by ``norm(v_l)_1 norm(X_l'xi/n)_inf`` and then writes ``norm(v_l)_1 <=
+norm(v_l)_2``, which is the wrong way round: the noise term can be ``sqrt(p_l)`` times as large. From 65 columns
+on (17 in the second lemma) noise alone breaks the conclusion. (Also: "for each l in [L]" can mean the support
+only, where ``u_star_l > 0``; the magnitudes are those at time t; and e, which is taken at ``v(t+1)``, needs the
+cosine there.)
 
-Corrected: replace ``norm(X'xi/n)_inf`` by ``max_l norm(X_l'xi/n)_2`` (at most ``sqrt(p_max)`` times as large), assume that the
-groups outside the support have ``sum u_l'^2 <= tau_0 u_min^2/4``, and take the cosine at t for b and at t+1 for e. Then
-the conclusions hold, and so does the stronger ``norm(b_(l,t))_2 <= tau u_star_l^2/10`` (``/20``), which is what lemmas
-phase1 and phase2-convergence need.
+Corrected: replace ``norm(X'xi/n)_inf`` by ``max_l norm(X_l'xi/n)_2`` (at most ``sqrt(p_max)`` times as large),
+assume that the groups outside the support have ``sum u_l'^2 <= tau_0 u_min^2/4``, and take the cosine at t for
+b and at t+1 for e. Then the conclusions hold, and so does the stronger ``norm(b_(l,t))_2 <= tau u_star_l^2/10``
+(``/20``), which is what lemmas phase1 and phase2-convergence need.
 
 Verdict: fails as printed; holds corrected.
 """

@@ -1,11 +1,11 @@
 r"""Lemma phase2-boundness-small (``lemma:phase2-boundness-small``): the same with directions known less well.
 
 As lemma phase2-boundness, with ``<v_l, v_star_l> >= 1 - tau/5`` in place of ``1 - tau^2/5`` and in exchange
-``delta_in <= sqrt(tau_0) u_min^2/(120 u_max^2)``, ``delta_out <= sqrt(tau_0) u_min^2/(120 s u_max^2)``. Conclusion:
-``|<v_l, b_(l,t)>| <= tau u_star_l^2/10`` and ``|e_(l,t)| <= tau u_star_l^2/10``.
+``delta_in <= sqrt(tau_0) u_min^2/(120 u_max^2)``, ``delta_out <= sqrt(tau_0) u_min^2/(120 s u_max^2)``.
+Conclusion: ``|<v_l, b_(l,t)>| <= tau u_star_l^2/10`` and ``|e_(l,t)| <= tau u_star_l^2/10``.
 
-It has the same slip, ``norm(v)_1 <= norm(v)_2``, and the same correction: noise by ``max_l norm(X_l'xi/n)_2``; then also
-``norm(b_(l,t))_2 <= tau u_star_l^2/10``, which lemma direction-bound needs.
+It has the same slip, ``norm(v)_1 <= norm(v)_2``, and the same correction: noise by ``max_l norm(X_l'xi/n)_2``;
+then also ``norm(b_(l,t))_2 <= tau u_star_l^2/10``, which lemma direction-bound needs.
 
 Verdict: fails as printed; holds corrected.
 """

@@ -4,15 +4,17 @@ Printed: if ``v_l(0)`` is proportional to ``X_l'y/n`` then, for l in the support
 
     < v_l(0)/norm(v_l(0)), v_star_l >  >=  1 - ( delta_in + L delta_out + norm(X_l'xi/n)_2 / u_star_l^2 )^2.
 
-It fails in two ways. The other groups leak ``delta_out sum_{l' != l} u_star_l'^2`` into group l, which the proof writes
-as ``L delta_out u_star_l^2``: a weak group beside a strong one breaks it. And the proof takes the square root of a
-squared cosine, so that it needs the cosine to be positive: noise that reverses the group breaks it.
+It fails in two ways. The other groups leak ``delta_out sum_{l' != l} u_star_l'^2`` into group l, which the
+proof writes as ``L delta_out u_star_l^2``: a weak group beside a strong one breaks it. And the proof takes the
+square root of a squared cosine, so that it needs the cosine to be positive: noise that reverses the group
+breaks it.
 
 Corrected: with a positive factor of proportionality and
 
     R = delta_in + delta_out sum_{l' != l} u_star_l'^2 / u_star_l^2 + norm(X_l'xi/n)_2 / u_star_l^2  <=  1,
 
-the cosine is at least ``sqrt(1 - R^2) >= 1 - R^2``. With equal magnitudes the sum is ``s - 1``, less than the printed L.
+the cosine is at least ``sqrt(1 - R^2) >= 1 - R^2``. With equal magnitudes the sum is ``s - 1``, less than the
+printed L.
 
 Verdict: fails as printed; holds corrected. In theorem gf-es ``delta_out = 0``, so nothing changes there.
 """
