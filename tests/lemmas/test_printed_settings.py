@@ -24,12 +24,10 @@ def test_direction_step_between_the_limits_of_lemma_and_theorem_fails_on_figure_
     theorem, lemma = 4 / (9 * u_max**2), 4 / (9 * u_max**4)
     assert round(theorem, 4) == 0.0213
     assert round(lemma, 5) == 0.00102
-    last = {
-        eta: run(FIGURE_3, step_size=1e-3, direction_step=eta, switch="oracle", n_steps=2000, record_every=100).error[
-            -1
-        ]
-        for eta in (theorem, lemma, 0.004, 0.005)
-    }
+    last = {}
+    for eta in (theorem, lemma, 0.004, 0.005):
+        path = run(FIGURE_3, step_size=1e-3, direction_step=eta, switch="oracle", n_steps=2000, record_every=100)
+        last[eta] = path.error[-1]
     assert last[theorem] > 200
     assert last[lemma] < 0.0125
     assert last[0.004] < 0.0125
