@@ -46,40 +46,9 @@ from lemmas.instances import (
     make_model,
     noise_with_group_norms,
     random_directions,
-    random_truth,
     seeds,
 )
-from lemmas.windows import Window, largest_scale
-
-
-def draw(rng, noise_level, delta_factor=lambda zeta, truth: 1.0, low=1.0, high=1.4):
-    """A model at the theorem's limits of coherence, with group noise at most ``noise_level``: ``(model, sizes)``."""
-    sizes = rng.integers(1, 4, size=4)
-    s = int(rng.integers(1, 4))
-    w_star = random_truth(rng, sizes, s, low=low, high=high)
-    truth = make_model(rng, sizes, w_star)
-    limit = delta_factor(80 * noise_level, truth) * truth.u_min**2 / (120 * truth.u_max**2)
-    noise = noise_with_group_norms(rng, sizes, noise_level * rng.choice([1.0, 0.3], size=4))
-    model = make_model(rng, sizes, w_star, delta_in=limit, delta_out=limit / s, noise_correlation=noise)
-    delta_in, delta_out = coherence(model.X, model.groups)
-    assert delta_in <= limit * (1 + ROUNDING)
-    assert delta_out <= limit / s * (1 + ROUNDING)
-    return model, sizes
-
-
-def assert_recovers(model, path, window, *, settled=True):
-    """The error bounds of the corrected theorem at every record of the window."""
-    upper = window.corrected_upper(model.group_noise[model.off].max())
-    assert window.lower <= upper
-    inside = (path.t >= window.lower) & (path.t <= upper)
-    assert inside.sum() > 20
-    errors, norms = model.groups.norms(path.w - model.w_star), model.groups.norms(path.w)
-    assert (errors[inside][:, model.S] <= 2 * window.zeta).all()
-    assert (norms[path.t <= upper][:, model.off] <= window.alpha).all()
-    if settled:
-        # stronger than the theorem: by T_lb the groups of the support have in fact settled where their correlation
-        # vanishes, at most noise / (1 - delta_in - s delta_out) from the truth
-        assert (errors[inside][:, model.S] <= 1.1 * max(window.noise, window.epsilon)).all()
+from lemmas.windows import Window, assert_recovers, draw, largest_scale
 
 
 @lemma

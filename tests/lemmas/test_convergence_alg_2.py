@@ -27,8 +27,7 @@ from hypothesis import strategies as st
 from covey.dynamics import normalized_descent
 from covey.groups import Groups
 from lemmas.instances import coherence, lemma, model_with_gram, random_directions, seeds
-from lemmas.test_convergence_alg_1 import assert_recovers, draw
-from lemmas.windows import Window
+from lemmas.windows import Window, assert_recovers, draw
 
 
 @lemma

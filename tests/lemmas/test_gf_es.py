@@ -36,9 +36,15 @@ from hypothesis import strategies as st
 
 from covey.dynamics import gradient_flow
 from lemmas.instances import lemma, make_model, noise_with_group_norms, random_truth, seeds
-from lemmas.test_gf_convergence import printed_time as printed_lower_time
 
 ROOT2 = np.sqrt(2)
+
+
+def printed_lower_time(u_star, theta, B, epsilon):
+    """The proof's T_l, for one magnitude on the support."""
+    first = 2 ** (1 / 3) * u_star ** (4 / 3) / theta**2 / ((1 - 6 * B) * ROOT2 * u_star**2 * theta)
+    base = (ROOT2 * (0.5 - 3 * B) * u_star**2) ** (1 / 3)
+    return first + 2 * np.log2(u_star**2 / (2 * epsilon)) / (3 * u_star**2 * (0.5 - 3 * B) * base)
 
 
 def printed_upper_time(theta, B):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from covey.dynamics import normalized_descent
 from lemmas.instances import ROUNDING, engines, lemma, make_model, seeds
-from lemmas.test_phase2_boundness import draw, near_truth, perturbations
+from lemmas.near_truth import draw, near_truth, perturbations
 
 
 @lemma

@@ -97,3 +97,10 @@ def test_old_direction_in_the_magnitude_step_is_negligible():
     new = run(FIGURE_2, step_size=1e-3, n_steps=1000).error.min()
     old = run(FIGURE_2, step_size=1e-3, n_steps=1000, magnitude_at="old").error.min()
     assert abs(old / new - 1) < 0.01
+
+
+def test_loss_without_one_over_n_fails():
+    # the loss as the setup prints it, 1/2 norm(y - Xw)^2, has gradients n = 150 times as large; the magnitude step is
+    # divided by that, so that only the direction step 150/u^4 is at fault
+    path = run(FIGURE_2, step_size=1e-3 / 150, gradient_scale=150, n_steps=1000, record_every=25)
+    assert path.error.min() > 100
