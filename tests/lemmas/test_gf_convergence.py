@@ -115,6 +115,9 @@ def test_as_printed_fails_from_above():
     # the hypothesis bounds the derivative from below only: a larger target meets it and overshoots u_star
     u_star, theta, B, tau = 1.0, 0.2, 0.05, 0.1
     model = make_model(np.random.default_rng(0), [1], [3 * u_star**2])
+    u = np.linspace(theta, 2.0, 500)
+    slowest = (1 - 2 * B) * ROOT2 * u**3 * u_star**2 - u**6 - ROOT2 * u**3 * B * u_star**2
+    assert (ROOT2 * u**3 * 3 * u_star**2 - u**6 >= slowest).all(), "hypothesis"
     T = printed_time(u_star, theta, B, tau)
     path = gradient_flow(model.X, model.y, model.groups, init_scale=theta, times=[0.0, T, 2 * T])
     assert (path.u[1:, 0] ** 3 / ROOT2 - u_star**2 > 1.9 * u_star**2).all()
