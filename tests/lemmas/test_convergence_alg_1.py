@@ -39,6 +39,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.dynamics import normalized_descent
+from covey.theory import bounds
 from lemmas.instances import (
     ROUNDING,
     coherence,
@@ -115,6 +116,23 @@ def test_corrected_window_is_open(log_u, ratio, L, log_zeta, share, step, log_sh
     window = Window(u_max, ratio * u_max, L, noise, epsilon, step / (20 * u_max**2), alpha)
     assert window.zeta <= u_max**2 * (1 + ROUNDING)
     assert window.lower <= window.corrected_upper(noise)
+
+
+@lemma
+@given(seeds, st.floats(-5.0, -3.0))
+def test_bounds_of_the_theory_room_are_these(seed, log_epsilon):
+    epsilon = 10**log_epsilon
+    model, sizes = draw(np.random.default_rng(seed), epsilon)
+    window, printed = (Window.of(model, noise, epsilon) for noise in (model.group_noise.max(), model.entry_noise))
+    b = bounds(
+        model.u_star, n=len(model.y), p=len(model.w_star), L=len(sizes), epsilon=epsilon, noise=model.entry_noise,
+        group_noise=model.group_noise.max(), init_scale=window.alpha,
+    )  # fmt: skip
+    np.testing.assert_allclose([b.T_lb, b.T_ub, b.zeta], [printed.lower, printed.printed_upper, printed.zeta])
+    np.testing.assert_allclose([b.T_lb_corrected, b.zeta_corrected], [window.lower, window.zeta])
+    # it keeps log(1 + 2 gamma B) where the window here has 2 gamma B: a little longer, by the same lemma
+    upper = window.corrected_upper(model.group_noise.max())
+    assert upper <= b.T_ub_corrected <= upper * (1 + 2 * window.gamma * model.u_min**2)
 
 
 @settings(lemma, max_examples=100)

@@ -15,7 +15,7 @@ Corrected: with probability at least ``1 - 1/(8 p^3)``
 
 (the tail bound for quadratic forms of sub-Gaussian vectors, and a union over groups), and by the corrected
 theorem with this epsilon ``norm(w(t) - w_star)_2^2 <= s (160 epsilon)^2 + (L - s) alpha^2 <~ s sigma^2 (p_max +
-log p)/n``, which is the minimax rate for group sparsity. With groups of bounded size it is the printed one.
+log p)/n``, the minimax rate for group sparsity but for log p in place of log(L/s). With groups of bounded size it is the printed one.
 
 Verdict: fails as printed for large groups; holds corrected.
 """
