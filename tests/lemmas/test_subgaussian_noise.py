@@ -14,8 +14,9 @@ Corrected: with probability at least ``1 - 1/(8 p^3)``
     max_l norm(X_l'xi/n)_2  <=  epsilon = sigma sqrt((1 + delta_in)/n) ( sqrt(p_max) + sqrt(2 log(8 L p^3)) )
 
 (the tail bound for quadratic forms of sub-Gaussian vectors, and a union over groups), and by the corrected
-theorem with this epsilon ``norm(w(t) - w_star)_2^2 <= s (160 epsilon)^2 + (L - s) alpha^2 <~ s sigma^2 (p_max +
-log p)/n``, the minimax rate for group sparsity but for log p in place of log(L/s). With groups of bounded size it is the printed one.
+theorem with this epsilon ``norm(w(t) - w_star)_2^2 <= s (160 epsilon)^2 + (L - s) alpha^2``, of order
+``s sigma^2 (p_max + log p)/n``: the minimax rate for group sparsity, but for log p in place of log(L/s). With groups of
+bounded size it is the printed one.
 
 Verdict: fails as printed for large groups; holds corrected.
 """
