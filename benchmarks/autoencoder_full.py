@@ -12,9 +12,11 @@ trained model, so that whatever is finished is there.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+import traceback
 import types
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def import_covey():
     """Import covey.nn from this checkout, also where only torch and numpy are installed."""
     sys.path.insert(0, str(ROOT / "src"))
     try:
-        import scipy.sparse  # noqa: F401
+        import scipy.sparse
     except ImportError:  # covey.validation asks it one thing: whether a matrix is sparse; there are none here
         scipy, sparse = types.ModuleType("scipy"), types.ModuleType("scipy.sparse")
         sparse.issparse = lambda _: False
@@ -57,19 +59,22 @@ def load(options):
     return data.head(options.images, 500 if options.tiny else None)
 
 
+def chosen(options):
+    return [name for name in MODELS if not options.only or name in options.only.split(",")]
+
+
 def worker(options):
     """Train and measure one model from every seed, or time a few steps of it."""
     import_covey()
     import torch
+
+    from covey.nn.classifier import Classifier, train_classifier
     from covey.nn.models import build
     from covey.nn.results import StudyResults
     from covey.nn.study import Judge, run_study
     from covey.nn.training import choose_device, train
 
     torch.set_num_threads(options.threads)
-    # float32 with the tensor cores' 10 bits of mantissa: enough here, and no casts to start kernels for
-    torch.backends.cuda.matmul.allow_tf32 = True
-    torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     place = choose_device(options.device)
     data = load(options)
@@ -82,8 +87,15 @@ def worker(options):
         runs = [train(model, few, epochs=2, batch_size=options.batch_size, device=place, amp=False) for _ in range(2)]
         seconds = runs[-1].history[-1]["seconds"] * len(data.train_images) / len(few)
         (folder / f"{options.worker}.time.json").write_text(json.dumps({"epoch_seconds": seconds}))
+        if options.worker == chosen(options)[0]:
+            judge = train_classifier(data.train_images, data.train_labels, epochs=3, device=place)
+            torch.save(judge.cpu().state_dict(), folder / "classifier.pt")
         return
-    judge = Judge.of(data, device=place, pairs=50 if options.tiny else 1000, epochs=1 if options.tiny else 3)
+    classifier = None
+    if (folder / "classifier.pt").is_file():  # the same judge for every model
+        classifier = Classifier()
+        classifier.load_state_dict(torch.load(folder / "classifier.pt", weights_only=True))
+    judge = Judge.of(data, device=place, pairs=50 if options.tiny else 1000, epochs=3, classifier=classifier)
     results = StudyResults()
     begin = time.monotonic()
     for done, seed in enumerate(range(options.seeds)):
@@ -91,15 +103,18 @@ def worker(options):
         if done and left < 1.05 * (time.monotonic() - begin) / done:
             print(f"{options.worker}: no time for seed {seed}", flush=True)
             break
-        results.merge(
-            run_study(
+        try:
+            found = run_study(
                 data, models=[options.worker], seeds=[seed], epochs=options.epochs, batch_size=options.batch_size,
                 device=place, amp=False, judge=judge, progress=False, options=sizes,
                 told=lambda line: print(line, flush=True),
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+        except Exception:  # one seed that fails must not take the others with it
+            traceback.print_exc()
+            continue
+        results.merge(found)
         results.write(folder / options.worker)
-    if options.worker == MODELS[0]:
+    if options.worker == chosen(options)[0]:
         accuracy = judge.classifier.accuracy(judge.test, judge.test_labels)
         about = {
             "device": torch.cuda.get_device_name(place) if place.type == "cuda" else "CPU",
@@ -115,11 +130,11 @@ def launch(options, extra, until):
     """One process a model, all at once; waits for them and says which failed."""
     shared = ["--out", options.out, "--device", options.device, "--batch-size", str(options.batch_size)]
     shared += ["--seeds", str(options.seeds), "--threads", str(options.threads), "--until", str(until)]
-    shared += ["--tiny"] if options.tiny else []
+    shared += ["--only", options.only, *(["--tiny"] if options.tiny else [])]
     shared += ["--synthetic"] if options.synthetic else []
     shared += ["--images", str(options.images)] if options.images else []
     command = [sys.executable, str(Path(__file__).resolve()), *shared, *extra]
-    models = [name for name in MODELS if not options.only or name in options.only.split(",")]
+    models = chosen(options)
     running = {name: subprocess.Popen([*command, "--worker", name]) for name in models}
     failed = []
     for name, process in running.items():
@@ -134,9 +149,8 @@ def launch(options, extra, until):
     return models, failed
 
 
-def choose_epochs(options, begin):
-    """As many epochs as fit into the time, at most 40, found by timing all models at once."""
-    models, _ = launch(options, ["--time"], begin + 120)
+def choose_epochs(options, models, begin):
+    """As many epochs as fit into the time, at most 40, where all models train at once."""
     times = []
     for name in models:
         file = Path(options.out) / "parts" / f"{name}.time.json"
@@ -197,10 +211,14 @@ def main():
         return worker(options)
     begin = time.time()
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    epochs = options.epochs or choose_epochs(options, begin)
+    shutil.rmtree(Path(options.out) / "parts", ignore_errors=True)
+    models, _ = launch(options, ["--time"], begin + 120)
+    epochs = options.epochs or choose_epochs(options, models, begin)
     print(f"{epochs} epochs", flush=True)
     models, failed = launch(options, ["--epochs", str(epochs)], begin + 60 * options.minutes)
     collect(options, models, epochs, begin)
+    if not failed:
+        shutil.rmtree(Path(options.out) / "parts")
     return 1 if failed else 0
 
 

@@ -53,7 +53,10 @@ class DigitImages:
     def head(self, n_train: int | None = None, n_test: int | None = None) -> DigitImages:
         """The first images of each part; None for all of them."""
         return DigitImages(
-            self.train_images[:n_train], self.train_labels[:n_train], self.test_images[:n_test], self.test_labels[:n_test]
+            self.train_images[:n_train],
+            self.train_labels[:n_train],
+            self.test_images[:n_test],
+            self.test_labels[:n_test],
         )
 
 
@@ -94,7 +97,9 @@ def _draw(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uin
     pixels = np.arange(SIZE) + 0.5
     out = np.zeros((n, SIZE, SIZE))
     for stroke in range(len(STROKES)):
-        ax, ay, bx, by = (a[:, None, None] for a in (x[:, stroke, 0], y[:, stroke, 0], x[:, stroke, 1], y[:, stroke, 1]))
+        ax, ay, bx, by = (
+            a[:, None, None] for a in (x[:, stroke, 0], y[:, stroke, 0], x[:, stroke, 1], y[:, stroke, 1])
+        )
         px, py = pixels[None, None, :], pixels[None, :, None]
         along = ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)
         along = np.clip(along, 0, 1)

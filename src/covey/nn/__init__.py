@@ -4,7 +4,7 @@ Torch and numpy are all that this room needs; `pip install 'covey[torch]'` bring
 """
 
 try:
-    import torch as _torch  # noqa: F401
+    import torch as _torch
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
         "covey.nn needs torch, which is not installed: pip install 'covey[torch]'", name="torch"

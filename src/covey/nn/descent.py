@@ -139,11 +139,8 @@ class NormalizedDescent:
         if self.targets is None or len(self.targets) < len(self.layers):
             # g = -gradient/u^N; at the tiny start this is the correlation with nothing fitted, X_l'y/n
             self.targets = [*(self.targets or []), power.norms(-gradient / size) / 2]
-        if self.large:
-            # v + g/u^N times u^N: the same direction, w + g, without a division by u^(2N)
-            z = size * v - gradient / size
-        else:
-            z = v - self.eta * gradient
+        # the large step, v + g/u^N, is taken times u^N: the same direction, w + g, without a division by u^(2N)
+        z = size * v - gradient / size if self.large else v - self.eta * gradient
         norms = power.norms(z)[..., power.labels]
         return torch.where((norms > 0) & torch.isfinite(norms), z / norms, v)
 

@@ -88,9 +88,7 @@ def probe_accuracy(
     return total / draws
 
 
-def _logistic(
-    x: torch.Tensor, labels: torch.Tensor, classes: int, decay: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _logistic(x: torch.Tensor, labels: torch.Tensor, classes: int, decay: float) -> tuple[torch.Tensor, torch.Tensor]:
     W = torch.zeros(x.shape[1], classes, dtype=x.dtype, device=x.device, requires_grad=True)
     bias = torch.zeros(classes, dtype=x.dtype, device=x.device, requires_grad=True)
     optimizer = torch.optim.LBFGS([W, bias], max_iter=200, line_search_fn="strong_wolfe")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import nn
 
@@ -37,7 +39,7 @@ class Encoder(nn.Module):
                 f"do not both split into {groups} equal groups."
             )
         layers: list[nn.Module] = []
-        for before, after in zip(channels[:-1], channels[1:], strict=True):
+        for before, after in itertools.pairwise(channels):
             layers += [nn.Conv2d(before, after, 4, stride=2, padding=1), nn.ReLU()]
         self.body = nn.Sequential(*layers)
         self.last = nn.Conv2d(channels[-1], codes, 2, groups=groups)

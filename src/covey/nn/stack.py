@@ -92,9 +92,7 @@ class GroupedLinearStack(nn.Module):
     @torch.no_grad()
     def fold(self) -> GroupedLinearStack:
         """The same map as a stack of one layer, for inference."""
-        folded = GroupedLinearStack(
-            self.dim, self.groups, layers=1, device=self.weight.device, dtype=self.weight.dtype
-        )
+        folded = GroupedLinearStack(self.dim, self.groups, layers=1, device=self.weight.device, dtype=self.weight.dtype)
         folded.weight.copy_(self.blocks().unsqueeze(0))
         return folded.train(self.training)
 

@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from covey.datasets.digits import DigitImages
 from covey.nn.classifier import Classifier, train_classifier
 from covey.nn.images import as_images
 from covey.nn.interpolation import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
@@ -19,6 +18,9 @@ from covey.nn.latent import components, effective_rank, frechet_distance, gaussi
 from covey.nn.models import Autoencoder, build
 from covey.nn.results import StudyResults
 from covey.nn.training import choose_device, train
+
+if TYPE_CHECKING:  # the images need numpy only, but their room has loaders that need more
+    from covey.datasets import DigitImages
 
 __all__ = ["Judge", "measure", "run_study"]
 
@@ -47,15 +49,24 @@ class Judge:
     pairs: int = 1000
 
     @classmethod
-    def of(cls, data: DigitImages, *, device: Any = "auto", pairs: int = 1000, epochs: int = 2) -> Judge:
-        """Put the data on the device and train the classifier."""
+    def of(
+        cls,
+        data: DigitImages,
+        *,
+        device: Any = "auto",
+        pairs: int = 1000,
+        epochs: int = 2,
+        classifier: Classifier | None = None,
+    ) -> Judge:
+        """Put the data on the device and, unless one is given, train a classifier for so many epochs."""
         place = choose_device(device)
         train_labels, test_labels = (
             torch.from_numpy(np.array(labels)).to(place) for labels in (data.train_labels, data.test_labels)
         )
-        classifier = train_classifier(data.train_images, data.train_labels, epochs=epochs, device=place)
+        if classifier is None:
+            classifier = train_classifier(data.train_images, data.train_labels, epochs=epochs, device=place)
         train_images, test_images = as_images(data.train_images, place), as_images(data.test_images, place)
-        return cls(train_images, train_labels, test_images, test_labels, classifier, pairs)
+        return cls(train_images, train_labels, test_images, test_labels, classifier.to(place).eval(), pairs)
 
     def blend_ratio(self) -> float:
         """The midpoint ratio of blending pixels, without any model: what interpolation has to beat."""
