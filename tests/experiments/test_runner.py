@@ -139,23 +139,6 @@ def test_unknown_ids_suggest_the_nearest():
         find("xyzzy")
 
 
-def test_an_experiment_with_other_names_for_the_same_things(monkeypatch, tmp_path):
-    toy.install(monkeypatch)
-    module = find("toy").module
-    module.__dict__.update(
-        ToySettings=module.Settings,
-        run=lambda settings, *, n_jobs=1: pd.DataFrame({"i": [n_jobs], "value": [1.0]}),
-        claims=lambda frame: [("c", "e", "m", "holds"), ("d", "e", "m", "fails: so it is")],
-    )
-    del module.Settings, module.TITLE
-    (outcome,) = reproduce(["toy"], "quick", tmp_path, jobs=2)
-    assert outcome.experiment.title == "What the toy shows."
-    assert outcome.frame["i"].tolist() == [2]
-    assert [claim.verdict for claim in outcome.claims] == [Verdict.HOLDS, Verdict.FAILS]
-    assert outcome.claims[1].measured == "m (so it is)"
-    assert outcome.claims[1].id == "toy"
-
-
 def test_repeats_are_watched_and_in_order():
     seen = []
     with watched(lambda done, total: seen.append((done, total))):
