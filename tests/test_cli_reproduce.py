@@ -8,10 +8,10 @@ import time
 
 import pandas as pd
 import pytest
-from experiments import toy
 from typer.testing import CliRunner
 
 from covey.cli import app
+from experiments import toy
 
 RUNNER = CliRunner()
 

@@ -1,6 +1,53 @@
-"""covey: group-sparse regression without a penalty."""
+"""covey: group-sparse regression without a penalty.
 
-from covey.groups import Groups
+The network ``w_l = u_l^2 v_l`` is trained by gradient descent from a tiny start and stopped early: groups wake up one
+after another, strongest first, and a group that has woken up is not shrunk.
+"""
 
-__all__ = ["Groups"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from covey import baselines, datasets, dynamics, plots, stopping
+    from covey.engine import group_path
+    from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
+    from covey.groups import Groups
+    from covey.path import Path
+
+__all__ = [
+    "GroupSparseRegressor",
+    "GroupSparseRegressorCV",
+    "Groups",
+    "Path",
+    "TermGroups",
+    "baselines",
+    "datasets",
+    "dynamics",
+    "group_path",
+    "plots",
+    "stopping",
+]
 __version__ = "0.1.0"
+
+# Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
+_ROOMS = ("baselines", "datasets", "dynamics", "plots", "stopping")
+_NAMES = {
+    "GroupSparseRegressor": "covey.estimators",
+    "GroupSparseRegressorCV": "covey.estimators",
+    "Groups": "covey.groups",
+    "Path": "covey.path",
+    "TermGroups": "covey.estimators",
+    "group_path": "covey.engine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"covey.{name}")
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'covey' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS, *_NAMES])

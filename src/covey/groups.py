@@ -211,14 +211,18 @@ class Groups:
         """Read what a user may pass as ``groups=``.
 
         ``None`` is groups of one column each; an int is a size; a dictionary is names to columns; a sequence of
-        sequences is lists; a flat sequence with one entry per column is labels. Sizes are never guessed: use
-        `from_sizes`.
+        sequences is lists; a flat sequence with one entry per column is labels; a function is asked with the
+        column names and answers any of these. Sizes are never guessed: use `from_sizes`.
         """
         names = None if columns is None else tuple(str(c) for c in columns)
         if isinstance(groups, Groups):
             if groups.n_columns != n_columns:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
             return groups if names is None or groups.columns is not None else groups.with_columns(names)
+        if callable(groups):
+            if names is None:
+                raise ValueError("groups is a function of column names, but X has none: pass a DataFrame.")
+            return cls.coerce(groups(names), n_columns, names)
         if groups is None:
             return cls(np.arange(n_columns)[:, None], n_columns, names=names, columns=names)
         if isinstance(groups, bool | np.bool_):

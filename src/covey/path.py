@@ -10,8 +10,42 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.validation import FloatArray
 
-__all__ = ["Path"]
+__all__ = ["Path", "PathState"]
+
+
+@dataclass(frozen=True)
+class PathState:
+    """Where a path stands: enough to continue it, or to start one from chosen groups.
+
+    Attributes
+    ----------
+    time : int
+        Iterations made.
+    coef : ndarray, shape (p,)
+        Coefficients of the awake groups on the user's scale; zero elsewhere.
+    awake : ndarray of int
+        Those groups, in the order in which they joined.
+    log_magnitudes : ndarray, shape (n_groups,)
+        Logarithm of every group's magnitude u, for a response of unit standard deviation.
+    entered : tuple of (group position, time)
+    direction_step : float
+        The constant step on the directions after the switch of the two-stage algorithm; 0 before it.
+    directions : ndarray, shape (p,), or None
+        After the switch, the directions in which sleeping groups were frozen.
+    armed : bool
+        Whether the rule that switches has been armed.
+    """
+
+    time: int
+    coef: FloatArray
+    awake: NDArray[np.intp]
+    log_magnitudes: FloatArray
+    entered: tuple[tuple[int, float], ...] = ()
+    direction_step: float = 0.0
+    directions: FloatArray | None = None
+    armed: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,26 +68,32 @@ class Path:
         explain, or ``"diverged"``; `message` says more.
     penalties : ndarray, shape (n_times,) or None
         The penalty at each position, where the path is one over penalties.
+    step_size : float
+        The step on the magnitudes, on the user's scale: paths with the same step share their clock.
     n_passes, n_gram_columns : int
         How often X was read in full, and how many Gram columns were fetched.
+    state : PathState or None
+        Where the path ended: pass the path as ``start=`` to go on from there.
     """
 
     times: NDArray[Any]
     coefs: sp.csr_array
-    intercepts: NDArray[np.float64]
+    intercepts: FloatArray
     groups: Groups
     entered: list[tuple[int, float]] = field(default_factory=list)
     status: str = "completed"
     message: str = ""
-    penalties: NDArray[np.float64] | None = None
+    penalties: FloatArray | None = None
+    step_size: float = np.nan
     n_passes: int = 0
     n_gram_columns: int = 0
+    state: PathState | None = None
 
     def __len__(self) -> int:
         return len(self.times)
 
     @property
-    def group_norms(self) -> NDArray[np.float64]:
+    def group_norms(self) -> FloatArray:
         """Euclidean norm of each group's coefficients at each time; shape (n_times, n_groups)."""
         squares = self.coefs.copy()
         squares.data = squares.data**2
@@ -70,10 +110,10 @@ class Path:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
-    def at(self, t: float) -> NDArray[np.float64]:
+    def at(self, t: float) -> FloatArray:
         """The coefficients at the last recorded time not after ``t``; shape (n_columns,)."""
         return self.coefs[[self.index(t)]].toarray().ravel()
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> FloatArray:
         """Predictions of every model on the path; shape (n_rows, n_times)."""
         return np.asarray(X @ self.coefs.T) + self.intercepts

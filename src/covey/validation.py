@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 __all__ = [
     "FloatArray",
     "as_matrix",
+    "as_numeric_matrix",
     "as_response",
+    "as_sample_weight",
     "column_names",
     "name_columns",
     "positive",
@@ -63,6 +65,51 @@ def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
         bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
         raise ValueError(f"{name} has missing or infinite values in {name_columns(bad, columns)}; impute or drop them.")
     return matrix
+
+
+def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
+    """A dense matrix of float32 or float64, as it is where X already is one; anything else becomes float64.
+
+    Values are not looked at: whoever reads X anyway (`covey.designs`) finds the missing ones on the way.
+    """
+    if sp.issparse(X):
+        raise ValueError(f"{name} is sparse, and only dense arrays are supported here: pass {name}.toarray().")
+    columns = column_names(X)
+    try:
+        matrix = np.asarray(X)
+        if matrix.dtype.kind == "c":
+            raise ValueError(f"{name} holds complex data; complex data not supported.")
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if "complex" in str(error):
+            raise
+        raise ValueError(f"{name} must hold numbers{_first_text_column(X, columns)}.") from None
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (rows, columns), not shape {matrix.shape}. Reshape your data: "
+            f"{name}.reshape(-1, 1) for a single column, {name}.reshape(1, -1) for a single row."
+        )
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: shape {matrix.shape}.")
+    return matrix
+
+
+def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
+    """Row weights that add up to one; equal ones for None, a number broadcast."""
+    if weights is None or np.ndim(weights) == 0:
+        if weights is not None:
+            positive(weights, name)
+        return np.full(n_rows, 1.0 / n_rows)
+    vector = as_response(weights, n_rows, name=name)
+    below = np.flatnonzero(vector < 0)
+    if below.size:
+        raise ValueError(f"{name} must not be negative; row {below[0]} has {vector[below[0]]:g}.")
+    largest = vector.max()
+    if largest == 0:
+        raise ValueError(f"{name} is zero in every row.")
+    scaled = vector / largest
+    return scaled / scaled.sum()
 
 
 def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:

@@ -1,15 +1,18 @@
 """Simulated designs and data sets."""
 
-from covey.datasets.bardet import Bardet, load_bardet
+from covey.datasets.bardet import load_bardet
+from covey.datasets.grouped import GroupedData
 from covey.datasets.legacy import legacy_paper_data
 from covey.datasets.simulate import GroupSparseData, make_group_sparse
+from covey.datasets.splines import load_diabetes_splines
 from covey.datasets.storage import DataNotFoundError
 
 __all__ = [
-    "Bardet",
     "DataNotFoundError",
     "GroupSparseData",
+    "GroupedData",
     "legacy_paper_data",
     "load_bardet",
+    "load_diabetes_splines",
     "make_group_sparse",
 ]

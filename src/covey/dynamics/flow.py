@@ -94,6 +94,8 @@ def gradient_flow(
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0 or not (np.diff(grid) > 0).all():
             raise ValueError("times must increase from 0 and hold at least two numbers.")
 
+    _check_resolution(problem, float(grid[-1]), N)
+
     def in_groups(a: FloatArray) -> FloatArray:
         return np.add.reduceat(partition.to_contiguous(a), partition.starts[:-1])
 
@@ -153,6 +155,20 @@ def _dense(
     sol: Callable[[FloatArray], FloatArray], factors: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     return lambda t: factors(sol(t))
+
+
+def _check_resolution(problem: Problem, end: float, N: int) -> None:
+    """Refuse a time axis on which the last stage cannot be told apart.
+
+    At its fixed point, ``u^(N+1)/sqrt(N) = c``, the strongest group settles within ``1/(N u^(N-1) c)``; a start of
+    1e-20 takes 1e20 to wake up, where double precision counts in steps of 1e4.
+    """
+    c = float(problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max())
+    if c > 0 and end * np.finfo(float).eps * N * (np.sqrt(N) * c) ** ((N - 1) / (N + 1)) * c > 0.1:
+        raise ValueError(
+            f"The flow would run to time {end:.3g}, too long for double precision to resolve its last stage. "
+            "Use a larger init_scale, or normalized_descent, whose time grows only as log(1/init_scale)."
+        )
 
 
 def _default_end(problem: Problem, alpha: FloatArray, N: int) -> float:

@@ -30,28 +30,54 @@ def _correlation(X, y, K, c, w):
 
 
 @njit(cache=True)
-def _coefficients(u, v, labels, N, w):
+def _coefficients(u, v, labels, N, powers, w):
+    for l in range(u.size):
+        powers[l] = _power(u[l], N)
     for j in range(v.size):
-        w[j] = _power(u[labels[j]], N) * v[j]
+        w[j] = powers[labels[j]] * v[j]
 
 
 @njit(cache=True)
-def _normalise(z, labels, v, largest, squares):
-    """v_l <- z_l / norm(z_l), scaled against overflow; a zero z_l leaves its direction as it is."""
-    largest[:] = 0.0
-    squares[:] = 0.0
+def _normalise(z, labels, v, lengths):
+    """v_l <- z_l / norm(z_l); a zero z_l leaves its direction as it is."""
+    lengths[:] = 0.0
     for j in range(z.size):
-        a = abs(z[j])
-        if a > largest[labels[j]]:
-            largest[labels[j]] = a
+        lengths[labels[j]] += z[j] * z[j]
+    safe = True
+    for l in range(lengths.size):
+        if lengths[l] > 1e-280 and lengths[l] < 1e280:
+            lengths[l] = 1.0 / np.sqrt(lengths[l])
+        else:
+            safe = False
+    if not safe:  # a square under- or overflowed: rare, so start again, scaled by the largest entry
+        _inverse_norms(z, labels, lengths)
+    for j in range(z.size):
+        l = labels[j]
+        if lengths[l] > 0.0:
+            v[j] = z[j] * lengths[l]
+
+
+@njit(cache=True)
+def _inverse_norms(z, labels, lengths):
+    """1/norm(z_l), or zero where z_l is zero or so small that its inverse is out of range."""
+    largest = np.zeros(lengths.size)
+    lengths[:] = 0.0
+    for j in range(z.size):
+        largest[labels[j]] = max(largest[labels[j]], abs(z[j]))
     for j in range(z.size):
         l = labels[j]
         if largest[l] > 0.0:
-            squares[l] += (z[j] / largest[l]) ** 2
-    for j in range(z.size):
-        l = labels[j]
-        if largest[l] > 0.0:
-            v[j] = (z[j] / largest[l]) / np.sqrt(squares[l])
+            lengths[l] += (z[j] / largest[l]) ** 2
+    for l in range(lengths.size):
+        norm = largest[l] * np.sqrt(lengths[l])
+        lengths[l] = 1.0 / norm if norm > 1e-300 else 0.0
+
+
+@njit(cache=True)
+def _group_products(a, b, labels, out):
+    out[:] = 0.0
+    for j in range(a.size):
+        out[labels[j]] += a[j] * b[j]
 
 
 @njit(cache=True)
@@ -87,26 +113,22 @@ def normalized_steps(
 ):
     """Algorithms 1 and 2. ``eta`` is the direction step after the switch, or negative for the large one throughout."""
     p, L = v.size, u.size
-    w, z, growth = np.empty(p), np.empty(p), np.empty(L)
-    largest, squares, u_old = np.empty(L), np.empty(L), np.empty(L)
+    w, z = np.empty(p), np.empty(p)
+    powers, growth, lengths, u_old = np.empty(L), np.empty(L), np.empty(L), np.empty(L)
     for _ in range(k):
         large = eta < 0.0 or (kind != NEVER and log[SWITCH] < 0)
         u_old[:] = u
-        _coefficients(u, v, labels, N, w)
+        _coefficients(u, v, labels, N, powers, w)
         g = _correlation(X, y, K, c, w)
         if old_direction:
-            growth[:] = 0.0
-            for j in range(p):
-                growth[labels[j]] += v[j] * g[j]
+            _group_products(v, g, labels, growth)
         for j in range(p):
-            z[j] = w[j] + scale * g[j] if large else v[j] + eta * _power(u[labels[j]], N) * scale * g[j]
-        _normalise(z, labels, v, largest, squares)
+            z[j] = w[j] + scale * g[j] if large else v[j] + eta * powers[labels[j]] * scale * g[j]
+        _normalise(z, labels, v, lengths)
         if not old_direction:
-            _coefficients(u, v, labels, N, w)
+            _coefficients(u, v, labels, N, powers, w)
             g = _correlation(X, y, K, c, w)
-            growth[:] = 0.0
-            for j in range(p):
-                growth[labels[j]] += v[j] * g[j]
+            _group_products(v, g, labels, growth)
         for l in range(L):
             u[l] += gamma * scale * N * _power(u[l], N - 1) * growth[l]
         log[T] += 1
@@ -121,16 +143,14 @@ def normalized_steps(
 def plain_steps(X, y, K, c, labels, u, v, log, k, N, gamma, scale, decay, bound):
     """Gradient descent on u and v together, without normalisation."""
     p, L = v.size, u.size
-    w, growth = np.empty(p), np.empty(L)
+    w, powers, growth = np.empty(p), np.empty(L), np.empty(L)
     for _ in range(k):
-        _coefficients(u, v, labels, N, w)
+        _coefficients(u, v, labels, N, powers, w)
         g = _correlation(X, y, K, c, w)
-        growth[:] = 0.0
-        for j in range(p):
-            growth[labels[j]] += v[j] * g[j]
+        _group_products(v, g, labels, growth)
         finite = True
         for j in range(p):
-            v[j] += gamma * (scale * _power(u[labels[j]], N) * g[j] - decay * v[j])
+            v[j] += gamma * (scale * powers[labels[j]] * g[j] - decay * v[j])
             finite = finite and abs(v[j]) <= bound
         for l in range(L):
             u[l] += gamma * (scale * N * _power(u[l], N - 1) * growth[l] - decay * u[l])

@@ -107,9 +107,7 @@ def normalized_descent(
     rule = read_switch(switch, problem)
     if direction_step == "large":
         if rule is not None:
-            raise ValueError(
-                "switch needs a smaller direction step to switch to: give direction_step a number or 'auto'."
-            )
+            raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
         eta = LARGE
     elif direction_step == "auto":
         first = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max()

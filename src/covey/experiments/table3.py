@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.baselines import GroupLasso, PrimalDual
-from covey.datasets import Bardet, load_bardet
+from covey.datasets import GroupedData, load_bardet
 from covey.dynamics import normalized_descent
 from covey.experiments.claim import Claim, judge
 from covey.experiments.parallel import each
@@ -100,7 +100,7 @@ def prepare(X: FloatArray, groups: Groups, fit: Rows, kind: str) -> FloatArray:
 
 def _mse(
     settings: Settings,
-    data: Bardet,
+    data: GroupedData,
     X: FloatArray,
     method: str,
     fit: Rows,

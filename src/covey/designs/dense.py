@@ -1,0 +1,111 @@
+"""Dense arrays: C or Fortran order or any strided view, float32 or float64, never copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs.kernels import PANEL_COLUMNS, moments_pass, recentre_blocks
+from covey.designs.protocol import Moments, block_offsets
+from covey.validation import name_columns
+
+__all__ = ["DenseDesign"]
+
+Array = NDArray[Any]
+
+
+class DenseDesign:
+    """A numpy array behind the `Design` protocol.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n, p)
+        Kept by reference.
+    columns : sequence of str or None
+        Column names, for messages.
+    name : str
+        What messages call X.
+    """
+
+    def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+        self.X = X
+        self.columns = columns
+        self.name = name
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self.X.dtype
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        """Means, correlations with y and Gram blocks of the groups, of the columns times `scale`, in one pass.
+
+        The pass subtracts the row of largest weight from every row, so that a constant column gives exact zeros and
+        a column of large mean loses at most a factor n of precision: that row lies within ``sqrt(n)`` standard
+        deviations of the mean.
+        """
+        p = members.size
+        shift = self.X[int(np.argmax(q))].astype(np.float64)[members] if centre else np.zeros(p)
+        total, cross = np.zeros(p), np.zeros(p)
+        block_starts = block_offsets(starts)
+        blocks = np.empty(block_starts[-1])
+        by_column = abs(self.X.strides[0]) < abs(self.X.strides[1])
+        moments_pass(
+            self.X, by_column, members, starts, _panel_edges(starts), block_starts,
+            shift, scale, np.sqrt(q), y, total, cross, blocks,
+        )  # fmt: skip
+        if not np.isfinite(total).all():
+            self._name_culprits()
+        # total belongs to the shifted, scaled columns
+        mean = shift + total / scale if centre else np.zeros(p)
+        if centre:
+            recentre_blocks(blocks, block_starts, starts, total)
+            cross -= total * (q @ y)
+        return Moments(mean=mean, correlation=cross, blocks=blocks, block_starts=block_starts)
+
+    def correlate(self, R: Array) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p).
+
+        Rows rather than columns of right-hand sides: this is the fast orientation of the product for X in C order,
+        and the one in which Gram rows are stored.
+        """
+        return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
+
+    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
+        Z = self.take(columns) @ loadings - offset
+        return self.correlate(Z.T * q)
+
+    def take(self, columns: Array) -> Array:
+        """Some columns as a dense float64 array, shape (n, k)."""
+        return self.X[:, columns].astype(np.float64, copy=False)
+
+    def largest(self) -> Array:
+        """The largest absolute value of each column, shape (p,)."""
+        return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
+
+    def _name_culprits(self) -> None:
+        """Raise if a value is not finite; return when sums merely overflowed."""
+        bad = np.flatnonzero(~np.isfinite(self.largest()))
+        if bad.size:
+            where = name_columns(bad, self.columns)
+            raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
+
+
+def _panel_edges(starts: Array) -> Array:
+    """Consecutive runs of whole groups, about a panel of columns each."""
+    n_groups = starts.size - 1
+    edges = [0]
+    while edges[-1] < n_groups:
+        a = edges[-1]
+        b = int(np.searchsorted(starts, starts[a] + PANEL_COLUMNS, side="right")) - 1
+        edges.append(min(max(b, a + 1), n_groups))
+    return np.array(edges, dtype=np.intp)

@@ -1,0 +1,85 @@
+"""The one pass over a dense X: means, correlations and group Gram blocks together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# A panel of 24 rows by about 768 columns is 144 KiB: it and its accumulators stay in a core's second-level cache.
+PANEL_ROWS = 24
+PANEL_COLUMNS = 768
+
+
+@njit(cache=True)
+def moments_pass(X, by_column, members, starts, edges, block_starts, shift, scale, root_q, y, total, cross, blocks):
+    """Accumulate the moments of all columns, a panel of whole groups at a time.
+
+    Rows enter as ``sqrt(q) scale (x - shift)``; ``total`` gathers their products with sqrt(q), ``cross`` those with
+    sqrt(q) y, and ``blocks[block_starts[l]:block_starts[l + 1]]`` the Gram block of group l.
+    """
+    for e in range(edges.size - 1):
+        a, b = edges[e], edges[e + 1]
+        width = 1
+        for l in range(a, b):
+            if block_starts[l + 1] > block_starts[l]:
+                width = max(width, starts[l + 1] - starts[l])
+        first, last = starts[a], starts[b]
+        bands = np.zeros((width, last - first))
+        _panel(X, by_column, members, first, last, shift, scale, root_q, y, total, cross, bands)
+        for l in range(a, b):
+            if block_starts[l + 1] == block_starts[l]:
+                continue
+            size, left, at = starts[l + 1] - starts[l], starts[l] - first, block_starts[l]
+            for i in range(size):
+                for j in range(size):
+                    blocks[at + i * size + j] = bands[abs(i - j), left + min(i, j)]
+
+
+@njit(cache=True, fastmath={"contract"})
+def _panel(X, by_column, members, first, last, shift, scale, root_q, y, total, cross, bands):
+    """One panel: ``bands[d, j]`` gathers column j times column j + d.
+
+    Running along j rather than along groups keeps every inner loop long, contiguous and vectorised whatever the
+    size of the groups; entries that straddle two groups are computed and never read.
+    """
+    n, span, width = X.shape[0], last - first, bands.shape[0]
+    buffer = np.zeros((PANEL_ROWS, span + width))
+    for top in range(0, n, PANEL_ROWS):
+        rows = min(PANEL_ROWS, n - top)
+        if by_column:
+            for j in range(span):
+                c = members[first + j]
+                for i in range(rows):
+                    buffer[i, j] = (X[top + i, c] - shift[first + j]) * scale[first + j] * root_q[top + i]
+        else:
+            for i in range(rows):
+                for j in range(span):
+                    c = members[first + j]
+                    buffer[i, j] = (X[top + i, c] - shift[first + j]) * scale[first + j] * root_q[top + i]
+        buffer[rows:] = 0.0
+        for i in range(rows):
+            a = root_q[top + i]
+            b = a * y[top + i]
+            row = buffer[i]
+            for j in range(span):
+                total[first + j] += a * row[j]
+                cross[first + j] += b * row[j]
+        for i in range(0, rows, 4):
+            x0, x1, x2, x3 = buffer[i], buffer[i + 1], buffer[i + 2], buffer[i + 3]
+            for d in range(width):
+                band = bands[d]
+                s0, s1, s2, s3 = x0[d:], x1[d:], x2[d:], x3[d:]
+                for j in range(span):
+                    band[j] += x0[j] * s0[j] + x1[j] * s1[j] + x2[j] * s2[j] + x3[j] * s3[j]
+
+
+@njit(cache=True)
+def recentre_blocks(blocks, block_starts, starts, total):
+    """Move Gram blocks from the shift to the mean, in place."""
+    for l in range(starts.size - 1):
+        if block_starts[l + 1] == block_starts[l]:
+            continue
+        size, left, at = starts[l + 1] - starts[l], starts[l], block_starts[l]
+        for i in range(size):
+            for j in range(size):
+                blocks[at + i * size + j] -= total[left + i] * total[left + j]

@@ -1,0 +1,6 @@
+"""The fast path: working set in Gram space."""
+
+from covey.engine.group_path import group_path
+from covey.engine.recorder import Snapshot, StopRule
+
+__all__ = ["Snapshot", "StopRule", "group_path"]

@@ -1,0 +1,137 @@
+"""The awake groups: their state, their Gram block, and their Gram rows against everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.engine.kernels import largest_eigenvalue
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray
+
+__all__ = ["Awake", "GramRows", "Trio"]
+
+# u, v, w
+Trio = tuple[FloatArray, FloatArray, FloatArray]
+
+# Gram rows live in blocks of this many, so that waking a group never copies the rows of the others.
+BLOCK_ROWS = 64
+
+# The large direction step is a unit gradient step on w: stable while the largest eigenvalue of the awake Gram block
+# is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
+LARGEST_STABLE = 1.9
+
+# Power iteration approaches an eigenvalue from below.
+EIGENVALUE_MARGIN = 1.02
+
+# An explicit step on the magnitudes is stable while step times curvature is below 2; half of that keeps it smooth.
+LARGEST_RETURN = 1.0
+
+
+class GramRows:
+    """``Z_awake' diag(q) Z``, one row per awake column, in blocks."""
+
+    def __init__(self, n_columns: int, dtype: Any) -> None:
+        self.n_columns = n_columns
+        self.dtype = dtype
+        self.blocks: list[NDArray[Any]] = []
+        self.n_rows = 0
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Add the rows of a group."""
+        while rows.shape[0]:
+            filled = self.n_rows % BLOCK_ROWS
+            if filled == 0:
+                self.blocks.append(np.empty((BLOCK_ROWS, self.n_columns), dtype=self.dtype))
+            part = rows[: BLOCK_ROWS - filled]
+            self.blocks[-1][filled : filled + part.shape[0]] = part
+            self.n_rows += part.shape[0]
+            rows = rows[part.shape[0] :]
+
+    def correlations(self, c: FloatArray, W: FloatArray) -> FloatArray:
+        """``c - W K`` for several w as rows; shape (k, n_columns)."""
+        out = np.empty((W.shape[0], self.n_columns))
+        out[:] = c
+        for b, block in enumerate(self.blocks):
+            a = b * BLOCK_ROWS
+            rows = min(BLOCK_ROWS, self.n_rows - a)
+            part = np.ascontiguousarray(W[:, a : a + rows], dtype=self.dtype)
+            out -= part @ block[:rows]
+        return out
+
+    def columns(self, columns: NDArray[np.intp]) -> FloatArray:
+        """Some columns of all rows; shape (n_rows, k)."""
+        parts = [block[:, columns] for block in self.blocks]
+        whole = np.concatenate(parts) if parts else np.empty((0, columns.size))
+        return np.ascontiguousarray(whole[: self.n_rows], dtype=np.float64)
+
+
+class Awake:
+    """State of the groups that are stepped, in the order in which they joined.
+
+    Attributes
+    ----------
+    which : list of int
+        The groups.
+    starts : ndarray
+        Where each one's columns lie in the arrays below.
+    columns : ndarray
+        Their working columns.
+    u, v, w : ndarray
+        Magnitudes, unit directions, coefficients ``w = u^N v``.
+    c, K : ndarray
+        Correlations at w = 0 and Gram block.
+    direction_step : float
+        The largest s for which ``w + s g`` is a stable step on the directions.
+    """
+
+    def __init__(self, problem: WorkingProblem) -> None:
+        self.problem = problem
+        self.which: list[int] = []
+        self.starts = np.zeros(1, dtype=np.intp)
+        self.columns = np.empty(0, dtype=np.intp)
+        self.u: FloatArray = np.empty(0)
+        self.v: FloatArray = np.empty(0)
+        self.w: FloatArray = np.empty(0)
+        self.c: FloatArray = np.empty(0)
+        self.K = np.empty((0, 0))
+        self.speeds = np.empty(0)
+        self.direction_step = 1.0
+        self.substeps = 1
+        self._vector = np.empty(0)
+
+    def join(self, l: int, u: float, v: FloatArray, depth: int, speed: float, rows: FloatArray) -> None:
+        """Add a group; `rows` are its Gram rows against all working columns."""
+        i, j = self.problem.starts[l], self.problem.starts[l + 1]
+        own = np.arange(i, j, dtype=np.intp)
+        cross = rows[:, self.columns].astype(np.float64)
+        inner = rows[:, own].astype(np.float64)
+        # one product rounds differently above and below the diagonal
+        self.K = np.block([[self.K, cross.T], [cross, (inner + inner.T) / 2]])
+        self.which.append(l)
+        self.columns = np.concatenate([self.columns, own])
+        self.starts = np.append(self.starts, self.columns.size).astype(np.intp)
+        self.u = np.append(self.u, u)
+        self.v = np.concatenate([self.v, v])
+        self.w = np.concatenate([self.w, u**depth * v])
+        self.c = np.concatenate([self.c, self.problem.correlation[i:j]])
+        self.speeds = np.append(self.speeds, speed)
+        self._vector = np.concatenate([self._vector, np.full(j - i, 1.0 / np.sqrt(self.columns.size))])
+
+    def make_safe(self, gamma: float, depth: int) -> None:
+        """Find direction and magnitude steps that cannot oscillate in the present Gram block."""
+        value = EIGENVALUE_MARGIN * largest_eigenvalue(self.K, self._vector, 100)
+        self.direction_step = 1.0 if value < LARGEST_STABLE else 1.0 / value
+        # N^2 gamma u^(2N-2) times the curvature along the directions bounds a magnitude step
+        pace = depth * depth * gamma * float((self.speeds * self.u ** (2 * depth - 2)).max(initial=0.0))
+        self.substeps = max(1, int(np.ceil(pace * value / LARGEST_RETURN)))
+
+    def snapshot(self) -> Trio:
+        """A copy of the state, to come back to with `restore`."""
+        return self.u.copy(), self.v.copy(), self.w.copy()
+
+    def restore(self, state: Trio) -> None:
+        """Return to a snapshot taken with the same groups awake."""
+        self.u, self.v, self.w = (part.copy() for part in state)

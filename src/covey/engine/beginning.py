@@ -1,0 +1,102 @@
+"""Where a path begins: at the start scale, or where another one ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.engine.settings import Settings
+from covey.path import Path, PathState
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray
+
+__all__ = ["Beginning", "ending", "read_start", "unit"]
+
+# The logarithm of a magnitude whose powers are still numbers.
+SMALLEST_LOG = -90.0
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first state of a run, in working coordinates.
+
+    Attributes
+    ----------
+    time : int
+    log_u : ndarray, shape (n_groups,)
+    v : ndarray, shape (r,)
+        Unit directions: of the awake groups, and of all once directions are frozen.
+    awake : ndarray of int
+        Groups awake from the start, in order.
+    eta, armed
+        As in `Switch`.
+    """
+
+    time: int
+    log_u: FloatArray
+    v: FloatArray
+    awake: NDArray[np.intp]
+    eta: float = 0.0
+    armed: bool = False
+
+
+def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Beginning:
+    """The beginning that ``start=`` asks for."""
+    c, starts = problem.correlation, problem.starts
+    L = problem.groups.n_groups
+    v = np.empty_like(c)
+    for l in np.flatnonzero(problem.ranks).tolist():
+        v[starts[l] : starts[l + 1]] = unit(c[starts[l] : starts[l + 1]])
+    if start is None:
+        return Beginning(0, np.full(L, np.log(settings.start)), v, np.empty(0, dtype=np.intp))
+    state = start.state if isinstance(start, Path) else start
+    if not isinstance(state, PathState):
+        raise ValueError(f"start must be a Path made by group_path, or a PathState, not {type(start).__name__}.")
+    p = problem.groups.n_columns
+    if state.coef.shape != (p,) or state.log_magnitudes.shape != (L,):
+        raise ValueError(
+            f"start belongs to a problem of {state.coef.size} columns in {state.log_magnitudes.size} groups; "
+            f"this one has {p} columns in {L} groups."
+        )
+    log_u = np.maximum(state.log_magnitudes.astype(float), SMALLEST_LOG)
+    awake = [int(l) for l in state.awake if problem.ranks[l] > 0]
+    if state.directions is not None:
+        for l in np.flatnonzero(problem.ranks).tolist():
+            v[starts[l] : starts[l + 1]] = unit(problem.from_user(l, state.directions[problem.members(l)]))
+    for l in awake:
+        w = problem.from_user(l, state.coef[problem.members(l)])
+        size = float(np.linalg.norm(w))
+        if size > 0:
+            log_u[l] = np.log(size) / settings.depth
+            v[starts[l] : starts[l + 1]] = unit(w)
+    return Beginning(state.time, log_u, v, np.array(awake, dtype=np.intp), state.direction_step, state.armed)
+
+
+def ending(engine: Any, problem: WorkingProblem, entered: list[tuple[int, float]]) -> PathState:
+    """The state in which an engine ended, on the user's scale."""
+    awake = engine.awake
+    coef = np.zeros(problem.groups.n_columns)
+    for a, l in enumerate(awake.which):
+        coef[problem.members(l)] = problem.to_user(l, awake.w[awake.starts[a] : awake.starts[a + 1]])
+    directions = None
+    if engine.switch.frozen:
+        directions = np.zeros(problem.groups.n_columns)
+        for l in np.flatnonzero(problem.ranks).tolist():
+            v = engine.directions[problem.starts[l] : problem.starts[l + 1]]
+            directions[problem.members(l)] = problem.to_user(l, v)
+    return PathState(
+        time=engine.t, coef=coef, awake=np.array(awake.which, dtype=np.intp), log_magnitudes=engine.log_magnitudes,
+        entered=tuple(entered), direction_step=engine.switch.eta, directions=directions, armed=engine.switch.armed,
+    )  # fmt: skip
+
+
+def unit(v: FloatArray) -> FloatArray:
+    """The direction of v; equal entries if it has none."""
+    largest = np.abs(v).max()
+    if not largest > 0:
+        return np.full(v.size, 1.0 / np.sqrt(v.size))
+    v = v / largest
+    return v / np.sqrt(v @ v)

@@ -1,0 +1,174 @@
+"""group_path: the public call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covey.engine.beginning import ending, read_start
+from covey.engine.exact import ExactPath
+from covey.engine.recorder import Recorder, StopRule
+from covey.engine.screened import ScreenedPath
+from covey.engine.settings import read_settings, step_unit
+from covey.path import Path, PathState
+from covey.preprocess import Standardize, prepare
+from covey.validation import positive, whole
+
+__all__ = ["group_path"]
+
+ENGINES = ("auto", "screened", "exact")
+
+MESSAGES = {
+    "completed": "Reached max_iter = {max_iter} iterations.",
+    "stopped": "Stopped by the caller at time {time}.",
+    "exhausted": "Nothing is left to explain at time {time}.",
+    "diverged": "The awake groups diverged after time {time}; use a smaller step_size.",
+}
+
+
+def group_path(
+    X: Any,
+    y: ArrayLike,
+    groups: Any = None,
+    *,
+    algorithm: str = "two-stage",
+    init_scale: float = 1e-6,
+    step_size: float | str = "auto",
+    direction_step: float | str = "auto",
+    switch_tol: float | str = "auto",
+    depth: int = 2,
+    group_weights: Any = "sqrt",
+    max_iter: int = 100_000,
+    fit_intercept: bool = True,
+    standardize: Standardize = "group",
+    sample_weight: ArrayLike | None = None,
+    times: ArrayLike | None = None,
+    engine: str = "auto",
+    tol: float = 1e-3,
+    stop: StopRule | None = None,
+    start: Path | PathState | None = None,
+    verbose: int = 0,
+) -> Path:
+    r"""Models along the time of gradient descent on a diagonally grouped linear network.
+
+    The objective is :math:`\frac{1}{2n} \|y - Xw\|^2` without a penalty, over :math:`w_l = u_l^N v_l` with
+    :math:`\|v_l\| = 1`. Every magnitude :math:`u_l` starts tiny; groups wake up one after another, strongest first,
+    and the time of stopping is the only regularisation. The network is run in working coordinates (see
+    `standardize`), in which the response has unit standard deviation; coefficients come back on the user's scale.
+
+    Parameters
+    ----------
+    X : array-like or Design, shape (n, p)
+        Never copied.
+    y : array-like, shape (n,)
+    groups : None, int, labels, lists of columns, dict or Groups
+        See `covey.Groups`; None is every column for itself.
+    algorithm : {"two-stage", "single-stage"}
+        The paper's Algorithm 2 or Algorithm 1.
+    init_scale : float
+        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
+    step_size : "auto" or float
+        Step on the magnitudes (gamma). "auto" is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a
+        group with y.
+    direction_step : "auto" or float
+        Step on the directions (eta) after the switch of the two-stage algorithm. Before it, and always in the
+        single-stage algorithm, it is ``1/u^4``, or the largest stable one where the awake groups are so correlated
+        that this one would oscillate.
+    switch_tol : "auto" or float
+        Relative change of the magnitudes below which the two-stage algorithm switches (tau).
+    depth : int
+        Power N on the magnitudes.
+    group_weights : "sqrt", None or array-like, shape (n_groups,)
+        A group of weight 2 grows half as fast. "sqrt" is the square root of the group's dimension, so that large
+        groups do not wake early for gathering more noise. Scaled to mean 1.
+    max_iter : int
+        The last iteration.
+    fit_intercept : bool
+    standardize : {"group", "column", False}
+        Orthonormalise within groups; or scale columns; or neither.
+    sample_weight : array-like, shape (n,), or None
+        Equal to repeating rows that often.
+    times : array-like of int or None
+        Iterations to record; None for a choice that follows the path.
+    engine : {"auto", "screened", "exact"}
+        "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
+        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start.
+    tol : float
+        Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
+        correlation below which a group counts as asleep.
+    stop : callable or None
+        Called with a `Snapshot` at every recorded time; a true answer ends the path.
+    start : Path, PathState or None
+        Continue from where this path ended. Time goes on counting.
+    verbose : int
+        1 prints a line per wake-up.
+
+    Returns
+    -------
+    Path
+
+    References
+    ----------
+    Implicit Regularization for Group Sparsity, ICLR 2023, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covey import Groups
+    >>> from covey.engine import group_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 40))
+    >>> y = X[:, :4] @ [1.0, -1.0, 1.0, 1.0] + 0.1 * rng.standard_normal(60)
+    >>> path = group_path(X, y, Groups.from_size(4, 40), max_iter=300)
+    >>> path.entered[0][0], path.status
+    (0, 'completed')
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
+    max_iter = whole(max_iter, "max_iter")
+    tol = positive(tol, "tol")
+    wanted = _read_times(times, max_iter)
+    problem = prepare(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight)
+    settings = read_settings(
+        problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
+        switch_tol=switch_tol, depth=depth, group_weights=group_weights,
+    )  # fmt: skip
+    begin = read_start(start, problem, settings)
+    if begin.time >= max_iter:
+        raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
+    recorder = Recorder(problem, stop, wanted, verbose=verbose)
+    run: ScreenedPath | ExactPath
+    if engine == "exact" or (engine == "auto" and settings.start**settings.depth >= settings.enter):
+        run = ExactPath(problem, settings, recorder, begin)
+    else:
+        run = ScreenedPath(problem, settings, recorder, begin, tol)
+    status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
+    coefs, intercepts = recorder.coefficients()
+    return Path(
+        times=np.array(recorder.times, dtype=np.int64),
+        coefs=coefs,
+        intercepts=intercepts,
+        groups=problem.groups,
+        entered=recorder.entered,
+        status=status,
+        message=MESSAGES[status].format(max_iter=max_iter, time=run.t),
+        step_size=settings.gamma / step_unit(problem, settings.depth),
+        n_passes=run.n_passes,
+        n_gram_columns=run.n_gram_columns,
+        state=ending(run, problem, recorder.entered),
+    )
+
+
+def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
+    """Sorted distinct iterations in range."""
+    if times is None:
+        return None
+    values = np.asarray(times)
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
+        raise ValueError("times must be a non-empty sequence of iterations.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("times must not be negative, and finite.")
+    whole_values = np.unique(np.round(values).astype(np.int64))
+    return whole_values[whole_values <= max_iter]

@@ -1,0 +1,348 @@
+"""Compiled loops of the engine. Names follow the paper: u, v, w, g, K, N.
+
+Groups lie one after another; group ``a`` of an array of groups is ``starts[a]:starts[a + 1]``. With
+``m = u^N``, the coefficients are ``w = m v``. The direction update ``v + eta u^N g``, normalised, is written
+``w + s g``, normalised: s is 1 for the large step ``eta = 1/u^(2N)``, and ``eta m^2`` for a constant eta.
+
+A sleeping group is followed in ``phi``, in which its growth adds up: ``log u`` for N = 2, ``-u^(2-N)/(N-2)`` beyond.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# A magnitude that shrinks for ever stays a number whose powers are numbers.
+SMALLEST = 1e-40
+
+# why a march ended
+HORIZON, FULL, STILL, DIVERGED = 0, 1, 2, 3
+
+
+@njit(cache=True)
+def phi_of(u, N):
+    """The coordinate in which a sleeping group's growth adds up."""
+    return np.log(u) if N == 2 else -(u ** (2.0 - N)) / (N - 2.0)
+
+
+@njit(cache=True)
+def u_of(phi, N):
+    """The magnitude behind a ``phi``."""
+    return np.exp(phi) if N == 2 else (-(N - 2.0) * phi) ** (-1.0 / (N - 2.0))
+
+
+@njit(cache=True)
+def growth(x, N):
+    """What one iteration adds to ``phi``, with x = N gamma v'g."""
+    if N == 2:
+        return np.log1p(max(x, -0.9))
+    return x
+
+
+@njit(cache=True)
+def step_group(a, starts, u, v, w, g, gamma, s_large, eta, N):
+    """One iteration of one group, in place; the relative change of its magnitude."""
+    i, j = starts[a], starts[a + 1]
+    m = u[a] ** N
+    s = s_large if eta == 0.0 else min(eta * m * m, s_large)
+    # relative to the largest entry, so that neither 1e-200 nor 1e200 is lost in the square
+    largest = 0.0
+    for k in range(i, j):
+        v[k] = w[k] + s * g[k] if s > 0.0 else w[k]
+        largest = max(largest, abs(v[k]))
+    if not largest > 0.0:
+        return 0.0
+    size = 0.0
+    for k in range(i, j):
+        v[k] /= largest
+        size += v[k] * v[k]
+    size = np.sqrt(size)
+    rho = 0.0
+    for k in range(i, j):
+        v[k] /= size
+        rho += v[k] * g[k]
+    change = N * gamma * rho
+    if N != 2:
+        change *= u[a] ** (N - 2)
+    # a step may halve a magnitude or worse, never turn its sign
+    change = max(change, -0.9)
+    u[a] = max(u[a] * (1.0 + change), SMALLEST)
+    m = u[a] ** N
+    for k in range(i, j):
+        w[k] = m * v[k]
+    return change
+
+
+@njit(cache=True)
+def _correlations(K, c, w, g):
+    """``g = c - K w`` in the awake block."""
+    n = c.size
+    for i in range(n):
+        row = K[i]
+        s = 0.0
+        for j in range(n):
+            s += row[j] * w[j]
+        g[i] = c[i] - s
+
+
+@njit(cache=True)
+def march(
+    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, enter, entered_at,
+    t, horizon, delta, still, stops, times, nodes_u, nodes_v, nodes_w, means, top,
+):  # fmt: skip
+    """Step the awake groups from t towards `horizon`, leaving nodes on the way.
+
+    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, and at the horizon.
+    ``times[i]`` and ``nodes_*[i]`` are its t and state, ``means[i]`` the mean of w over the iterations since the
+    node before, and ``top[i]`` the largest relative change of a magnitude in its last iteration.
+
+    Once what is left to move before the horizon is below `still` (relative to itself for a magnitude that grows, to
+    `enter` for one that shrinks), nothing more is stepped: w stays as it is until the horizon.
+
+    Returns the number of nodes and why it ended. The first passing of `enter` by a group goes into `entered_at`.
+    """
+    n, A = c.size, starts.size - 1
+    g = np.empty(n)
+    origin = w.copy()
+    total = np.zeros(n)
+    since, count, next_stop = 0, 0, 0
+    while next_stop < stops.size and stops[next_stop] <= t:
+        next_stop += 1
+    while t < horizon:
+        total += w
+        change, drift = 0.0, 0.0
+        for _ in range(substeps):
+            _correlations(K, c, w, g)
+            for a in range(A):
+                before = u[a] ** N
+                x = step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)
+                change = max(change, abs(x))
+                drift = max(drift, N * x if x > 0.0 else (before - u[a] ** N) / enter)
+        t += 1
+        since += 1
+        moved = 0.0
+        for i in range(n):
+            moved += (w[i] - origin[i]) ** 2
+        if not np.isfinite(moved):
+            return count, DIVERGED
+        for a in range(A):
+            if entered_at[a] < 0 and u[a] ** N >= enter:
+                entered_at[a] = t
+        at_stop = next_stop < stops.size and stops[next_stop] == t
+        rest = drift * substeps * (horizon - t) <= still
+        if moved > delta * delta or at_stop or t == horizon or rest:
+            times[count], top[count] = t, change
+            nodes_u[count], nodes_v[count], nodes_w[count] = u, v, w
+            means[count] = total / since
+            count += 1
+            origin[:] = w
+            total[:] = 0.0
+            since = 0
+            if at_stop:
+                next_stop += 1
+            if rest and t < horizon:
+                return count, STILL
+            if count == times.size and t < horizon:
+                return count, FULL
+    return count, HORIZON
+
+
+@njit(cache=True)
+def watch(
+    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, enter, entered_at,
+    t, horizon, mean, KC, cC, startsC, phi, directions, speedsC, threshold, frozen,
+):  # fmt: skip
+    """Step the awake groups, and with them a few candidates in exact growth, until one of those wakes.
+
+    ``KC`` holds the Gram columns of the candidates against the awake columns. Returns the time reached and leaves in
+    `mean` the mean of w on the way; `phi` of the candidates is advanced in place.
+    """
+    n, A, C = c.size, starts.size - 1, startsC.size - 1
+    g = np.empty(n)
+    gC = np.empty(cC.size)
+    mean[:] = 0.0
+    first = t
+    while t < horizon:
+        mean += w
+        for j in range(cC.size):
+            gC[j] = cC[j]
+        for i in range(n):
+            row = KC[i]
+            for j in range(cC.size):
+                gC[j] -= w[i] * row[j]
+        awoke = False
+        for b in range(C):
+            phi[b] += growth(N * gamma * speedsC[b] * pull(gC, startsC[b], startsC[b + 1], directions, frozen), N)
+            awoke = awoke or phi[b] >= threshold
+        for _ in range(substeps):
+            _correlations(K, c, w, g)
+            for a in range(A):
+                step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)
+        t += 1
+        for a in range(A):
+            if entered_at[a] < 0 and u[a] ** N >= enter:
+                entered_at[a] = t
+        if awoke:
+            break
+    mean /= max(t - first, 1)
+    return t
+
+
+@njit(cache=True)
+def pull(g, i, j, directions, frozen):
+    """``v'g`` of a sleeping group: along its own correlation, or along the direction it was frozen in."""
+    s = 0.0
+    if frozen:
+        for k in range(i, j):
+            s += directions[k] * g[k]
+        return s
+    for k in range(i, j):
+        s += g[k] * g[k]
+    return np.sqrt(s)
+
+
+@njit(cache=True)
+def pulls(G, starts, directions, frozen, out):
+    """``v'g`` of every group for every row of correlations G."""
+    for r in range(G.shape[0]):
+        for l in range(starts.size - 1):
+            s = 0.0
+            if frozen:
+                for k in range(starts[l], starts[l + 1]):
+                    s += directions[k] * G[r, k]
+            else:
+                for k in range(starts[l], starts[l + 1]):
+                    s += G[r, k] * G[r, k]
+                s = np.sqrt(s)
+            out[r, l] = s
+
+
+@njit(cache=True)
+def gains(left, right, middle, share, steps, rate, N, asleep, frozen, gain, doubt):
+    """Growth of sleeping groups between two nodes, and how far it may be off.
+
+    A norm is convex in w: along the straight line between the nodes its mean lies between that at the mean w
+    (`middle`) and the average of the ends, weighted by where the mean w lies between them (`share`). For a parabola
+    it lies a third of the way.
+
+    Returns the largest doubt relative to a group's own gain plus a tenth of the largest.
+    """
+    most = 0.0
+    for l in range(gain.size):
+        if not asleep[l]:
+            gain[l] = 0.0
+            doubt[l] = 0.0
+            continue
+        low = growth(rate[l] * middle[l], N) * steps
+        if frozen:
+            gain[l] = low
+            doubt[l] = 0.0
+        else:
+            ends = growth(rate[l] * left[l], N) * (1.0 - share) + growth(rate[l] * right[l], N) * share
+            gap = max(ends * steps - low, 0.0)
+            gain[l] = low + gap / 3.0
+            doubt[l] = gap / 3.0
+        most = max(most, gain[l])
+    worst = 0.0
+    for l in range(gain.size):
+        if doubt[l] > 0.0:
+            worst = max(worst, doubt[l] / (abs(gain[l]) + 0.1 * most))
+    return worst
+
+
+@njit(cache=True)
+def largest_eigenvalue(K, x, rounds):
+    """Largest eigenvalue of a positive semidefinite block by power iteration from x, in place."""
+    n = K.shape[0]
+    y = np.empty(n)
+    value = 0.0
+    for _ in range(rounds):
+        size = 0.0
+        for i in range(n):
+            s = 0.0
+            for j in range(n):
+                s += K[i, j] * x[j]
+            y[i] = s
+            size += s * s
+        size = np.sqrt(size)
+        if not size > 0.0:
+            return 0.0
+        previous = value
+        value = size
+        for i in range(n):
+            x[i] = y[i] / size
+        if abs(value - previous) <= 1e-3 * value:
+            break
+    return value
+
+
+@njit(cache=True)
+def to_user(factors, shapes, w, y_scale, coef):
+    """``coef_l = T_l w_l y_scale``, group after group."""
+    at, i, j = 0, 0, 0
+    for a in range(shapes.shape[0]):
+        size, rank = shapes[a, 0], shapes[a, 1]
+        for r in range(size):
+            s = 0.0
+            for k in range(rank):
+                s += factors[at + r * rank + k] * w[j + k]
+            coef[i + r] = s * y_scale
+        at += size * rank
+        i += size
+        j += rank
+
+
+@njit(cache=True)
+def risen(K, c, starts, w):
+    """How many awake groups have grown to half of where a unit gradient step points, so that growth is slowing."""
+    g = np.empty(c.size)
+    _correlations(K, c, w, g)
+    count = 0
+    for a in range(starts.size - 1):
+        now, pointed = 0.0, 0.0
+        for k in range(starts[a], starts[a + 1]):
+            now += w[k] * w[k]
+            pointed += (w[k] + g[k]) ** 2
+        count += now >= 0.25 * pointed
+    return count
+
+
+@njit(cache=True)
+def step_everyone(
+    rows, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, live,
+    t, horizon, join, enter, entered_at, joined, tau, top,
+):  # fmt: skip
+    """Step every group at every iteration until the horizon, or until there is news.
+
+    ``live`` lists the working columns that have Gram rows, in their order in `rows`. News is that a group passes
+    `enter` (noted in `entered_at`), or one without Gram rows passes `join` (noted in `joined`), or that the largest
+    relative change of a magnitude, left in ``top[0]``, is below `tau`.
+    """
+    L = starts.size - 1
+    g = np.empty(c.size)
+    news = False
+    while t < horizon and not news:
+        change = 0.0
+        for _ in range(substeps):
+            g[:] = c
+            for i in range(live.size):
+                x = w[live[i]]
+                row = rows[i]
+                for j in range(c.size):
+                    g[j] -= x * row[j]
+            for l in range(L):
+                if starts[l + 1] > starts[l]:
+                    x = step_group(l, starts, u, v, w, g, gamma / substeps * speeds[l], s_large, eta, N)
+                    change = max(change, abs(x))
+        t += 1
+        top[0] = change
+        news = change < tau or not np.isfinite(change)
+        for l in range(L):
+            m = u[l] ** N
+            if entered_at[l] < 0 and m >= enter:
+                entered_at[l] = t
+                news = True
+            if not joined[l] and m >= join:
+                joined[l] = True
+                news = True
+    return t

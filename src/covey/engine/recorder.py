@@ -1,0 +1,137 @@
+"""Recorder: what is kept of a path while it runs, and the online stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.engine.kernels import to_user
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray
+
+__all__ = ["Recorder", "Snapshot", "StopRule"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The model at a recorded time, on the user's scale, restricted to the awake groups.
+
+    Attributes
+    ----------
+    time : int
+        Iteration.
+    columns : ndarray of int, shape (k,)
+        The design's columns of the groups that have woken up, in the order in which they did: from one snapshot to
+        the next columns are only appended.
+    coef : ndarray, shape (k,)
+        Their coefficients. Every other column has coefficient zero.
+    intercept : float
+    n_woken : int
+        How many groups have woken up so far.
+    n_risen : int
+        How many of them have grown to half of where they are heading. This is the clock in which patience should be
+        counted: the model stands still for long times between wake-ups, and several groups may wake together long
+        before any of them is large enough to change a prediction.
+    """
+
+    time: int
+    columns: NDArray[np.intp]
+    coef: FloatArray
+    intercept: float
+    n_woken: int
+    n_risen: int
+
+
+StopRule = Callable[[Snapshot], bool]
+
+
+class Recorder:
+    """Keeps coefficients at recorded times and asks the stop rule.
+
+    Groups enter in an order; a record holds the working coefficients of those entered so far, so the records of one
+    path form a staircase that is mapped to the user's scale group by group at the end.
+    """
+
+    def __init__(
+        self, problem: WorkingProblem, stop: StopRule | None, wanted: NDArray[np.int64] | None, verbose: int = 0
+    ) -> None:
+        self.problem = problem
+        self.stop = stop
+        self.verbose = verbose
+        self._wanted = None if wanted is None else frozenset(wanted.tolist())
+        self.entered: list[tuple[int, float]] = []
+        self._position: dict[int, int] = {}
+        self._columns = np.empty(0, dtype=np.intp)
+        self._factors = np.empty(0)
+        self._shapes = np.empty((0, 2), dtype=np.intp)
+        self._means = np.empty(0)
+        self.times: list[int] = []
+        self.records: list[FloatArray] = []
+        self.stopped = False
+
+    def enter(self, l: int, t: int) -> None:
+        """A group has woken up."""
+        if l in self._position:
+            return
+        self._position[l] = len(self.entered)
+        self.entered.append((l, float(t)))
+        problem = self.problem
+        T = problem.factor(l)
+        a, b = problem.groups.starts[l], problem.groups.starts[l + 1]
+        self._columns = np.concatenate([self._columns, problem.members(l)])
+        self._factors = np.concatenate([self._factors, T.ravel()])
+        self._shapes = np.concatenate([self._shapes, np.array([T.shape], dtype=np.intp)])
+        self._means = np.concatenate([self._means, problem.mean[a:b]])
+
+    def has(self, l: int) -> bool:
+        """Whether a group has woken up."""
+        return l in self._position
+
+    def record(self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: int) -> None:
+        """Keep the model of time t; `which`, `starts` and `w` as in `Awake`."""
+        if self.stopped or (self.times and t <= self.times[-1]):
+            return
+        if self._wanted is not None and t not in self._wanted:
+            return
+        pieces: list[FloatArray] = [np.empty(0)] * len(self.entered)
+        for a, l in enumerate(which):
+            position = self._position.get(l)
+            if position is not None:
+                pieces[position] = w[starts[a] : starts[a + 1]]
+        row = np.concatenate(pieces) if pieces else np.empty(0)
+        self.times.append(t)
+        self.records.append(row)
+        if self.stop is not None:
+            self.stopped = bool(self.stop(self._snapshot(t, row, n_risen)))
+
+    def _snapshot(self, t: int, row: FloatArray, n_risen: int) -> Snapshot:
+        coef = np.empty(self._columns.size)
+        to_user(self._factors, self._shapes, row, self.problem.y_scale, coef)
+        intercept = self.problem.y_mean - float(coef @ self._means)
+        return Snapshot(t, self._columns, coef, intercept, len(self.entered), min(n_risen, len(self.entered)))
+
+    def coefficients(self) -> tuple[sp.csr_array, FloatArray]:
+        """All records on the user's scale: sparse coefficients (n_times, p) and intercepts."""
+        n, p = len(self.times), self.problem.groups.n_columns
+        lengths = np.array([row.size for row in self.records])
+        widths = np.concatenate([[0], np.cumsum(self._shapes[:, 1])]).astype(np.intp)
+        heights = np.concatenate([[0], np.cumsum(self._shapes[:, 0])]).astype(np.intp)
+        stored = heights[np.searchsorted(widths, lengths)] if n else np.empty(0, dtype=np.intp)
+        indptr = np.concatenate([[0], np.cumsum(stored)]).astype(np.intp)
+        data = np.empty(indptr[-1])
+        intercepts = np.empty(n)
+        for i, row in enumerate(self.records):
+            coef = data[indptr[i] : indptr[i + 1]]
+            n_groups = int(np.searchsorted(heights, coef.size))
+            to_user(self._factors, self._shapes[:n_groups], row, self.problem.y_scale, coef)
+            intercepts[i] = self.problem.y_mean - coef @ self._means[: coef.size]
+        indices = (
+            np.concatenate([self._columns[:k] for k in stored]) if n and indptr[-1] else np.empty(0, dtype=np.intp)
+        )
+        coefs = sp.csr_array((data, indices, indptr), shape=(n, p))
+        coefs.sort_indices()
+        return coefs, intercepts

@@ -1,0 +1,141 @@
+"""Settings: what the user asked for, with every "auto" turned into a number for the problem at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray, positive, whole
+
+__all__ = ["ALGORITHMS", "ENTER", "Settings", "read_settings"]
+
+ALGORITHMS = ("single-stage", "two-stage")
+
+# A group has woken up when its norm passes this share of the largest group correlation with y. A thousandth is far
+# below anything a validation set can see, and late enough that the group is on its final, steep rise.
+ENTER = 1e-3
+
+# N^2 gamma u^(2N - 2) at the largest magnitude: the rate at which a settled group returns to its level. For N = 2 it
+# makes gamma = 1 / (20 u_max^2), the paper's bound for its analysis.
+RETURN_RATE = 0.2
+
+# The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default
+# step, and a tenth of that means that everything of the size of the signal has been learnt.
+SWITCH_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers that the kernels need, in working coordinates.
+
+    Attributes
+    ----------
+    depth : int
+        N, the power on the magnitudes.
+    gamma : float
+        Step on the magnitudes.
+    eta : float
+        Step on the directions after the switch; 0 for the largest stable one, decided at the switch.
+    tau : float
+        Relative change of the magnitudes below which Algorithm 2 switches; 0 for never.
+    speeds : ndarray, shape (n_groups,)
+        Growth rate of each group relative to the average: one over its weight.
+    start : float
+        Magnitude of every group at time zero.
+    enter : float
+        Norm at which a group has woken up.
+    """
+
+    depth: int
+    gamma: float
+    eta: float
+    tau: float
+    speeds: FloatArray
+    start: float
+    enter: float
+
+
+def read_settings(
+    problem: WorkingProblem,
+    *,
+    algorithm: str,
+    init_scale: float,
+    step_size: Any,
+    direction_step: Any,
+    switch_tol: Any,
+    depth: int,
+    group_weights: Any,
+) -> Settings:
+    """Check the user's parameters and resolve the automatic ones."""
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, not {algorithm!r}.")
+    N = whole(depth, "depth", least=2)
+    start = positive(init_scale, "init_scale")
+    speeds = 1.0 / _weights(group_weights, problem)
+    norms = problem.group_norms(problem.correlation)
+    largest = float(norms.max(initial=0.0))
+    fastest = float((norms * speeds).max(initial=0.0))
+    if _is_auto(step_size, "step_size"):
+        u = fastest ** (1.0 / N)
+        gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
+    else:
+        gamma = positive(step_size, "step_size") * step_unit(problem, N)
+    eta, tau = 0.0, 0.0
+    if algorithm == "two-stage":
+        if not _is_auto(direction_step, "direction_step"):
+            eta = positive(direction_step, "direction_step")
+        if _is_auto(switch_tol, "switch_tol"):
+            tau = SWITCH_SHARE * N * gamma * fastest ** ((2 * N - 2) / N)
+        else:
+            tau = positive(switch_tol, "switch_tol")
+    elif not _is_auto(direction_step, "direction_step"):
+        raise ValueError(
+            "direction_step applies after the switch of algorithm='two-stage'; algorithm='single-stage' always takes "
+            "the large step. Leave direction_step='auto' or choose 'two-stage'."
+        )
+    return Settings(N, gamma, eta, tau, speeds, start, ENTER * (largest if largest > 0 else 1.0))
+
+
+def step_unit(problem: WorkingProblem, N: int) -> float:
+    """What a step on the user's scale is worth in working coordinates, where the response has unit size.
+
+    With ``y = s y~``, magnitudes scale as ``s^(1/N)`` and correlations as ``s``, so the same trajectory needs
+    ``gamma~ = gamma s^((2N-2)/N)``.
+    """
+    return float(problem.y_scale ** ((2 * N - 2) / N))
+
+
+def _is_auto(value: Any, name: str) -> bool:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name} must be 'auto' or a number above 0, not {value!r}.")
+        return True
+    return False
+
+
+def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
+    """Weights of mean one: a group of weight 2 grows half as fast."""
+    L = problem.groups.n_groups
+    if group_weights is None:
+        return np.ones(L)
+    if isinstance(group_weights, str):
+        if group_weights != "sqrt":
+            raise ValueError(f"group_weights must be 'sqrt', None or one number per group, not {group_weights!r}.")
+        # noise gathers in a group as the square root of its dimension
+        weights = np.sqrt(np.maximum(problem.ranks, 1).astype(float))
+    else:
+        try:
+            weights = np.asarray(group_weights, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError("group_weights must be 'sqrt', None or one number per group.") from None
+        if weights.shape != (L,):
+            raise ValueError(f"group_weights has shape {weights.shape}; there are {L} groups.")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+        if bad.size:
+            name = problem.groups.names[bad[0]]
+            raise ValueError(f"group_weights must be above 0 and finite; group {name!r} has {weights[bad[0]]:g}.")
+    return weights / weights.mean()

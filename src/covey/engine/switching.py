@@ -1,0 +1,51 @@
+"""The switch of Algorithm 2: from the large direction step to a constant one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.engine.awake import Awake
+from covey.engine.settings import Settings
+
+__all__ = ["Switch"]
+
+# The relative change of the magnitudes means nothing before one has grown: the rule is armed once some group has
+# reached this share of its first correlation.
+ARM_AT = 0.5
+
+# The lemma on directions allows eta up to 4 / (9 u^4) at the largest magnitude, for N = 2.
+SAFE_SHARE = 4.0 / 9.0
+
+
+class Switch:
+    """Decides when to switch, and what the direction step is then.
+
+    Attributes
+    ----------
+    eta : float
+        0 before the switch, the constant direction step after it.
+    """
+
+    def __init__(self, settings: Settings, eta: float = 0.0, armed: bool = False) -> None:
+        self.settings = settings
+        self.eta = eta
+        self.armed = armed
+
+    @property
+    def frozen(self) -> bool:
+        """Whether sleeping groups keep the direction that they had: a constant step hardly moves them."""
+        return self.eta > 0
+
+    def due(self, awake: Awake, change: float) -> bool:
+        """Whether to switch now, when `change` is the largest relative change of any magnitude."""
+        if self.settings.tau == 0.0 or self.frozen or not awake.which:
+            return False
+        if not self.armed:
+            first = np.sqrt(np.add.reduceat(awake.c**2, awake.starts[:-1]))
+            self.armed = bool((awake.u**self.settings.depth >= ARM_AT * first).any())
+        return self.armed and change < self.settings.tau
+
+    def fire(self, awake: Awake) -> None:
+        """Switch."""
+        largest = float(awake.u.max()) ** self.settings.depth
+        self.eta = self.settings.eta if self.settings.eta > 0 else SAFE_SHARE / largest**2

@@ -1,0 +1,133 @@
+"""Compiled loops over the groups' small factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Relative pivots, squared, of a Cholesky factorisation of a group's correlation matrix. Below DEPENDENT nothing is
+# left but rounding; between the two the Gram block has too few digits left to tell, and the columns are asked.
+DEPENDENT = 1e-13
+DOUBTFUL = 1e-6
+
+
+@njit(cache=True)
+def factor_groups(blocks, block_starts, starts, scale, root, alive):
+    """Orthonormalise every group by a pivoted Cholesky factorisation of its correlation matrix.
+
+    Returns the factors (flat), where each starts, the ranks, and the groups whose rank their Gram block cannot
+    decide (those that have none included), which get rank zero here.
+    """
+    n_groups = starts.size - 1
+    capacity = 0
+    for l in range(n_groups):
+        if block_starts[l + 1] > block_starts[l]:
+            capacity += (starts[l + 1] - starts[l]) ** 2
+    factors = np.empty(capacity)
+    factor_starts = np.zeros(n_groups + 1, np.intp)
+    ranks = np.zeros(n_groups, np.intp)
+    doubtful = np.empty(n_groups, np.intp)
+    n_doubtful, at = 0, 0
+    for l in range(n_groups):
+        a, size = starts[l], starts[l + 1] - starts[l]
+        if block_starts[l + 1] == block_starts[l]:
+            doubtful[n_doubtful] = l
+            n_doubtful += 1
+            factor_starts[l + 1] = at
+            continue
+        A = np.zeros((size, size))
+        for i in range(size):
+            for j in range(size):
+                if alive[a + i] and alive[a + j]:
+                    A[i, j] = blocks[block_starts[l] + i * size + j] / root[a + i] / root[a + j]
+        order, rank, certain = _pivoted_cholesky(A)
+        if not certain:
+            doubtful[n_doubtful] = l
+            n_doubtful += 1
+            factor_starts[l + 1] = at
+            continue
+        T = factors[at : at + size * rank].reshape(size, rank)
+        T[:] = 0.0
+        # A = C C' on the chosen columns, lower triangular; T holds the inverse transpose of C
+        for j in range(rank):
+            T[order[j], j] = 1.0 / A[j, j]
+            for i in range(j - 1, -1, -1):
+                s = 0.0
+                for k in range(i + 1, j + 1):
+                    s += A[k, i] * T[order[k], j]
+                T[order[i], j] = -s / A[i, i]
+        for i in range(size):
+            for j in range(rank):
+                if alive[a + i]:
+                    T[i, j] *= scale[a + i] / root[a + i]
+        ranks[l] = rank
+        at += size * rank
+        factor_starts[l + 1] = at
+    return factors[:at], factor_starts, ranks, doubtful[:n_doubtful]
+
+
+@njit(cache=True)
+def _pivoted_cholesky(A):
+    """Factorise a correlation matrix in place; the order of its columns, its rank, and whether that is certain."""
+    size = A.shape[0]
+    order = np.arange(size)
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if A[i, i] > A[best, best]:
+                best = i
+        pivot = A[best, best]
+        if pivot <= DEPENDENT:
+            return order, k, True
+        if pivot <= DOUBTFUL:
+            return order, k, False
+        if best != k:
+            order[k], order[best] = order[best], order[k]
+            for j in range(size):
+                A[k, j], A[best, j] = A[best, j], A[k, j]
+            for i in range(size):
+                A[i, k], A[i, best] = A[i, best], A[i, k]
+        A[k, k] = np.sqrt(pivot)
+        for i in range(k + 1, size):
+            A[i, k] /= A[k, k]
+        for j in range(k + 1, size):
+            for i in range(j, size):
+                A[i, j] -= A[i, k] * A[j, k]
+                A[j, i] = A[i, j]
+    return order, size, True
+
+
+@njit(cache=True)
+def factor_columns(gain, alive, starts):
+    """Diagonal factors: each live column times its gain."""
+    n_groups = starts.size - 1
+    ranks = np.zeros(n_groups, np.intp)
+    factor_starts = np.zeros(n_groups + 1, np.intp)
+    for l in range(n_groups):
+        for j in range(starts[l], starts[l + 1]):
+            ranks[l] += alive[j]
+        factor_starts[l + 1] = factor_starts[l] + ranks[l] * (starts[l + 1] - starts[l])
+    factors = np.zeros(factor_starts[-1])
+    for l in range(n_groups):
+        column = 0
+        for i in range(starts[l + 1] - starts[l]):
+            j = starts[l] + i
+            if alive[j]:
+                factors[factor_starts[l] + i * ranks[l] + column] = gain[j]
+                column += 1
+    return factors, factor_starts, ranks
+
+
+@njit(cache=True)
+def apply_factors(rows, members, starts, factors, factor_starts, out_starts, out):
+    """``out_l = rows_l T_l`` for every group and row."""
+    for l in range(starts.size - 1):
+        a, size = starts[l], starts[l + 1] - starts[l]
+        b, rank = out_starts[l], out_starts[l + 1] - out_starts[l]
+        at = factor_starts[l]
+        for i in range(rows.shape[0]):
+            for j in range(rank):
+                s = 0.0
+                for k in range(size):
+                    s += rows[i, members[a + k]] * factors[at + k * rank + j]
+                out[i, b + j] = s

@@ -1,0 +1,275 @@
+"""Working coordinates: centred, scaled, orthonormal within groups; and the way back.
+
+The network is run on ``Z_l = (X_l - mean_l) T_l`` and ``(y - mean) / scale``. X itself is never copied: the small
+factor ``T_l`` of each group, of shape (p_l, rank_l), acts on correlations and on Gram rows instead, so the same code
+serves every kind of design. A direction in which a group does not vary gets no column in ``T_l``, which is how
+constant, zero and duplicate columns are survived.
+
+With row weights q, adding up to one, everything is in the inner product ``<a, b> = sum_i q_i a_i b_i``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from covey.designs import Design, Moments, as_design
+from covey.groups import Groups
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
+from covey.validation import FloatArray, as_response, as_sample_weight
+
+__all__ = ["Standardize", "WorkingProblem", "prepare"]
+
+Array = NDArray[Any]
+Standardize = Literal["group", "column", False]
+
+# Outside these the square of a column has left the range of float64, or is about to.
+SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
+
+
+@dataclass(frozen=True)
+class WorkingProblem:
+    """Minimise over w the loss ``1/2 <y~ - Z w, y~ - Z w>``, y~ and Z in working coordinates.
+
+    Attributes
+    ----------
+    design, groups, q
+        X, its groups, and the row weights (adding up to one).
+    mean : ndarray, shape (p,)
+        Column means in the contiguous layout; zeros without an intercept.
+    factors, factor_starts : ndarray
+        ``T_l``, row after row, is ``factors[factor_starts[l]:factor_starts[l + 1]]``.
+    ranks, starts : ndarray
+        The number of working columns of each group, and where they start.
+    y_mean, y_scale : float
+    correlation : ndarray, shape (r,)
+        ``Z' diag(q) y~``, the correlations at w = 0.
+    """
+
+    design: Design
+    groups: Groups
+    q: FloatArray
+    mean: FloatArray
+    factors: FloatArray
+    factor_starts: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    y_mean: float
+    y_scale: float
+    correlation: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        """The number of working columns, at most p."""
+        return int(self.starts[-1])
+
+    def factor(self, l: int) -> FloatArray:
+        """``T_l``: from working coordinates of group l to its own columns; shape (p_l, rank_l)."""
+        flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
+        return flat.reshape(-1, int(self.ranks[l]))
+
+    def members(self, l: int) -> NDArray[np.intp]:
+        """The design's columns of group l."""
+        return self.groups.members[self.groups.starts[l] : self.groups.starts[l + 1]]
+
+    def group_norms(self, g: Array) -> FloatArray:
+        """The norm of each group of a vector in working coordinates; zero for a group without working columns."""
+        squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
+        return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
+
+    def gram_rows(self, which: list[int]) -> Array:
+        """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
+        columns = np.concatenate([self.members(l) for l in which])
+        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
+        means = np.concatenate([self.mean[self.groups.starts[l] : self.groups.starts[l + 1]] for l in which])
+        # Z has mean zero, so the means of X need not be taken off the other side
+        rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
+        return self.to_working(rows)
+
+    def to_working(self, rows: Array) -> Array:
+        """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
+        out = np.empty((rows.shape[0], self.n_columns), dtype=rows.dtype)
+        groups = self.groups
+        apply_factors(rows, groups.members, groups.starts, self.factors, self.factor_starts, self.starts, out)
+        return out
+
+    def to_user(self, l: int, w: Array) -> FloatArray:
+        """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
+        return (w @ self.factor(l).T) * self.y_scale
+
+    def from_user(self, l: int, coef: Array) -> FloatArray:
+        """The working coefficients nearest to some of the user's for group l."""
+        return np.linalg.lstsq(self.factor(l), np.asarray(coef) / self.y_scale, rcond=None)[0]
+
+    def intercept_of(self, l: int, coef: Array) -> Any:
+        """What group l takes off the intercept: its mean prediction."""
+        return coef @ self.mean[self.groups.starts[l] : self.groups.starts[l + 1]]
+
+
+def prepare(
+    X: Any,
+    y: ArrayLike,
+    groups: Any = None,
+    *,
+    standardize: Standardize = "group",
+    fit_intercept: bool = True,
+    sample_weight: ArrayLike | None = None,
+) -> WorkingProblem:
+    """Put a regression problem into working coordinates, with one reading of X.
+
+    Parameters
+    ----------
+    X : array-like or Design, shape (n, p)
+    y : array-like, shape (n,)
+    groups : anything that `Groups.coerce` reads
+    standardize : "group", "column" or False
+        Orthonormalise within each group; or give each column unit variance; or leave the columns alone (up to one
+        number for all of them, which makes the largest variance 1 and so the answer equivariant to units).
+    fit_intercept : bool
+        Centre X and y.
+    sample_weight : array-like, shape (n,), or None
+        Equal to repeating rows that often.
+    """
+    if standardize not in ("group", "column", False):
+        raise ValueError(f"standardize must be 'group', 'column' or False, not {standardize!r}.")
+    design = as_design(X)
+    n, p = design.shape
+    made = Groups.coerce(groups, p, getattr(design, "columns", None))
+    response = as_response(y, n)
+    q = as_sample_weight(sample_weight, n)
+    unit_y, y_mean, y_scale = _standard_response(response, q, fit_intercept)
+
+    scale = np.ones(p)
+    moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
+    variance = _variances(design, moments, made, q)
+    odd = ~((variance > SMALLEST_VARIANCE) & (variance < LARGEST_VARIANCE))
+    if odd.any() and (largest := design.largest()[made.members])[odd].any():
+        # a power of two changes no digit
+        scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
+        moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
+        variance = _variances(design, moments, made, q, scale)
+    factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
+    starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
+    correlation = np.empty((1, int(starts[-1])))
+    in_order = np.arange(p)
+    # factors act on unscaled columns, and the moments are those of scaled ones
+    apply_factors(
+        (moments.correlation / scale)[None, :], in_order, made.starts, factors, factor_starts, starts, correlation
+    )
+    return WorkingProblem(
+        design=design, groups=made, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
+        ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, correlation=correlation[0],
+    )  # fmt: skip
+
+
+def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
+    """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
+    used = np.where(q > 0, y, 0.0)
+    largest = float(np.abs(used).max())
+    if largest == 0:
+        return np.zeros_like(y), 0.0, 1.0
+    unit = np.where(q > 0, y / largest, 0.0)
+    mean = float(q @ unit) if centre else 0.0
+    unit = np.where(q > 0, unit - mean, 0.0)
+    size = float(np.sqrt(q @ (unit * unit)))
+    # what rounding leaves of a constant response is no signal
+    if size <= 8 * np.finfo(float).eps * abs(mean):
+        return np.zeros_like(y), mean * largest, 1.0
+    return unit / size, mean * largest, size * largest
+
+
+def _variances(
+    design: Design, moments: Moments, groups: Groups, q: FloatArray, scale: FloatArray | None = None
+) -> FloatArray:
+    """The variance of each (scaled) column, in the contiguous layout."""
+    out = np.empty(groups.n_columns)
+    starts, offsets = groups.starts, moments.block_starts
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = np.diff(offsets) > 0
+        size = np.repeat(groups.sizes, groups.sizes)
+        within = np.arange(groups.n_columns) - np.repeat(starts[:-1], groups.sizes)
+        known = np.repeat(small, groups.sizes)
+        at = np.repeat(offsets[:-1], groups.sizes) + within * (size + 1)
+        out[known] = moments.blocks[at[known]]
+        for l in np.flatnonzero(~small):
+            a, b = starts[l], starts[l + 1]
+            Z = design.take(groups.members[a:b]) - moments.mean[a:b]
+            if scale is not None:
+                Z *= scale[a:b]
+            out[a:b] = q @ (Z * Z)
+    return out
+
+
+def _factors(
+    design: Design,
+    moments: Moments,
+    groups: Groups,
+    q: FloatArray,
+    scale: FloatArray,
+    variance: FloatArray,
+    standardize: Standardize,
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Every group's factor, flat, with offsets and ranks."""
+    # a column whose spread is rounding of its mean is constant
+    noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
+    root = np.sqrt(np.maximum(variance, 0.0))
+    alive = root > noise
+    if standardize != "group":
+        common = (root / scale).max(initial=0.0, where=alive) if standardize is False else 0.0
+        gain = np.zeros(groups.n_columns)
+        if standardize is False:
+            gain[alive] = 1.0 / common if common > 0 else 1.0
+        else:
+            gain[alive] = scale[alive] / root[alive]
+        return factor_columns(gain, alive, groups.starts)
+    factors, factor_starts, ranks, doubtful = factor_groups(
+        moments.blocks, moments.block_starts, groups.starts, scale, root, alive
+    )
+    redone = {int(l): _factor_from_columns(design, moments, groups, q, scale, root, alive, l) for l in doubtful}
+    if not redone:
+        return factors, factor_starts, ranks
+    pieces = []
+    for l in range(groups.n_groups):
+        T = redone.get(l)
+        if T is None:
+            pieces.append(factors[factor_starts[l] : factor_starts[l + 1]])
+        else:
+            ranks[l] = T.shape[1]
+            pieces.append(T.ravel())
+    lengths = np.array([piece.size for piece in pieces])
+    return np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp), ranks
+
+
+# R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.
+RANK_TOLERANCE = 1e-7
+
+
+def _factor_from_columns(
+    design: Design,
+    moments: Moments,
+    groups: Groups,
+    q: FloatArray,
+    scale: FloatArray,
+    root: FloatArray,
+    alive: NDArray[np.bool_],
+    l: int,
+) -> FloatArray:
+    """The factor of one group by pivoted QR of its columns: twice the digits of its Gram block."""
+    a, b = groups.starts[l], groups.starts[l + 1]
+    live = np.flatnonzero(alive[a:b])
+    if live.size == 0:
+        return np.zeros((b - a, 0))
+    gain = scale[a:b][live] / root[a:b][live]
+    Z = (design.take(groups.members[a:b][live]) - moments.mean[a:b][live]) * gain * np.sqrt(q)[:, None]
+    R, pivots = scipy.linalg.qr(Z, mode="r", pivoting=True, overwrite_a=True)
+    R = R[: min(Z.shape)]
+    diagonal = np.abs(np.diag(R))
+    rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0])) if diagonal.size else 0
+    T = np.zeros((b - a, rank))
+    T[live[pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
+    T[live] *= gain[:, None]
+    return T
