@@ -70,6 +70,18 @@ def test_damaged_result_is_said(monkeypatch, tmp_path):
     assert "damaged" in result.output
 
 
+def test_a_failure_is_told_and_the_command_says_so(monkeypatch, tmp_path):
+    def broken(settings):
+        raise ZeroDivisionError("by zero")
+
+    toy.install(monkeypatch, "broken", run=broken)
+    toy.install(monkeypatch)
+    result = reproduce("broken", "toy", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "broken did not run: It failed: ZeroDivisionError: by zero" in result.output
+    assert "Toys work." in result.output
+
+
 def test_without_the_bardet_data_the_rest_runs(monkeypatch, tmp_path):
     monkeypatch.delenv("COVEY_DATA", raising=False)
     result = reproduce("table3", "fig8", "--out", tmp_path)
