@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, plots, stopping
+    from covey import baselines, datasets, dynamics, experiments, plots, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
@@ -23,14 +23,16 @@ __all__ = [
     "baselines",
     "datasets",
     "dynamics",
+    "experiments",
     "group_path",
     "plots",
     "stopping",
+    "theory",
 ]
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "plots", "stopping")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "plots", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",

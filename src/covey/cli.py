@@ -47,6 +47,26 @@ def reproduce(
     raise typer.Exit(reproduce_and_print(ids or [], "full" if full else "quick", out, jobs))
 
 
+@app.command()
+def diagnose(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv, .parquet or .feather.")],
+    target: Annotated[str, typer.Option("--target", help="The column to predict.")],
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", help="A file of (column, group), a size, sep:_ or regex:PATTERN; none by default."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for the picture of the coherence.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the conditions as JSON.")] = False,
+) -> None:
+    """Check whether a table meets the conditions of the convergence theorem, and what it means where it does not.
+
+    Example: covey diagnose bardet.csv --target TRIM32 --groups sep:_ --out diagnosis
+    """
+    from covey.report.diagnosis import diagnose_and_print
+
+    raise typer.Exit(diagnose_and_print(data, target, groups, out, as_json))
+
+
 def main() -> None:
     """Entry point of the ``covey`` command."""
     app()

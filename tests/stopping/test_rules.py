@@ -13,6 +13,7 @@ from covey.stopping import (
     HoldOut,
     InformationCriterion,
     PathTask,
+    TheoryWindow,
 )
 from covey.stopping.folds import FoldErrors, choose_time, time_grid
 from covey.stopping.holdout import split_rows
@@ -229,3 +230,23 @@ def test_a_fold_without_weight_is_named():
     _, task = make_task(weight=np.r_[np.zeros(60), np.ones(60)])
     with pytest.raises(ValueError, match="Fold 0 has no held-out rows of positive weight"):
         CrossValidation(cv=2).choose(task)
+
+
+def test_the_theory_window_is_the_formula_of_its_ends():
+    """Strong groups on a nearly orthogonal design, where the theorem's window is not empty."""
+    data = make_group_sparse(400, 12, 3, design="orthogonal", active=2, values=3.0, sigma=0.05, random_state=0)
+    task = PathTask(data.X, data.y, data.groups, np.ones(400), {"max_iter": 100_000, "fit_intercept": False})
+    times = {where: TheoryWindow(0.05, where).choose(task).time for where in ("lower", "middle", "upper")}
+    assert times["lower"] < times["middle"] < times["upper"]
+    choice = TheoryWindow(0.05).choose(task)
+    assert chosen_groups(choice) == {0, 1}
+    assert np.sum((choice.path.at(choice.time) - data.w_star) ** 2) < 2 * np.sum((data.oracle() - data.w_star) ** 2)
+    assert choice.scores["T_lb"].iloc[0] == pytest.approx(choice.time, abs=1)
+
+
+def test_the_theory_window_needs_its_numbers():
+    _, task = make_task()
+    with pytest.raises(ValueError, match="sigma must be above 0"):
+        TheoryWindow(0.0).choose(task)
+    with pytest.raises(ValueError, match="'lower', 'middle' or 'upper'"):
+        TheoryWindow(0.5, "end").choose(task)

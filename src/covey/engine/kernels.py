@@ -189,6 +189,22 @@ def watch(
 
 
 @njit(cache=True)
+def unit_groups(g, starts, v):
+    """The direction of every group of g; equal entries where there is none."""
+    for l in range(starts.size - 1):
+        i, j = starts[l], starts[l + 1]
+        largest = 0.0
+        for k in range(i, j):
+            largest = max(largest, abs(g[k]))
+        size = 0.0
+        for k in range(i, j):
+            v[k] = g[k] / largest if largest > 0.0 else 1.0
+            size += v[k] * v[k]
+        for k in range(i, j):
+            v[k] /= np.sqrt(size)
+
+
+@njit(cache=True)
 def pull(g, i, j, directions, frozen):
     """``v'g`` of a sleeping group: along its own correlation, or along the direction it was frozen in."""
     s = 0.0
@@ -294,16 +310,17 @@ def to_user(factors, shapes, w, y_scale, coef):
 
 @njit(cache=True)
 def risen(K, c, starts, w):
-    """How many awake groups have grown to half of where a unit gradient step points, so that growth is slowing."""
+    """How many groups are up: each counts by how far it has come of where a unit gradient step points."""
     g = np.empty(c.size)
     _correlations(K, c, w, g)
-    count = 0
+    count = 0.0
     for a in range(starts.size - 1):
         now, pointed = 0.0, 0.0
         for k in range(starts[a], starts[a + 1]):
             now += w[k] * w[k]
             pointed += (w[k] + g[k]) ** 2
-        count += now >= 0.25 * pointed
+        if now > 0.0:
+            count += min(1.0, np.sqrt(now / max(pointed, now)))
     return count
 
 

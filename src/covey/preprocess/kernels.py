@@ -119,15 +119,17 @@ def factor_columns(gain, alive, starts):
 
 
 @njit(cache=True)
-def apply_factors(rows, members, starts, factors, factor_starts, out_starts, out):
+def apply_factors(rows, starts, factors, factor_starts, out_starts, out):
     """``out_l = rows_l T_l`` for every group and row."""
     for l in range(starts.size - 1):
         a, size = starts[l], starts[l + 1] - starts[l]
         b, rank = out_starts[l], out_starts[l + 1] - out_starts[l]
-        at = factor_starts[l]
+        T = factors[factor_starts[l] : factor_starts[l + 1]]
         for i in range(rows.shape[0]):
+            row, into = rows[i, a : a + size], out[i, b : b + rank]
             for j in range(rank):
-                s = 0.0
-                for k in range(size):
-                    s += rows[i, members[a + k]] * factors[at + k * rank + j]
-                out[i, b + j] = s
+                into[j] = 0.0
+            for k in range(size):
+                x = row[k]
+                for j in range(rank):
+                    into[j] += x * T[k * rank + j]

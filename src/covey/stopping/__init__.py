@@ -6,6 +6,7 @@ from covey.stopping.discrepancy import Discrepancy
 from covey.stopping.folds import CrossValidation
 from covey.stopping.holdout import HoldOut
 from covey.stopping.information import InformationCriterion
+from covey.stopping.window import TheoryWindow
 
 __all__ = [
     "AtTime",
@@ -16,4 +17,5 @@ __all__ = [
     "InformationCriterion",
     "PathTask",
     "Stopping",
+    "TheoryWindow",
 ]

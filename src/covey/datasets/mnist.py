@@ -1,0 +1,130 @@
+"""The MNIST digits, read from their IDX files. Numpy is all that this file needs."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.datasets.digits import DigitImages
+from covey.datasets.storage import ENVIRONMENT, DataNotFoundError, find_file
+
+__all__ = ["load_mnist", "read_idx"]
+
+FOLDER = "mnist"
+MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+# MD5 of the unpacked files: packing them again changes nothing that matters
+CHECKSUMS = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+HOW = (
+    f"The data is not part of covey. Put the four MNIST files ({', '.join(CHECKSUMS)}; gzipped or not) into a folder "
+    f"{FOLDER!r} and name the folder above it in the environment variable {ENVIRONMENT}; or, with a network, "
+    f"`pip install pooch` and they are downloaded from {MIRROR}"
+)
+
+
+def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> DigitImages:
+    """Read the 60 000 training and 10 000 test images of handwritten digits.
+
+    The files are looked for in `folder`, or else in ``mnist/`` of the folder that the environment variable
+    `COVEY_DATA` names; failing that they are downloaded once, where pooch is installed and a network is there.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The folder of the four IDX files, gzipped or not.
+    download : bool
+        Whether they may be downloaded.
+
+    Returns
+    -------
+    DigitImages
+
+    Raises
+    ------
+    DataNotFoundError
+        Where a file is not there and cannot be had; the message says what to do.
+    ValueError
+        Where a file is damaged, or is not the one of MNIST.
+    """
+    arrays = [_read(name, folder, download) for name in CHECKSUMS]
+    train_images, train_labels, test_images, test_labels = arrays
+    return DigitImages(train_images, train_labels.astype(np.int64), test_images, test_labels.astype(np.int64))
+
+
+def read_idx(file: str | os.PathLike[str], *, md5: str | None = None) -> NDArray[np.uint8]:
+    """Read one IDX file of unsigned bytes, gzipped or not; `md5` is that of the unpacked file."""
+    content = _unpack(Path(file))
+    if md5 is not None:
+        found = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        if found != md5:
+            raise ValueError(
+                f"{file} is not the file expected: MD5 {found} after unpacking, expected {md5}. "
+                "It is damaged or another data set; get it again."
+            )
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != 8:
+        raise ValueError(f"{file} is no IDX file of unsigned bytes: it begins with {content[:4].hex() or 'nothing'}.")
+    n_axes = content[3]
+    start = 4 + 4 * n_axes
+    shape = tuple(int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_axes))
+    if len(content) != start + math.prod(shape):
+        raise ValueError(
+            f"{file} is damaged: its head announces shape {shape}, {start + math.prod(shape)} bytes in all, "
+            f"but there are {len(content)}. Get it again."
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def _read(name: str, folder: str | os.PathLike[str] | None, download: bool) -> NDArray[np.uint8]:
+    return read_idx(_find(name, folder, download), md5=CHECKSUMS[name])
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None, download: bool) -> Path:
+    absent: DataNotFoundError | None = None
+    for ending in (".gz", ""):
+        path = None if folder is None else Path(folder).expanduser() / (name + ending)
+        try:
+            return find_file(f"{FOLDER}/{name}{ending}", path=path, how=HOW)
+        except DataNotFoundError as error:
+            absent = absent or error
+    assert absent is not None
+    if folder is None and download:
+        fetched = _download(name + ".gz")
+        if fetched is not None:
+            return fetched
+    raise absent
+
+
+def _download(name: str) -> Path | None:
+    """The file from the mirror, kept in pooch's cache; None where there is no pooch or no network."""
+    try:
+        import pooch
+    except ModuleNotFoundError:
+        return None
+    fetcher: Any = pooch
+    try:
+        # the checksum is that of the unpacked file, which `read_idx` verifies
+        return Path(fetcher.retrieve(MIRROR + name, known_hash=None, fname=name, path=fetcher.os_cache("covey")))
+    except OSError:  # requests' errors are OSErrors
+        return None
+
+
+def _unpack(file: Path) -> bytes:
+    content = file.read_bytes()
+    if content[:2] != b"\x1f\x8b":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
+        raise ValueError(f"{file} cannot be unpacked ({reason}): it is damaged. Get it again.") from None

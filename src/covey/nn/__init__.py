@@ -1,0 +1,37 @@
+"""Torch layers with groups, and the autoencoders of the paper's last experiment.
+
+Torch and numpy are all that this room needs; `pip install 'covey[torch]'` brings torch.
+"""
+
+try:
+    import torch as _torch
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "covey.nn needs torch, which is not installed: pip install 'covey[torch]'", name="torch"
+    ) from missing
+
+from covey.nn.checkpoint import load_model
+from covey.nn.descent import NormalizedDescent
+from covey.nn.diagonal import GroupedDiagonalLinear, GroupPower
+from covey.nn.interpolation import interpolate
+from covey.nn.models import AE, GAE, IRMAE, VAE, build
+from covey.nn.stack import GroupedLinearStack
+from covey.nn.study import measure
+from covey.nn.training import TrainingResult, train
+
+__all__ = [
+    "AE",
+    "GAE",
+    "IRMAE",
+    "VAE",
+    "GroupPower",
+    "GroupedDiagonalLinear",
+    "GroupedLinearStack",
+    "NormalizedDescent",
+    "TrainingResult",
+    "build",
+    "interpolate",
+    "load_model",
+    "measure",
+    "train",
+]

@@ -1,0 +1,86 @@
+"""Checkpoints: written in one go, read with care."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from covey.nn.models import Autoencoder, rebuild
+
+__all__ = ["CheckpointError", "load_model", "read_checkpoint", "write_atomically", "write_checkpoint"]
+
+FORMAT = "covey autoencoder 1"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is no checkpoint, or one of another model or run; the message says what to do."""
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write under another name, then move into place: a reader, or a kill, never meets half a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_checkpoint(file: Path, model: Autoencoder, **rest: Any) -> None:
+    """Save the model with its settings, and whatever else a run needs to go on."""
+    buffer = io.BytesIO()
+    torch.save({"format": FORMAT, "settings": model.settings, "model": model.state_dict(), **rest}, buffer)
+    write_atomically(file, buffer.getvalue())
+
+
+def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
+    """Everything in a checkpoint, on the CPU; no code in it is run."""
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no checkpoint {path}.")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError, ValueError) as reason:
+        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {str(reason).splitlines()[0]}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not a checkpoint of covey.nn.train.")
+    return content
+
+
+def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencoder:
+    """The model of a checkpoint, ready for inference, on the CPU.
+
+    Parameters
+    ----------
+    file : path
+    best : bool
+        Where the run had an early stop, the weights with the least validation loss instead of the last ones.
+    """
+    content = read_checkpoint(file)
+    model = rebuild(content["settings"])
+    model.load_state_dict(content["best_model"] if best and content.get("best_model") else content["model"])
+    return model.eval()
+
+
+def check_same(path: Path, kind: str, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse to go on with a checkpoint of another `kind` (model, run)."""
+    names = sorted({*saved, *wanted}, key=str)
+    different = [f"{n} {saved.get(n)!r} there, {wanted.get(n)!r} here" for n in names if saved.get(n) != wanted.get(n)]
+    if different:
+        raise CheckpointError(
+            f"{path} is a checkpoint of another {kind}: {'; '.join(different)}. "
+            "Use another folder, or resume=False to start again."
+        )

@@ -1,0 +1,51 @@
+"""What the autoencoders take as images, checked once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+__all__ = ["MODEL_SIZE", "as_images", "crop", "prepare"]
+
+IMAGE_SIZE, MODEL_SIZE = 28, 32
+MARGIN = (MODEL_SIZE - IMAGE_SIZE) // 2
+
+
+def as_images(images: Any, device: Any = None) -> torch.Tensor:
+    """Images as a tensor (n, 1, 28, 28) on the device: bytes stay bytes, other numbers become float32 in 0 to 1.
+
+    Parameters
+    ----------
+    images : array or tensor of shape (n, 28, 28), (n, 1, 28, 28), or the same with 32
+        Bytes (0 to 255) or numbers from 0 to 1. Of images of 32 x 32 the inner 28 x 28 are taken.
+    device : torch.device, optional
+    """
+    tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
+    if tensor.ndim == 3:
+        tensor = tensor.unsqueeze(1)
+    if tensor.ndim != 4 or tensor.shape[1] != 1 or tuple(tensor.shape[2:]) not in ((28, 28), (32, 32)):
+        raise ValueError(
+            f"Images must be of shape (n, 28, 28), (n, 1, 28, 28) or the same with 32, not {tuple(np.shape(images))}."
+        )
+    if tensor.shape[0] == 0:
+        raise ValueError("There are no images.")
+    tensor = tensor.to(device)
+    if tensor.dtype != torch.uint8:
+        tensor = tensor.to(torch.float32)
+        if not bool(torch.isfinite(tensor).all()) or float(tensor.min()) < 0 or float(tensor.max()) > 1:
+            raise ValueError("Images must be bytes from 0 to 255, or finite numbers from 0 to 1.")
+    return crop(tensor)
+
+
+def prepare(batch: torch.Tensor) -> torch.Tensor:
+    """What the networks see: float32 in 0 to 1, padded to 32 x 32."""
+    x = batch.to(torch.float32) / 255 if batch.dtype == torch.uint8 else batch
+    return F.pad(x, (MARGIN,) * 4) if x.shape[-1] == IMAGE_SIZE else x
+
+
+def crop(images: torch.Tensor) -> torch.Tensor:
+    """The inner 28 x 28 of images of 32 x 32."""
+    return images[..., MARGIN:-MARGIN, MARGIN:-MARGIN] if images.shape[-1] == MODEL_SIZE else images

@@ -1,0 +1,122 @@
+"""The results of a study as small files: measures, singular values, pictures. Numpy is all that this file needs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GRIDS", "MEASURES", "SPECTRA", "StudyResults"]
+
+MEASURES, SPECTRA, GRIDS = "measures.csv", "singular_values.csv", "interpolations.npz"
+DECIDED = 1e-7  # singular values below this share of the largest are rounding errors of float32 codes
+
+
+@dataclass
+class StudyResults:
+    """What a study found.
+
+    Attributes
+    ----------
+    measures : dict
+        ``(model, seed)`` to measures by name.
+    spectra : dict
+        ``(model, seed)`` to singular values of the covariance of the codes, largest first.
+    grids : dict
+        Model to the pictures of its first seed, bytes (rows, steps, 28, 28).
+    """
+
+    measures: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
+    spectra: dict[tuple[str, int], NDArray[Any]] = field(default_factory=dict)
+    grids: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
+
+    def add(
+        self, model: str, seed: int, numbers: dict[str, float], values: NDArray[Any], grid: NDArray[np.uint8]
+    ) -> None:
+        """Put in what one trained model gave."""
+        self.measures[model, seed] = numbers
+        self.spectra[model, seed] = values
+        self.grids.setdefault(model, grid)
+
+    def merge(self, other: StudyResults) -> None:
+        """Put in what another study found."""
+        self.measures |= other.measures
+        self.spectra |= other.spectra
+        self.grids = {**other.grids, **self.grids}
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write three small files into the folder."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        measures = [(m, s, n, f"{v:.8g}") for (m, s), row in self.measures.items() for n, v in row.items()]
+        spectra = [
+            (model, seed, i, f"{v:.5g}")
+            for (model, seed), values in self.spectra.items()
+            for i, v in enumerate(values)
+            if v > DECIDED * values[0]
+        ]
+        _write_csv(place / MEASURES, ["model", "seed", "measure", "value"], measures)
+        _write_csv(place / SPECTRA, ["model", "seed", "index", "value"], spectra)
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = dict(self.grids)
+        np.savez_compressed(buffer, **arrays)
+        _replace(place / GRIDS, buffer.getvalue())
+        return [place / name for name in (MEASURES, SPECTRA, GRIDS)]
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> StudyResults:
+        """Read the files of `write`."""
+        place = Path(folder)
+        absent = [name for name in (MEASURES, SPECTRA, GRIDS) if not (place / name).is_file()]
+        if absent:
+            raise FileNotFoundError(f"There are no results of a study in {place}: {', '.join(absent)} not found.")
+        out = cls()
+        for model, seed, name, value in _read_csv(place / MEASURES):
+            out.measures.setdefault((model, int(seed)), {})[name] = float(value)
+        spectra: dict[tuple[str, int], list[float]] = {}
+        for model, seed, _, value in _read_csv(place / SPECTRA):
+            spectra.setdefault((model, int(seed)), []).append(float(value))
+        out.spectra = {key: np.array(values) for key, values in spectra.items()}
+        with np.load(place / GRIDS) as grids:
+            out.grids = {name: grids[name] for name in grids.files}
+        return out
+
+    def summary(self, name: str) -> dict[str, tuple[float, float, int]]:
+        """Mean, standard error and number of seeds of one measure, by model."""
+        found: dict[str, list[float]] = {}
+        for (model, _), row in self.measures.items():
+            if name in row:
+                found.setdefault(model, []).append(row[name])
+        return {model: (float(np.mean(v)), standard_error(v), len(v)) for model, v in found.items()}
+
+
+def standard_error(values: Any) -> float:
+    """Of the mean; not a number for a single value."""
+    v = np.asarray(values, dtype=float)
+    return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")
+
+
+def _write_csv(file: Path, head: list[str], rows: list[tuple[Any, ...]]) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(head)
+    table.writerows(rows)
+    _replace(file, text.getvalue().encode())
+
+
+def _read_csv(file: Path) -> list[list[str]]:
+    with file.open(newline="") as stream:
+        return [row for row in csv.reader(stream) if row][1:]
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write in one go."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_bytes(content)
+    os.replace(beside, file)
