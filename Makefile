@@ -49,6 +49,7 @@ reproduce: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/dynamics.py
+	$(BIN)/python benchmarks/reproduction.py
 
 clean:
 	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo-output reproduction

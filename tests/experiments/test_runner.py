@@ -9,9 +9,10 @@ import pytest
 from joblib import parallel_config
 
 from covey.datasets import DataNotFoundError
-from covey.experiments import UnknownExperimentError, Verdict, find, registry
+from covey.experiments import UnknownExperimentError, find, registry
 from covey.experiments.parallel import each, watched
-from covey.experiments.runner import code_version, prepare_folder, reproduce, write_atomically, write_claims
+from covey.experiments.runner import prepare_folder, reproduce, write_atomically, write_claims
+from covey.experiments.versions import ROOT, code_version, look_version, sources
 from experiments import toy
 
 
@@ -41,14 +42,33 @@ def test_other_settings_run_again(monkeypatch, tmp_path):
 def test_other_code_runs_again(monkeypatch, tmp_path):
     runs = toy.install(monkeypatch)
     list(reproduce(["toy"], "quick", tmp_path))
-    monkeypatch.setattr("covey.experiments.runner.code_version", lambda id: "another")
+    monkeypatch.setattr("covey.experiments.runner.code_version", lambda module: "another")
     list(reproduce(["toy"], "quick", tmp_path))
     assert len(runs) == 2
 
 
-def test_code_version_depends_on_the_experiments_own_file():
-    assert code_version("fig2") != code_version("fig3")
-    assert code_version("fig2") == code_version("fig2")
+def test_the_version_of_a_table_is_that_of_everything_it_imports():
+    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.experiments.fig9")}
+    assert {"experiments/fig9.py", "experiments/fig8.py", "experiments/drawing.py", "experiments/claim.py"} <= names
+    assert not {"experiments/style.py", "experiments/fig2.py", "cli.py"} & names
+    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.experiments.fig12")}
+    assert {"baselines/proximal.py", "dynamics/kernels.py", "groups.py", "validation.py"} <= names
+    assert not any(name.startswith(("report/", "estimators/", "engine/")) for name in names)
+    assert code_version("covey.experiments.fig2") != code_version("covey.experiments.fig3")
+    assert look_version("covey.experiments.fig2") != code_version("covey.experiments.fig2")
+
+
+def test_a_failure_is_told_and_the_others_run(monkeypatch, tmp_path):
+    def broken(settings):
+        raise ZeroDivisionError("by zero")
+
+    toy.install(monkeypatch, "first", run=broken)
+    toy.install(monkeypatch, "second")
+    first, second = reproduce(["first", "second"], "quick", tmp_path)
+    assert first.failed
+    assert first.problem == "It failed: ZeroDivisionError: by zero"
+    assert second.frame is not None
+    assert not second.failed
 
 
 @pytest.mark.parametrize(

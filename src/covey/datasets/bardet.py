@@ -33,6 +33,12 @@ def load_bardet(path: str | os.PathLike[str] | None = None) -> GroupedData:
     path : path, optional
         The file; by default ``bardet.csv`` in the folder that the environment variable `COVEY_DATA` names.
 
+    Returns
+    -------
+    GroupedData
+        120 rats; X holds 20 genes expanded in 5 raw B-splines each, neither centred nor scaled, grouped by gene; y is
+        the expression of TRIM32.
+
     Raises
     ------
     DataNotFoundError

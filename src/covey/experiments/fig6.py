@@ -2,7 +2,7 @@
 
 The run of figure 2, looked at by its directions. With the direction step ``c/u^4`` the text has c = 1 and the authors'
 code, through its factor 2 in the gradients, c = 2. The third column runs over c with the magnitudes' step held fixed:
-the instability begins between 1.5 and 1.8, so that the published figure shows the factor, not the algorithm.
+the instability begins between 1.5 and 1.6, so that the published figure shows the factor, not the algorithm.
 """
 
 from __future__ import annotations

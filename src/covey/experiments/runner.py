@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,9 @@ from covey.experiments import style
 from covey.experiments.claim import Claim, tabulate
 from covey.experiments.parallel import keeping, watched
 from covey.experiments.registry import Experiment, Mode, find
+from covey.experiments.versions import code_version, look_version
 
-__all__ = ["Outcome", "code_version", "prepare_folder", "reproduce", "write_atomically", "write_claims"]
-
-# What a table may depend on; the report, the command line and the look of figures are not in it.
-ROOMS = ("baselines", "datasets", "dynamics", "engine", "estimators", "stopping", "theory", "nn")
-SHARED = ("claim", "convergence", "drawing", "parallel", "selection", "tasks", "traces", "fig8")
+__all__ = ["Outcome", "prepare_folder", "reproduce", "write_atomically", "write_claims"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,8 @@ class Outcome:
     Attributes
     ----------
     frame : DataFrame or None
-        The table as saved; None when the experiment could not run, and then `problem` says why and what to do.
+        The table as saved; None when the experiment could not run, and then `problem` says why and what to do, and
+        `failed` whether it broke (rather than lacking its data).
     figure : dict
         The bytes of the figure, by kind.
     seconds : float
@@ -64,6 +61,7 @@ class Outcome:
     seconds: float = 0.0
     reused: bool = False
     problem: str = ""
+    failed: bool = False
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -101,6 +99,9 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
+        except Exception as failure:  # one experiment's failure is told and must not stop the others
+            problem = f"It failed: {type(failure).__name__}: {failure}"
+            return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
         seconds = time.perf_counter() - start
         content = frame.to_csv(index=False, float_format="%.8g").encode()
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,8 +121,8 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         "seconds": round(seconds, 3),
         "sha256": hashlib.sha256(content).hexdigest(),
         "covey": covey.__version__,
-        "code": code_version(experiment.id),
-        "look": _look(experiment),
+        "code": code_version(experiment.module.__name__),
+        "look": look_version(experiment.module.__name__),
     }
     write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
     return Outcome(
@@ -151,7 +152,7 @@ def _figure(experiment: Experiment, frame: pd.DataFrame, folder: Path, reused: b
     files = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
     if reused and all(file.is_file() for file in files.values()):
         try:
-            if json.loads((folder / "run.json").read_bytes()).get("look") == _look(experiment):
+            if json.loads((folder / "run.json").read_bytes()).get("look") == look_version(experiment.module.__name__):
                 return {kind: file.read_bytes() for kind, file in files.items()}
         except (OSError, ValueError):
             pass
@@ -161,33 +162,10 @@ def _figure(experiment: Experiment, frame: pd.DataFrame, folder: Path, reused: b
     return figure
 
 
-# ---------------------------------------------------------------------- what made a table
-
-
-@cache
-def code_version(id: str) -> str:
-    """A hash of the source that a table of this experiment can depend on."""
-    root = Path(covey.__file__).parent
-    files = [*root.glob("*.py"), *(file for room in ROOMS for file in (root / room).rglob("*.py"))]
-    files = [file for file in files if file.name not in ("cli.py", "__main__.py")]
-    files += [root / "experiments" / f"{name}.py" for name in (*SHARED, id)]
-    digest = hashlib.sha256()
-    for file in sorted(set(files)):
-        if file.is_file():
-            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
 def _key(experiment: Experiment, settings: Any) -> str:
-    text = json.dumps([experiment.id, code_version(experiment.id), asdict(settings)], sort_keys=True, default=str)
+    version = code_version(experiment.module.__name__)
+    text = json.dumps([experiment.id, version, asdict(settings)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _look(experiment: Experiment) -> str:
-    """A hash of the code that draws, apart from the experiment's own, which is in its key."""
-    root = Path(style.__file__).parent
-    content = b"".join((root / f"{name}.py").read_bytes() for name in ("style", "panels", "drawing", "convergence"))
-    return hashlib.sha256(content + code_version(experiment.id).encode()).hexdigest()[:16]
 
 
 # ---------------------------------------------------------------------- files

@@ -150,7 +150,7 @@ def plot(frame: pd.DataFrame) -> Figure:
             y = [positions[method] + shift for method in METHODS]
             panel.errorbar(
                 rows.loc[list(METHODS), "mean"], y, xerr=rows.loc[list(METHODS), "sem"], fmt="o", color=colour,
-                capsize=2, lw=1, label=f"{reading} split, mean and std. error",
+                capsize=2, lw=1, label=f"{reading}, mean ± s.e.",
             )  # fmt: skip
             panel.plot(
                 rows.loc[list(METHODS), "median"],
@@ -159,7 +159,7 @@ def plot(frame: pd.DataFrame) -> Figure:
                 color="white",
                 mec=colour,
                 ms=3.2,
-                label="its median",
+                label="median",
                 zorder=3,
             )
         if kind == "centred":
@@ -172,7 +172,7 @@ def plot(frame: pd.DataFrame) -> Figure:
         panel.set_ylim(-len(METHODS) + 0.5, 0.5)
         letter(panel, name, kind)
     named = list(zip(*axes[0].get_legend_handles_labels(), strict=True))
-    named.sort(key=lambda pair: ("split" not in pair[1], "published" in pair[1]))
+    named.sort(key=lambda pair: ("s.e." not in pair[1], "published" in pair[1]))
     shown = [named[0], named[2], named[1], named[3], named[4]]
     figure.legend([h for h, _ in shown], [label for _, label in shown], loc="outside lower center", ncols=5)
     return figure

@@ -21,7 +21,7 @@ from covey.report.reproduction import write_report
 __all__ = ["reproduce_and_print"]
 
 LOOKS = {Verdict.HOLDS: "green", Verdict.CODE_ONLY: "yellow", Verdict.FAILS: "red"}
-BAD_INPUT, INTERRUPTED = 2, 130
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int) -> int:
@@ -53,7 +53,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
         if outcome.problem:
             console.print(f"[yellow]{outcome.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
     console.print(f"{time.perf_counter() - start:.0f} s in all. The report is {escape(str(page))}", soft_wrap=True)
-    return 0
+    return FAILED if any(outcome.failed for outcome in outcomes) else 0
 
 
 def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Console, outcomes: list[Outcome]) -> None:
@@ -73,8 +73,22 @@ def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Consol
             progress.advance(whole)
             for notice in outcome.notices:
                 console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
-            took = "no data" if outcome.problem else "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
+            took = (
+                "failed"
+                if outcome.failed
+                else "no data"
+                if outcome.problem
+                else "kept"
+                if outcome.reused
+                else f"{outcome.seconds:.1f} s"
+            )
             console.print(f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}", highlight=False)
+
+
+def _took(outcome: Outcome) -> str:
+    if outcome.frame is None:
+        return "failed" if outcome.failed else "no data"
+    return "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:
