@@ -215,7 +215,8 @@ def table(sizes: list[str], designs: list[float], noises: list[float], seeds: in
 def print_block(
     size: str, width: int, ar: float, noise: float, unit: float, rows: dict[str, list[tuple[float, ...]]]
 ) -> None:
-    print(f"\n{size}, groups of {width}, {f'AR({ar:g})' if ar else 'iid'}, noise {noise:g}; X'y {unit * 1e3:.2f} ms")
+    design = f"AR({ar:g})" if ar else "iid"
+    print(f"\n{size}, groups of {width}, {design}, noise {noise:g}; X'y {unit * 1e3:.2f} ms")
     print("| method | s | in X'y | to adelie | error | to oracle | prediction error | true | false |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     medians = {name: np.median(np.array(values), axis=0) for name, values in rows.items()}

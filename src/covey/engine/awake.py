@@ -26,9 +26,6 @@ LARGEST_STABLE = 1.9
 # Power iteration approaches an eigenvalue from below.
 EIGENVALUE_MARGIN = 1.02
 
-# An explicit step on the magnitudes is stable while step times curvature is below 2; half of that keeps it smooth.
-LARGEST_RETURN = 1.0
-
 
 class GramRows:
     """``Z_awake' diag(q) Z``, one row per awake column, in blocks."""
@@ -99,6 +96,8 @@ class Awake:
         Correlations at w = 0 and Gram block.
     direction_step : float
         The largest s for which ``w + s g`` is a stable step on the directions.
+    curvature : float
+        The largest eigenvalue of the Gram block, which bounds steps on the magnitudes.
     """
 
     def __init__(self, problem: WorkingProblem) -> None:
@@ -113,7 +112,7 @@ class Awake:
         self.K = np.empty((0, 0))
         self.speeds = np.empty(0)
         self.direction_step = 1.0
-        self.substeps = 1
+        self.curvature = 0.0
         self._vector = np.empty(0)
 
     def join(self, l: int, u: float, v: FloatArray, depth: int, speed: float, rows: FloatArray) -> None:
@@ -134,8 +133,8 @@ class Awake:
         self.speeds = np.append(self.speeds, speed)
         self._vector = np.concatenate([self._vector, np.full(j - i, 1.0 / np.sqrt(self.columns.size))])
 
-    def make_safe(self, entered: NDArray[np.bool_], gamma: float, depth: int) -> None:
-        """Find direction and magnitude steps that cannot oscillate in the Gram block of the groups that are up.
+    def make_safe(self, entered: NDArray[np.bool_]) -> None:
+        """Find steps that cannot oscillate in the Gram block of the groups that are up.
 
         Only groups that have entered count, so that engines in which groups join earlier take the same steps.
         """
@@ -146,10 +145,8 @@ class Awake:
         vector = self._vector[columns]
         value = EIGENVALUE_MARGIN * largest_eigenvalue(block, vector, 100)
         self._vector[columns] = vector
+        self.curvature = value
         self.direction_step = 1.0 if value < LARGEST_STABLE else 1.0 / value
-        # N^2 gamma u^(2N-2) times the curvature along the directions bounds a magnitude step
-        pace = depth * depth * gamma * float((self.speeds * self.u ** (2 * depth - 2)).max())
-        self.substeps = max(1, int(np.ceil(pace * value / LARGEST_RETURN)))
 
     def snapshot(self) -> Trio:
         """A copy of the state, to come back to with `restore`."""

@@ -61,8 +61,8 @@ class ExactPath:
             self.t = step_everyone(
                 self.rows, self.problem.correlation, self.problem.starts, self.u, self.v, self.w,
                 settings.speeds, settings.gamma, self.awake.direction_step, self.switch.eta, settings.depth,
-                self.awake.substeps, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
-                settings.enter, self.entered_at, self.joined, settings.tau if not self.switch.frozen else 0.0, top,
+                self.awake.curvature, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
+                settings.enter, self.entered_at, self.joined, self.switch.tau, top,
             )  # fmt: skip
             if not np.isfinite(top[0]):
                 return "diverged"
@@ -101,7 +101,7 @@ class ExactPath:
             self.recorder.enter(l, self.t)
             rows = self.rows[row_of[i:j]]
             self.awake.join(l, float(self.u[l]), self.v[i:j], N, float(self.settings.speeds[l]), rows)
-        self.awake.make_safe(np.ones(len(self.awake.which), dtype=bool), self.settings.gamma, N)
+        self.awake.make_safe(np.ones(len(self.awake.which), dtype=bool))
 
     def _gather(self) -> None:
         """Bring the awake groups' state up to date."""

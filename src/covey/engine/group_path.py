@@ -46,7 +46,7 @@ def group_path(
     sample_weight: ArrayLike | None = None,
     times: ArrayLike | None = None,
     engine: str = "auto",
-    tol: float = 1e-3,
+    tol: float = 3e-4,
     stop: StopRule | None = None,
     start: Path | PathState | None = None,
     verbose: int = 0,
@@ -140,7 +140,7 @@ def group_path(
     begin = read_start(start, problem, settings)
     if begin.time >= max_iter:
         raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
-    recorder = Recorder(problem, stop, wanted, verbose=verbose)
+    recorder = Recorder(problem, stop, wanted, made.names, verbose)
     for l, t in begin.entered:
         recorder.enter(l, t)
     run: ScreenedPath | ExactPath

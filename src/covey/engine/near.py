@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from covey.engine.awake import Awake, GramRows, Trio
 from covey.engine.beginning import Beginning, unit
 from covey.engine.draft import Draft, Interval, Record
-from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, u_of, watch
+from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
@@ -34,7 +34,7 @@ FIRST_DELTA = 0.1
 LARGEST_DELTA, SMALLEST_DELTA = 0.25, 1e-4
 
 # Doubts are the size of a correction that is made, not of the error that it leaves.
-DOUBT_SHARE = 5.0
+DOUBT_SHARE = 10.0
 
 # Nothing moves any more when all that could still move before the horizon is this share of the tolerance.
 STILL_SHARE = 0.1
@@ -116,8 +116,18 @@ class NearPath:
         soonest = steps.min(initial=np.inf)
         return int(max(soonest, 1.0)) if np.isfinite(soonest) and soonest < 2**62 else None
 
+    @property
+    def substeps(self) -> int:
+        """Steps into which an iteration is divided at present."""
+        awake, settings = self.awake, self.settings
+        return int(substeps_of(awake.u, awake.speeds, settings.gamma, awake.curvature, settings.depth))
+
+    def _growth(self) -> FloatArray:
+        """What one iteration adds to every ``phi`` as things stand."""
+        return growth_of(self.rate * self.pull, self.settings.depth, self.substeps)
+
     def _steps_to_wake(self) -> FloatArray:
-        each = growth_of(self.rate * self.pull, self.settings.depth)
+        each = self._growth()
         steps = np.full(each.size, np.inf)
         able = self.asleep & (each > 0)
         steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
@@ -127,7 +137,7 @@ class NearPath:
         """Nothing awake moves: everybody asleep grows at a constant rate, to the horizon or the first to wake."""
         expected = self._expected()
         until = horizon if expected is None else min(horizon, self.t + expected)
-        self.phi += np.where(self.asleep, growth_of(self.rate * self.pull, self.settings.depth) * (until - self.t), 0.0)
+        self.phi += np.where(self.asleep, self._growth() * (until - self.t), 0.0)
         for stop in self.stops[(self.stops > self.t) & (self.stops < until)]:
             self._record(int(stop))
         self.draft.intervals.append(Interval(until - self.t, self.awake.w, self.awake.w, self.awake.w))
@@ -140,10 +150,10 @@ class NearPath:
         before = awake.snapshot()
         times, top = np.empty(NODES, dtype=np.int64), np.empty(NODES)
         nodes_u, nodes_v, nodes_w, means = (np.empty((NODES, size)) for size in (A, k, k, k))
-        count, why = march(
-            *self._kernel_state(), self.t, horizon, self.delta, self.tol * STILL_SHARE, self.stops,
+        count, why = march(*(
+            *self._kernel_state(), self.t, horizon, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
             times, nodes_u, nodes_v, nodes_w, means, top,
-        )  # fmt: skip
+        ))  # fmt: skip
         if why == DIVERGED:
             awake.restore(before)
             return False
@@ -187,11 +197,11 @@ class NearPath:
         phi = self.phi[waking]
         mean = np.empty_like(self.awake.w)
         origin = self.awake.w.copy()
-        t = watch(
+        t = watch(*(
             *self._kernel_state(), self.t, until, mean,
             self.rows.columns(columns), self.problem.correlation[columns], startsC, phi,
             self.directions[columns], self.settings.speeds[waking], self.threshold, self.switch.frozen,
-        )  # fmt: skip
+        ))  # fmt: skip
         if phi.max() < self.threshold:
             self.phi += gain
             self.phi[waking] = phi
@@ -233,7 +243,7 @@ class NearPath:
             self.draft.joined.append(l)
             if entered:
                 self._enter(l, self.t)
-        self.awake.make_safe(self.entered_at >= 0, self.settings.gamma, N)
+        self.awake.make_safe(self.entered_at >= 0)
 
     def _enter(self, l: int, t: int) -> None:
         """Write into the draft, once, that a group has woken up."""
@@ -292,7 +302,7 @@ class NearPath:
         gain, doubt = np.empty(self.phi.size), np.empty(self.phi.size)
         worst = gains(
             self.pull, right, middle, share, t - self.t, self.rate, self.settings.depth,
-            self.asleep, self.switch.frozen, gain, doubt,
+            self.substeps, self.asleep, self.switch.frozen, gain, doubt,
         )  # fmt: skip
         return gain, doubt, worst
 
@@ -305,7 +315,7 @@ class NearPath:
         awake, settings = self.awake, self.settings
         return (
             awake.K, awake.c, awake.starts, awake.u, awake.v, awake.w, awake.speeds, settings.gamma,
-            awake.direction_step, self.switch.eta, settings.depth, awake.substeps, settings.enter, self.entered_at,
+            awake.direction_step, self.switch.eta, settings.depth, awake.curvature, settings.enter, self.entered_at,
         )  # fmt: skip
 
     def _return_to(self, state: Trio) -> None:
@@ -322,7 +332,7 @@ class NearPath:
         if up.sum() > self.draft.n_entered:
             for a in sorted(np.flatnonzero(up), key=lambda a: self.entered_at[a]):
                 self._enter(self.awake.which[a], int(self.entered_at[a]))
-            self.awake.make_safe(up, self.settings.gamma, self.settings.depth)
+            self.awake.make_safe(up)
         self._record(t, state[2])
 
     def _record(self, t: int | None = None, w: FloatArray | None = None) -> None:
@@ -369,9 +379,9 @@ class NearPath:
         self.pull = self._pulls(self.g[None, :])[0]
 
 
-def growth_of(x: FloatArray, depth: int) -> FloatArray:
+def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
     """What one iteration adds to ``phi``; the twin of the kernel's `growth` for arrays."""
-    return np.log1p(np.maximum(x, -0.9)) if depth == 2 else x
+    return substeps * np.log1p(np.maximum(x / substeps, -0.9)) if depth == 2 else x
 
 
 def phis_of(log_u: FloatArray, depth: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,11 +57,12 @@ class Recorder:
     """
 
     def __init__(
-        self, problem: WorkingProblem, stop: StopRule | None, wanted: NDArray[np.int64] | None, verbose: int = 0
-    ) -> None:
+        self, problem: WorkingProblem, stop: StopRule | None, wanted: NDArray[np.int64] | None,
+        names: Sequence[Hashable], verbose: int,
+    ) -> None:  # fmt: skip
         self.problem = problem
         self.stop = stop
-        self.verbose = verbose
+        self.names, self.verbose = names, verbose
         self._wanted = None if wanted is None else frozenset(wanted.tolist())
         self.entered: list[tuple[int, float]] = []
         self._position: dict[int, int] = {}
@@ -79,6 +80,8 @@ class Recorder:
             return
         self._position[l] = len(self.entered)
         self.entered.append((l, float(t)))
+        if self.verbose:
+            print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
         problem = self.problem
         T = problem.factor(l)
         a, b = problem.layout.starts[l], problem.layout.starts[l + 1]

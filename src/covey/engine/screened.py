@@ -132,7 +132,7 @@ class ScreenedPath:
         )  # fmt: skip
 
     def _steps_to_wake(self) -> FloatArray:
-        each = growth_of(self.rate * self.pull, self.settings.depth)
+        each = growth_of(self.rate * self.pull, self.settings.depth, 1)
         steps = np.full(each.size, np.inf)
         able = self.far & (each > 0)
         steps[able] = (self.threshold - self.phi[able]) / each[able]
@@ -160,7 +160,7 @@ class ScreenedPath:
         for i, piece in enumerate(pieces):
             gains(
                 pull, P[2 * i], P[2 * i + 1], piece.share, piece.steps, self.rate, self.settings.depth,
-                self.far, self._was_frozen, gain, doubt,
+                path.substeps, self.far, self._was_frozen, gain, doubt,
             )  # fmt: skip
             late = np.flatnonzero(self.far & (phi + gain + doubt >= self.threshold))
             if late.size:

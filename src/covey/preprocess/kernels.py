@@ -10,6 +10,9 @@ from numba import njit
 DEPENDENT = 1e-13
 DOUBTFUL = 1e-6
 
+# Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
+TIE = 1e-8
+
 
 @njit(cache=True)
 def factor_groups(blocks, block_starts, starts, scale, root, alive):
@@ -74,7 +77,7 @@ def _pivoted_cholesky(A):
     for k in range(size):
         best = k
         for i in range(k + 1, size):
-            if A[i, i] > A[best, best]:
+            if A[i, i] > A[best, best] * (1.0 + TIE):
                 best = i
         pivot = A[best, best]
         if pivot <= DEPENDENT:

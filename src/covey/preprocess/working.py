@@ -87,7 +87,7 @@ class WorkingProblem:
     def factor(self, l: int) -> FloatArray:
         """``T_l``: from working coordinates of group l to its own columns; shape (p_l, rank_l)."""
         flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
-        return flat.reshape(-1, int(self.ranks[l]))
+        return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
 
     def members(self, l: int) -> NDArray[np.intp]:
         """The design's columns of group l."""
