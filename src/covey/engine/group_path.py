@@ -33,7 +33,7 @@ def group_path(
     y: ArrayLike,
     groups: Any = None,
     *,
-    algorithm: str = "two-stage",
+    algorithm: str = "single-stage",
     init_scale: float = 1e-6,
     step_size: float | str = "auto",
     direction_step: float | str = "auto",
@@ -65,8 +65,8 @@ def group_path(
     y : array-like, shape (n,)
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None is every column for itself.
-    algorithm : {"two-stage", "single-stage"}
-        The paper's Algorithm 2 or Algorithm 1.
+    algorithm : {"single-stage", "two-stage"}
+        The paper's Algorithm 1 or Algorithm 2.
     init_scale : float
         Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
     step_size : "auto" or float

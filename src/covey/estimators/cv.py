@@ -66,7 +66,7 @@ fit_intercept, standardize, engine, warm_start, verbose
         cv: Any = 5,
         rule: Literal["min", "1se"] = "min",
         n_jobs: int | None = None,
-        algorithm: str = "two-stage",
+        algorithm: str = "single-stage",
         init_scale: float = 1e-6,
         step_size: float | str = "auto",
         direction_step: float | str = "auto",

@@ -25,8 +25,9 @@ class GroupSparseRegressor(PathRegressor):
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per
         column, lists of columns (positions, or names of a DataFrame), a dictionary name to columns, or a function of
         the column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
-    algorithm : {"two-stage", "single-stage"}
-        The paper's Algorithm 2 (the direction step is decreased once magnitudes have settled) or Algorithm 1.
+    algorithm : {"single-stage", "two-stage"}
+        The paper's Algorithm 1, with a smaller direction step only where the large one would oscillate, or Algorithm
+        2, where the direction step of all groups is decreased once magnitudes have settled.
     init_scale : float
         Start of every magnitude, in units of the response's standard deviation; alpha in the paper.
     step_size : "auto" or float
@@ -101,7 +102,7 @@ class GroupSparseRegressor(PathRegressor):
         self,
         groups: Any = None,
         *,
-        algorithm: str = "two-stage",
+        algorithm: str = "single-stage",
         init_scale: float = 1e-6,
         step_size: float | str = "auto",
         direction_step: float | str = "auto",
