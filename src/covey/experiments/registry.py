@@ -67,7 +67,7 @@ class Experiment:
     @property
     def title(self) -> str:
         """A line that says what it shows."""
-        return str(getattr(self.module, "TITLE", self.about.partition("\n")[0]))
+        return str(getattr(self.module, "TITLE", self.about.partition("\n")[0].partition(":")[0]))
 
     @property
     def about(self) -> str:
