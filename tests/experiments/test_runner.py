@@ -9,7 +9,7 @@ import pytest
 from joblib import parallel_config
 
 from covey.datasets import DataNotFoundError
-from covey.experiments import UnknownExperimentError, Verdict, find, registry
+from covey.experiments import UnknownExperimentError, find, registry
 from covey.experiments.parallel import each, watched
 from covey.experiments.runner import prepare_folder, reproduce, write_atomically, write_claims
 from covey.experiments.versions import ROOT, code_version, look_version, sources
@@ -157,23 +157,6 @@ def test_unknown_ids_suggest_the_nearest():
             find(wrong)
     with pytest.raises(UnknownExperimentError, match="There are: fig1, fig2"):
         find("xyzzy")
-
-
-def test_an_experiment_with_other_names_for_the_same_things(monkeypatch, tmp_path):
-    toy.install(monkeypatch)
-    module = find("toy").module
-    module.__dict__.update(
-        ToySettings=module.Settings,
-        run=lambda settings, *, n_jobs=1: pd.DataFrame({"i": [n_jobs], "value": [1.0]}),
-        claims=lambda frame: [("c", "e", "m", "holds"), ("d", "e", "m", "fails: so it is")],
-    )
-    del module.Settings, module.TITLE
-    (outcome,) = reproduce(["toy"], "quick", tmp_path, jobs=2)
-    assert outcome.experiment.title == "What the toy shows."
-    assert outcome.frame["i"].tolist() == [2]
-    assert [claim.verdict for claim in outcome.claims] == [Verdict.HOLDS, Verdict.FAILS]
-    assert outcome.claims[1].measured == "m (so it is)"
-    assert outcome.claims[1].id == "toy"
 
 
 def test_repeats_are_watched_and_in_order():

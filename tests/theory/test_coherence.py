@@ -203,6 +203,7 @@ def test_certified_interval_holds_the_truth(shape, refine):
         assert found.delta_out_lower <= exact.delta_out * (1 + 1e-12)
         assert found.delta_out_upper >= exact.delta_out * (1 - 1e-12)
         assert found.delta_out_lower > 0
+        assert found.n_rows_exact == min(refine, p // size)
         if refine >= p // size:
             assert found.delta_out == pytest.approx((exact.delta_out, exact.delta_out), rel=1e-12)
             l, m = found.pair
@@ -228,6 +229,12 @@ def test_certified_bound_is_informative():
     assert found.pair == (0, 140)
     assert found.delta_out_lower == pytest.approx(coherence(wide, 5).delta_out)
     assert "delta_out in [" in str(found)
+
+
+def test_the_mean_over_pairs_is_attained_by_equal_pairs_of_rank_one():
+    found = coherence_bounds(np.ones((1, 12)), 3, refine=0)
+    assert found.delta_out_lower == pytest.approx(3.0, rel=1e-12)
+    assert found.pair is None
 
 
 def test_certified_bound_edge_cases():

@@ -47,11 +47,22 @@ def test_window_is_the_longest_stretch_in_which_both_bounds_hold(run):
 
 def test_longest_of_several_stretches(run):
     _, path = run
-    short = replace(path, t=path.t[:8], w=np.zeros((8, 300)))
-    short.w[[0, 3, 4, 7]] = 1.0
-    window = time_window(short, np.zeros(300), support_radius=1.0, off_radius=0.5)
-    assert (window.start, window.stop) == (5.0, 10.0)
-    assert window.support_error.max() == 0.0
+    short = replace(path, t=path.t[:12], w=np.zeros((12, 300)))
+    short.w[[0, 3, 7, 9, 11], 5] = 1.0  # off the support: holds at 1-2, 4-6, 8, 10
+    truth = np.zeros(300)
+    truth[0] = 0.3
+    window = time_window(short, truth, support_radius=0.4, off_radius=0.5)
+    assert (window.start, window.stop) == (20.0, 30.0)
+    np.testing.assert_array_equal(window.support_error, 0.3)
+    np.testing.assert_array_equal(window.off_error, short.w[:, 5])
+    assert window.contains((20, 30))
+    assert window.contains((19, 31))
+    assert not window.contains((-1, 0))
+    everywhere = time_window(short, np.zeros(300), support_radius=1.0, off_radius=2.0)
+    assert (everywhere.start, everywhere.stop) == (0.0, 55.0)
+    assert everywhere.contains((0, 55))
+    assert not everywhere.contains((-1, 55))
+    np.testing.assert_array_equal(everywhere.support_error, 0.0)
 
 
 def test_no_window(run):

@@ -7,7 +7,6 @@ groups s, for the grouped network, for the same network with groups of one, and 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,22 @@ import pandas as pd
 
 from covey.datasets import make_group_sparse
 from covey.dynamics import Trajectory, diagonal_descent, normalized_descent
-from covey.experiments.rates import Claim
+from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["METHODS", "PhaseSettings", "claims", "plot", "rows_needed", "run"]
+__all__ = ["METHODS", "TITLE", "Settings", "claims", "plot", "rows_needed", "run"]
+
+TITLE = "Sample complexity: probability of recovery over rows and non-zero groups"
 
 GROUPED, SINGLE, DIAGONAL = "grouped", "groups of one", "diagonal network"
 METHODS = (GROUPED, SINGLE, DIAGONAL)
 
 
 @dataclass(frozen=True)
-class PhaseSettings:
+class Settings:
     """The grid and the effort. Entries on the support are +1 or -1 at random; the design is Rademacher."""
 
     p: int = 200
@@ -44,12 +45,12 @@ class PhaseSettings:
     seed: int = 0
 
     @classmethod
-    def quick(cls) -> PhaseSettings:
+    def quick(cls) -> Settings:
         """One or two minutes on two cores."""
         return cls()
 
     @classmethod
-    def full(cls) -> PhaseSettings:
+    def full(cls) -> Settings:
         """A finer grid, 50 repeats."""
         return cls(
             grid_n=tuple(range(8, 201, 8)),
@@ -75,16 +76,9 @@ class PhaseSettings:
         ]
 
 
-def run(
-    settings: PhaseSettings | None = None,
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = -1,
-    progress: bool = False,
-) -> pd.DataFrame:
+def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Simulate; one row per n, s, repeat and method: the least relative error on the path, and whether it recovers."""
-    settings = PhaseSettings.quick() if settings is None else settings
-    return pd.DataFrame(run_tasks(phase_task, settings.tasks(), cache=cache, n_jobs=n_jobs, progress=progress))
+    return pd.DataFrame(run_tasks(phase_task, settings.tasks(), jobs))
 
 
 def phase_task(
@@ -176,10 +170,11 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         more = (both[rival].isna() | (both[rival] > both[GROUPED])).all()
         out.append(
             Claim(
+                "phase",
                 f"grouped needs fewer rows than {rival} at every s",
                 "ratio above 1",
                 f"at least {ratio:.2f} times fewer",
-                "holds" if more else "fails",
+                judge(bool(more)),
             )
         )
     several = needed[GROUPED].dropna()
@@ -188,10 +183,11 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         growth = np.polyfit(np.log(several.index.to_numpy(dtype=float)), np.log(several), 1)[0]
         out.append(
             Claim(
+                "phase",
                 "rows needed by the grouped network grow about linearly in s",
                 "slope of log n on log s at most 1.2",
                 f"{growth:.2f}",
-                "holds" if growth <= 1.2 else "fails",
+                judge(bool(growth <= 1.2)),
             )
         )
     return out

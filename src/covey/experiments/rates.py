@@ -8,37 +8,30 @@ groups and the minimax order of group sparsity, ``sigma^2 s (k + log(e L/s))/n``
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from covey.datasets import make_group_sparse
 from covey.dynamics import normalized_descent
+from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "RatesSettings", "claims", "fit_slope", "plot", "run", "slopes"]
+__all__ = ["TITLE", "Settings", "claims", "fit_slope", "plot", "run", "slopes"]
+
+TITLE = "Rates: squared error against n, s, sigma, log p and the group size"
 
 BEST, HELD_OUT, ORACLE = "network, best time", "network, held-out time", "least squares on the true groups"
 AXES = {"n": "rows n", "s": "non-zero groups s", "sigma": "noise sigma", "p": "log p", "group_size": "group size k"}
 
 
-class Claim(NamedTuple):
-    """One statement, what is expected, what was measured, and the verdict."""
-
-    claim: str
-    expected: str
-    measured: str
-    verdict: str
-
-
 @dataclass(frozen=True)
-class RatesSettings:
+class Settings:
     """Base values, grids and effort. Every group of the support has norm 1 in every setting."""
 
     n: int = 400
@@ -57,12 +50,12 @@ class RatesSettings:
     seed: int = 0
 
     @classmethod
-    def quick(cls) -> RatesSettings:
+    def quick(cls) -> Settings:
         """One or two minutes on two cores."""
         return cls()
 
     @classmethod
-    def full(cls) -> RatesSettings:
+    def full(cls) -> Settings:
         """Finer grids and 100 repeats."""
         return cls(
             grid_n=(150, 200, 300, 400, 600, 800, 1200, 1600),
@@ -89,16 +82,9 @@ class RatesSettings:
         return out
 
 
-def run(
-    settings: RatesSettings | None = None,
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = -1,
-    progress: bool = False,
-) -> pd.DataFrame:
+def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     """Simulate; one row per axis, value, repeat and method, with the squared error and the problem's numbers."""
-    settings = RatesSettings.quick() if settings is None else settings
-    return pd.DataFrame(run_tasks(rates_task, settings.tasks(), cache=cache, n_jobs=n_jobs, progress=progress))
+    return pd.DataFrame(run_tasks(rates_task, settings.tasks(), jobs))
 
 
 def rates_task(
@@ -195,22 +181,20 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         slope, low, high = table.loc[(axis, BEST), ["slope", "low", "high"]].to_numpy(dtype=float)
         good = slope <= wanted + tolerance if at_most else abs(slope - wanted) <= tolerance
         expected = f"slope at most {wanted:g}" if at_most else f"slope {wanted:g}"
-        return Claim(text, expected, f"{slope:.2f} [{low:.2f}, {high:.2f}]", "holds" if good else "fails")
+        return Claim("rates", text, expected, f"{slope:.2f} [{low:.2f}, {high:.2f}]", judge(bool(good)))
 
     out = [
         one("n", "error falls like 1/n", -1),
         one("s", "error grows like s", 1),
         one("sigma", "error grows like sigma^2", 2),
         one("p", "error grows no faster than log p", 1, at_most=True),
+        one("group_size", "error does not depend on the group size, which the corollary leaves out", 0),
     ]
-    size = one("group_size", "error does not depend on the group size", 0)
-    verdict = "holds" if size.verdict == "holds" else "fails: the group size is missing from the corollary"
-    out.append(size._replace(verdict=verdict))
     wide = frame.pivot_table(index=["axis", "value", "repeat"], columns="method", values="error")
     for method in (BEST, HELD_OUT):
         ratio = float(np.median(wide[method] / wide[ORACLE]))
-        verdict = "holds" if ratio < 2 else "fails"
-        out.append(Claim(f"{method}: near least squares on the true groups", "ratio below 2", f"{ratio:.2f}", verdict))
+        near = f"{method}: near least squares on the true groups"
+        out.append(Claim("rates", near, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2)))
     return out
 
 

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ import covey
 from covey.datasets import DataNotFoundError
 from covey.experiments import style
 from covey.experiments.claim import Claim, tabulate
-from covey.experiments.parallel import watched
+from covey.experiments.parallel import keeping, watched
 from covey.experiments.registry import Experiment, Mode, find
 from covey.experiments.versions import code_version, look_version
 
@@ -92,8 +93,10 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
     reused = saved is not None
     if saved is None:
         start = time.perf_counter()
+        parts = folder / "parts" / key[:16]
         try:
-            frame = experiment.run(settings, jobs)
+            with keeping(parts):
+                frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
         except Exception as failure:  # one experiment's failure is told and must not stop the others
@@ -104,6 +107,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)
+        shutil.rmtree(folder / "parts", ignore_errors=True)
     else:
         content, seconds = saved
     # figures and claims see what a reader of the file sees

@@ -1,7 +1,7 @@
-"""Many small simulations: in parallel, resumable, with progress.
+"""Many small simulations: in parallel, and resumable one by one.
 
-A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written to the
-cache as one file, whole or not at all, so an interrupted run goes on where it stopped.
+A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written as one
+file, whole or not at all, so that an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from covey.experiments.parallel import each, kept_in
 
 __all__ = ["Row", "Task", "run_tasks"]
 
@@ -24,14 +23,7 @@ Task = Mapping[str, Any]
 Row = dict[str, Any]
 
 
-def run_tasks(
-    function: Callable[..., list[Row]],
-    tasks: Sequence[Task],
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = -1,
-    progress: bool = False,
-) -> list[Row]:
+def run_tasks(function: Callable[..., list[Row]], tasks: Sequence[Task], jobs: int = 1) -> list[Row]:
     """Call ``function(**task)`` for every task and return all rows, in the order of the tasks.
 
     Parameters
@@ -39,33 +31,19 @@ def run_tasks(
     function : callable
         Importable (it is sent to worker processes), deterministic given its task.
     tasks : sequence of dict
-        Values that JSON can hold. The cache is keyed by the function's name and the task.
-    cache : directory, optional
-        Where finished tasks are kept. A damaged file is computed again.
-    n_jobs : int
-        As in joblib; each worker uses one thread.
-    progress : bool
-        Show a line on stderr.
+        Values that JSON can hold. Inside `covey.experiments.parallel.keeping` finished tasks are kept, by the
+        function's name and the task; a damaged file is computed again.
+    jobs : int
+        Tasks at a time.
     """
-    folder = None if cache is None else Path(cache) / function.__name__
+    kept = kept_in()
+    folder = None if kept is None else kept / function.__name__
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
-    began = shown = time.monotonic()
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_one)(function, task, folder) for task in tasks
-        )
-        for done, result in enumerate(results, start=1):
-            rows.extend(result)
-            now = time.monotonic()
-            if progress and (now - shown > 1 or done == len(tasks)):
-                shown = now
-                _show(function.__name__, done, len(tasks), now - began)
-    return rows
+    return [row for rows in each(partial(_one, function, folder), tasks, jobs) for row in rows]
 
 
-def _one(function: Callable[..., list[Row]], task: Task, folder: Path | None) -> list[Row]:
+def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) -> list[Row]:
     if folder is None:
         return function(**task)
     file = folder / f"{_key(task)}.json"
@@ -95,10 +73,3 @@ def _write_atomically(file: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _show(name: str, done: int, total: int, seconds: float) -> None:
-    left = seconds / done * (total - done)
-    end = "\n" if done == total else ""
-    sys.stderr.write(f"\r{name}: {done}/{total}, {seconds:.0f} s, about {left:.0f} s left   {end}")
-    sys.stderr.flush()
