@@ -21,7 +21,9 @@ def problem(kind, noise, seed):
         values = np.r_[np.full(3, 50.0), np.full(3, 1.0)]
         return make_group_sparse(500, 60, 3, design="gaussian", active=2, values=values, sigma=noise, random_state=seed)
     design, rho = ("ar", 0.9) if kind == "AR(0.9)" else ("gaussian", 0.0)
-    return make_group_sparse(400, 1500, 5, design=design, rho=rho, active=10, values=1.0, sigma=noise, random_state=seed)
+    return make_group_sparse(
+        400, 1500, 5, design=design, rho=rho, active=10, values=1.0, sigma=noise, random_state=seed
+    )
 
 
 def run(data, algorithm):

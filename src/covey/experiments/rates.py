@@ -51,8 +51,8 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """One or two minutes on two cores."""
-        return cls()
+        """Half a minute on two cores."""
+        return cls(repeats=12)
 
     @classmethod
     def full(cls) -> Settings:
@@ -179,8 +179,9 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
     def one(axis: str, text: str, wanted: float, *, at_most: bool = False, tolerance: float = 0.2) -> Claim:
         slope, low, high = table.loc[(axis, BEST), ["slope", "low", "high"]].to_numpy(dtype=float)
-        good = slope <= wanted + tolerance if at_most else abs(slope - wanted) <= tolerance
-        expected = f"slope at most {wanted:g}" if at_most else f"slope {wanted:g}"
+        near = low <= wanted <= high or abs(slope - wanted) <= tolerance
+        good = near or (at_most and slope <= wanted)
+        expected = f"slope at most {wanted:g}" if at_most else f"slope {wanted:g} in the 95% interval, or within 0.2"
         return Claim("rates", text, expected, f"{slope:.2f} [{low:.2f}, {high:.2f}]", judge(bool(good)))
 
     out = [
@@ -193,8 +194,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     wide = frame.pivot_table(index=["axis", "value", "repeat"], columns="method", values="error")
     for method in (BEST, HELD_OUT):
         ratio = float(np.median(wide[method] / wide[ORACLE]))
-        near = f"{method}: near least squares on the true groups"
-        out.append(Claim("rates", near, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2)))
+        text = f"{method}: near least squares on the true groups"
+        out.append(Claim("rates", text, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2)))
     return out
 
 
