@@ -86,18 +86,27 @@ class Groups:
         members = np.concatenate([np.sort(m) for m in members_of])
         starts = np.zeros(len(members_of) + 1, dtype=np.intp)
         np.cumsum([len(m) for m in members_of], out=starts[1:])
-        labels = np.empty(n_columns, dtype=np.intp)
-        labels[members] = np.repeat(np.arange(len(members_of)), np.diff(starts))
+        self._freeze(members, starts, group_names, column_names)
+
+    def _freeze(
+        self, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+    ) -> None:
+        labels = np.empty(members.size, dtype=np.intp)
+        labels[members] = np.repeat(np.arange(len(names)), np.diff(starts))
         for array in (members, starts, labels):
             array.flags.writeable = False
-        for slot, value in (
-            ("names", group_names),
-            ("columns", column_names),
-            ("members", members),
-            ("starts", starts),
-            ("_labels", labels),
-        ):
+        values = (("names", names), ("columns", columns), ("members", members), ("starts", starts), ("_labels", labels))
+        for slot, value in values:
             object.__setattr__(self, slot, value)
+
+    @classmethod
+    def _trusted(
+        cls, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+    ) -> Groups:
+        """What is known to be a partition need not be checked: a million columns are checked slowly."""
+        made = cls.__new__(cls)
+        made._freeze(members, starts, names, columns)
+        return made
 
     # ------------------------------------------------------------------ constructors
 
@@ -116,7 +125,8 @@ class Groups:
                 f"Groups of {size} do not divide {n_columns} columns: {name_columns(left)} would be left over. "
                 "Give the sizes one by one with Groups.from_sizes."
             )
-        return cls(np.arange(n_columns).reshape(-1, size), n_columns)
+        starts = np.arange(0, n_columns + 1, size, dtype=np.intp)
+        return cls._trusted(np.arange(n_columns), starts, tuple(range(starts.size - 1)), None)
 
     @classmethod
     def from_sizes(cls, sizes: ArrayLike, n_columns: int | None = None) -> Groups:
@@ -224,6 +234,9 @@ class Groups:
                 raise ValueError("groups is a function of column names, but X has none: pass a DataFrame.")
             return cls.coerce(groups(names), n_columns, names)
         if groups is None:
+            each = tuple(range(n_columns)) if names is None else names
+            if len(set(each)) == n_columns:
+                return cls._trusted(np.arange(n_columns), np.arange(n_columns + 1), each, names)
             return cls(np.arange(n_columns)[:, None], n_columns, names=names, columns=names)
         if isinstance(groups, bool | np.bool_):
             raise ValueError("groups must not be a boolean; give a size, labels, lists of columns or a Groups.")
@@ -247,7 +260,10 @@ class Groups:
 
     def with_columns(self, columns: Iterable[str]) -> Groups:
         """The same groups, with names for the columns."""
-        return Groups(self.lists(), self.n_columns, names=self.names, columns=columns)
+        names = tuple(str(c) for c in columns)
+        if len(names) != self.n_columns:
+            raise ValueError(f"{len(names)} column names were given for {self.n_columns} columns.")
+        return Groups._trusted(self.members.copy(), self.starts.copy(), self.names, names)
 
     # ------------------------------------------------------------------ what it knows
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from covey import Groups, group_path
-from covey.engine import ValidationStop
 from covey.path import PathState
+from covey.stopping.monitor import PATIENCE, Monitor
 from engine_problems import LAYOUTS, make
 
 EQUAL = LAYOUTS["equal"]
@@ -125,10 +125,14 @@ def test_starting_from_chosen_groups():
 # ---------------------------------------------------------------------- stopping
 
 
+def monitor(X, y, n_groups):
+    return Monitor(X, y, np.ones(len(y)), PATIENCE, n_groups)
+
+
 def test_validation_ends_the_path():
     X, y = make(EQUAL, noise=1.0)
     held_out, y_held_out = make(EQUAL, noise=1.0)
-    stop = ValidationStop(held_out[100:], y_held_out[100:])
+    stop = monitor(held_out[100:], y_held_out[100:], EQUAL.n_groups)
     path = group_path(X[:100], y[:100], EQUAL, stop=stop)
     assert path.status == "stopped"
     assert stop.times == path.times.tolist()
@@ -143,7 +147,7 @@ def test_plateaus_do_not_stop_a_path():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 20))
     y = 10 * X[:, 0] + 1.0 * X[:, 5] + 0.1 * rng.standard_normal(400)
-    stop = ValidationStop(X[300:], y[300:])
+    stop = monitor(X[300:], y[300:], 20)
     path = group_path(X[:300], y[:300], None, stop=stop)
     assert {0, 5} <= set(np.flatnonzero(path.at(stop.best_time)))
 

@@ -118,7 +118,7 @@ def test_hold_out_takes_the_least_validation_error():
     y_val = X_val @ data.w_star
     choice = HoldOut(validation=(X_val, y_val)).choose(task)
     mse = np.mean((y_val[:, None] - choice.path.predict(X_val)) ** 2, axis=0)
-    assert choice.path.times[np.argmin(mse)] == choice.time
+    assert choice.path.times[np.argmax(mse <= 1.003 * mse.min())] == choice.time
     np.testing.assert_allclose(choice.scores["mse"], mse, rtol=1e-8)
 
 

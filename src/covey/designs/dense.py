@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
-from covey.designs.kernels import PANEL_COLUMNS, gather_columns, moments_pass, recentre_blocks
+from covey.designs.kernels import PANEL_COLUMNS, gather_columns, panel_moments, recentre_blocks
 from covey.designs.protocol import Moments, block_offsets
 from covey.validation import name_columns
 
@@ -60,10 +61,12 @@ class DenseDesign:
         block_starts = block_offsets(starts)
         blocks = np.empty(block_starts[-1])
         in_order = bool(np.array_equal(members, np.arange(p)))
-        moments_pass(
-            self.X, self._by_column, in_order, members, starts, _panel_edges(starts), block_starts,
-            shift, scale, np.sqrt(q), y, total, cross, blocks,
-        )  # fmt: skip
+        edges, root_q = _panel_edges(starts), np.sqrt(q)
+        for l0, l1 in pairwise(edges):
+            panel_moments(
+                self.X, self._by_column, in_order, members, starts, l0, l1, block_starts,
+                shift, scale, root_q, y, total, cross, blocks,
+            )  # fmt: skip
         if not np.isfinite(total).all():
             self._name_culprits()
         # total belongs to the shifted, scaled columns
@@ -108,7 +111,7 @@ class DenseDesign:
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
 
 
-def _panel_edges(starts: Array) -> Array:
+def _panel_edges(starts: Array) -> list[int]:
     """Consecutive runs of whole groups, about a panel of columns each."""
     n_groups = starts.size - 1
     edges = [0]
@@ -116,4 +119,4 @@ def _panel_edges(starts: Array) -> Array:
         a = edges[-1]
         b = int(np.searchsorted(starts, starts[a] + PANEL_COLUMNS, side="right")) - 1
         edges.append(min(max(b, a + 1), n_groups))
-    return np.array(edges, dtype=np.intp)
+    return edges

@@ -10,41 +10,26 @@ PANEL_ROWS = 24
 PANEL_COLUMNS = 768
 
 
-@njit(cache=True)
-def moments_pass(
-    X, by_column, in_order, members, starts, edges, block_starts, shift, scale, root_q, y, total, cross, blocks
+@njit(cache=True, fastmath={"contract"})
+def panel_moments(
+    X, by_column, in_order, members, starts, l0, l1, block_starts, shift, scale, root_q, y, total, cross, blocks
 ):
-    """Accumulate the moments of all columns, a panel of whole groups at a time.
+    """Moments of the columns of the groups l0 to l1: one panel of X, read once.
 
     Rows enter as ``sqrt(q) scale (x - shift)``; ``total`` gathers their products with sqrt(q), ``cross`` those with
     sqrt(q) y, and ``blocks[block_starts[l]:block_starts[l + 1]]`` the Gram block of group l.
+
+    On the way ``bands[d, j]`` gathers column j times column j + d. Running along j rather than along groups keeps
+    every inner loop long, contiguous and vectorised whatever the size of the groups; entries that straddle two groups
+    are computed and never read.
     """
-    for e in range(edges.size - 1):
-        a, b = edges[e], edges[e + 1]
-        width = 1
-        for l in range(a, b):
-            if block_starts[l + 1] > block_starts[l]:
-                width = max(width, starts[l + 1] - starts[l])
-        first, last = starts[a], starts[b]
-        bands = np.zeros((width, last - first))
-        _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y, total, cross, bands)
-        for l in range(a, b):
-            if block_starts[l + 1] == block_starts[l]:
-                continue
-            size, left, at = starts[l + 1] - starts[l], starts[l] - first, block_starts[l]
-            for i in range(size):
-                for j in range(size):
-                    blocks[at + i * size + j] = bands[abs(i - j), left + min(i, j)]
-
-
-@njit(cache=True, fastmath={"contract"})
-def _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y, total, cross, bands):
-    """One panel: ``bands[d, j]`` gathers column j times column j + d.
-
-    Running along j rather than along groups keeps every inner loop long, contiguous and vectorised whatever the
-    size of the groups; entries that straddle two groups are computed and never read.
-    """
-    n, span, width = X.shape[0], last - first, bands.shape[0]
+    width = 1
+    for l in range(l0, l1):
+        if block_starts[l + 1] > block_starts[l]:
+            width = max(width, starts[l + 1] - starts[l])
+    first, last = starts[l0], starts[l1]
+    n, span = X.shape[0], last - first
+    bands = np.zeros((width, span))
     buffer = np.zeros((PANEL_ROWS, span + width))
     left, gain = shift[first:last], scale[first:last]
     sums, products = total[first:last], cross[first:last]
@@ -65,7 +50,9 @@ def _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y
                 row, into, a = X[top + i], buffer[i], root_q[top + i]
                 for j in range(span):
                     into[j] = (row[members[first + j]] - left[j]) * gain[j] * a
-        buffer[rows:] = 0.0
+        for i in range(rows, PANEL_ROWS):
+            for j in range(span):
+                buffer[i, j] = 0.0
         for i in range(rows):
             a = root_q[top + i]
             b = a * y[top + i]
@@ -80,6 +67,12 @@ def _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y
                 s0, s1, s2, s3 = x0[d:], x1[d:], x2[d:], x3[d:]
                 for j in range(span):
                     band[j] += x0[j] * s0[j] + x1[j] * s1[j] + x2[j] * s2[j] + x3[j] * s3[j]
+    for l in range(l0, l1):
+        if block_starts[l + 1] > block_starts[l]:
+            size, offset, at = starts[l + 1] - starts[l], starts[l] - first, block_starts[l]
+            for i in range(size):
+                for j in range(size):
+                    blocks[at + i * size + j] = bands[abs(i - j), offset + min(i, j)]
 
 
 @njit(cache=True)

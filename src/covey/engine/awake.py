@@ -122,7 +122,10 @@ class Awake:
         cross = rows[:, self.columns].astype(np.float64)
         inner = rows[:, own].astype(np.float64)
         # one product rounds differently above and below the diagonal
-        self.K = np.block([[self.K, cross.T], [cross, (inner + inner.T) / 2]])
+        k = self.columns.size
+        K = np.empty((k + own.size, k + own.size))
+        K[:k, :k], K[:k, k:], K[k:, :k], K[k:, k:] = self.K, cross.T, cross, (inner + inner.T) / 2
+        self.K = K
         self.which = [*self.which, l]
         self.columns = np.concatenate([self.columns, own])
         self.starts = np.append(self.starts, self.columns.size).astype(np.intp)

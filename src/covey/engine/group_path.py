@@ -46,7 +46,7 @@ def group_path(
     sample_weight: ArrayLike | None = None,
     times: ArrayLike | None = None,
     engine: str = "auto",
-    tol: float = 3e-4,
+    tol: float = 1e-3,
     stop: StopRule | None = None,
     start: Path | PathState | None = None,
     verbose: int = 0,

@@ -101,6 +101,13 @@ def _correlations(K, c, w, g):
 
 
 @njit(cache=True)
+def _copy(x, into):
+    """An explicit loop: array expressions take numba seconds to compile."""
+    for i in range(x.size):
+        into[i] = x[i]
+
+
+@njit(cache=True)
 def march(
     K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
     t, horizon, delta, still, tau, stops, times, nodes_u, nodes_v, nodes_w, means, top,
@@ -118,15 +125,15 @@ def march(
     Returns the number of nodes and why it ended. The first passing of `enter` by a group goes into `entered_at`.
     """
     n, A = c.size, starts.size - 1
-    g = np.empty(n)
-    origin = w.copy()
-    total = np.zeros(n)
+    g, origin, total = np.empty(n), np.empty(n), np.zeros(n)
+    _copy(w, origin)
     since, count, next_stop = 0, 0, 0
     settled = True
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
     while t < horizon:
-        total += w
+        for i in range(n):
+            total[i] += w[i]
         change, drift = 0.0, 0.0
         substeps = substeps_of(u, speeds, gamma, curvature, N)
         for _ in range(substeps):
@@ -154,11 +161,14 @@ def march(
         rest = drift * substeps * (horizon - t) <= still
         if moved > delta * delta or at_stop or t == horizon or rest or settling or news:
             times[count], top[count] = t, change
-            nodes_u[count], nodes_v[count], nodes_w[count] = u, v, w
-            means[count] = total / since
+            _copy(u, nodes_u[count])
+            _copy(v, nodes_v[count])
+            _copy(w, nodes_w[count])
+            _copy(w, origin)
+            for i in range(n):
+                means[count, i] = total[i] / since
+                total[i] = 0.0
             count += 1
-            origin[:] = w
-            total[:] = 0.0
             since = 0
             if at_stop:
                 next_stop += 1
@@ -183,13 +193,14 @@ def watch(
     n, A, C = c.size, starts.size - 1, startsC.size - 1
     g = np.empty(n)
     gC = np.empty(cC.size)
-    mean[:] = 0.0
+    for i in range(n):
+        mean[i] = 0.0
     first = t
     while t < horizon:
-        mean += w
+        for i in range(n):
+            mean[i] += w[i]
         substeps = substeps_of(u, speeds, gamma, curvature, N)
-        for j in range(cC.size):
-            gC[j] = cC[j]
+        _copy(cC, gC)
         for i in range(n):
             row = KC[i]
             for j in range(cC.size):
@@ -210,7 +221,8 @@ def watch(
                 entered_at[a] = t
         if awoke:
             break
-    mean /= max(t - first, 1)
+    for i in range(n):
+        mean[i] /= max(t - first, 1)
     return t
 
 
@@ -370,7 +382,7 @@ def step_everyone(
         change = 0.0
         substeps = substeps_of(u, speeds, gamma, curvature, N)
         for _ in range(substeps):
-            g[:] = c
+            _copy(c, g)
             for i in range(live.size):
                 x = w[live[i]]
                 row = rows[i]

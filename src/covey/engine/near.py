@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from covey.engine.awake import Awake, GramRows, Trio
 from covey.engine.beginning import Beginning, unit
 from covey.engine.draft import Draft, Interval, Record
+from covey.engine.growth import growth_of, join_at, phis_of
 from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
-from covey.engine.settings import ENTER, Settings
+from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
-__all__ = ["NearPath", "join_at", "logs_of", "phis_of"]
+__all__ = ["NearPath"]
 
 # Nodes of one march: enough to cover a wake-up, few enough that a window given up costs little.
 NODES = 6
@@ -34,7 +35,7 @@ FIRST_DELTA = 0.1
 LARGEST_DELTA, SMALLEST_DELTA = 0.25, 1e-4
 
 # Doubts are the size of a correction that is made, not of the error that it leaves.
-DOUBT_SHARE = 10.0
+DOUBT_SHARE = 5.0
 
 # Nothing moves any more when all that could still move before the horizon is this share of the tolerance.
 STILL_SHARE = 0.1
@@ -377,23 +378,3 @@ class NearPath:
     def _read_correlations(self) -> None:
         self.g = self.rows.correlations(self.problem.correlation, self.awake.w[None, :])[0]
         self.pull = self._pulls(self.g[None, :])[0]
-
-
-def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
-    """What one iteration adds to ``phi``; the twin of the kernel's `growth` for arrays."""
-    return substeps * np.log1p(np.maximum(x / substeps, -0.9)) if depth == 2 else x
-
-
-def phis_of(log_u: FloatArray, depth: int) -> FloatArray:
-    """The coordinates in which growth adds up; the twin of the kernel's `phi_of` for logarithms of magnitudes."""
-    return log_u.copy() if depth == 2 else -np.exp((2 - depth) * log_u) / (depth - 2)
-
-
-def logs_of(phi: FloatArray, depth: int) -> FloatArray:
-    """The inverse of `phis_of`."""
-    return phi.copy() if depth == 2 else -np.log(-(depth - 2) * phi) / (depth - 2)
-
-
-def join_at(settings: Settings, tol: float) -> float:
-    """The norm at which a group joins the stepping."""
-    return min(1.0, tol / ENTER) * settings.enter

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
+from covey.engine.growth import growth_of, join_at, logs_of, phis_of
 from covey.engine.kernels import gains, phi_of, pulls, unit_groups
-from covey.engine.near import NearPath, growth_of, join_at, logs_of, phis_of
+from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
 from covey.path import PathState
@@ -29,7 +30,7 @@ FEW_COLUMNS = 1500
 NEAR_SHARE = 0.05
 
 # A check after so many groups have joined, so that the stop rule is asked before many more do.
-JOINS = 8
+JOINS = 12
 
 # ... and before the first far group could wake, at its present growth: at this share of the time until then.
 CAUTION = 0.8
@@ -39,7 +40,7 @@ SOON = 0.5
 
 # A check looks at this many pieces of a draft: with two correlations each, the product still costs little more than
 # reading X.
-PIECES = 6
+PIECES = 5
 
 
 class ScreenedPath:

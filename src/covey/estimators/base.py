@@ -34,6 +34,9 @@ PATH_OPTIONS = (
     "engine",
 )
 
+# A drop of the error over the last half of the path that is worth a warning, as a share of the null model's error.
+STILL_FALLING = 1e-4
+
 
 class PathRegressor(RegressorMixin, BaseEstimator):
     """A linear model taken from a path at a chosen time."""
@@ -79,9 +82,12 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         if path.status == "diverged":
             warnings.warn(path.message, ConvergenceWarning, stacklevel=3)
 
-    def _warn_if_cut_short(self, chosen: float, last: float) -> None:
+    def _warn_if_cut_short(self, times: FloatArray, errors: FloatArray) -> None:
         """Say so where the limit on iterations, and not the data, chose the time."""
-        if last >= self.max_iter and chosen >= 0.98 * last:
+        best = int(np.argmin(errors))
+        half_way = int(np.searchsorted(times, times[-1] / 2))
+        falling = errors[half_way] - errors[best] > STILL_FALLING * errors[0]
+        if times[-1] >= self.max_iter and times[best] >= 0.98 * times[-1] and falling:
             warnings.warn(
                 f"The error was still falling when the path reached max_iter={self.max_iter}; increase max_iter.",
                 ConvergenceWarning,

@@ -123,5 +123,5 @@ fit_intercept, standardize, engine, warm_start, verbose
         self.times_by_rule_ = {"min": choose_time(errors, "min"), "1se": choose_time(errors, "1se")}
         self.best_time_ = self.times_by_rule_[self.rule]
         self._adopt(task, rule.refit(task, errors))
-        self._warn_if_cut_short(self.times_by_rule_["min"], float(errors.times[-1]))
+        self._warn_if_cut_short(errors.times, errors.mean)
         return self

@@ -152,12 +152,11 @@ class GroupSparseRegressor(PathRegressor):
         self
         """
         task = self._pose(X, y, sample_weight)
-        rule = self._rule()
-        choice = rule.choose(task)
+        choice = self._rule().choose(task)
         self._adopt(task, choice)
         self.scores_ = choice.scores
-        if not isinstance(rule, AtTime):
-            self._warn_if_cut_short(choice.time, float(choice.scores["time"].max()))
+        if "mse" in choice.scores:
+            self._warn_if_cut_short(choice.scores["time"].to_numpy(), choice.scores["mse"].to_numpy())
         return self
 
     def _rule(self) -> Stopping:

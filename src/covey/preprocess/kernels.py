@@ -49,8 +49,7 @@ def factor_groups(blocks, block_starts, starts, scale, root, alive):
             n_doubtful += 1
             factor_starts[l + 1] = at
             continue
-        T = factors[at : at + size * rank].reshape(size, rank)
-        T[:] = 0.0
+        T = np.zeros((size, rank))
         # A = C C' on the chosen columns, lower triangular; T holds the inverse transpose of C
         for j in range(rank):
             T[order[j], j] = 1.0 / A[j, j]
@@ -60,9 +59,9 @@ def factor_groups(blocks, block_starts, starts, scale, root, alive):
                     s += A[k, i] * T[order[k], j]
                 T[order[i], j] = -s / A[i, i]
         for i in range(size):
+            gain = scale[a + i] / root[a + i] if alive[a + i] else 0.0
             for j in range(rank):
-                if alive[a + i]:
-                    T[i, j] *= scale[a + i] / root[a + i]
+                factors[at + i * rank + j] = T[i, j] * gain
         ranks[l] = rank
         at += size * rank
         factor_starts[l + 1] = at
@@ -87,9 +86,13 @@ def _pivoted_cholesky(A):
         if best != k:
             order[k], order[best] = order[best], order[k]
             for j in range(size):
-                A[k, j], A[best, j] = A[best, j], A[k, j]
+                kept = A[k, j]
+                A[k, j] = A[best, j]
+                A[best, j] = kept
             for i in range(size):
-                A[i, k], A[i, best] = A[i, best], A[i, k]
+                kept = A[i, k]
+                A[i, k] = A[i, best]
+                A[i, best] = kept
         A[k, k] = np.sqrt(pivot)
         for i in range(k + 1, size):
             A[i, k] /= A[k, k]

@@ -1,0 +1,30 @@
+"""The coordinates in which a sleeping group's growth adds up, for arrays of groups; see `covey.engine.kernels`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.engine.settings import ENTER, Settings
+from covey.validation import FloatArray
+
+__all__ = ["growth_of", "join_at", "logs_of", "phis_of"]
+
+
+def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
+    """What one iteration adds to ``phi``; the twin of the kernel's `growth` for arrays."""
+    return substeps * np.log1p(np.maximum(x / substeps, -0.9)) if depth == 2 else x
+
+
+def phis_of(log_u: FloatArray, depth: int) -> FloatArray:
+    """The coordinates in which growth adds up; the twin of the kernel's `phi_of` for logarithms of magnitudes."""
+    return log_u.copy() if depth == 2 else -np.exp((2 - depth) * log_u) / (depth - 2)
+
+
+def logs_of(phi: FloatArray, depth: int) -> FloatArray:
+    """The inverse of `phis_of`."""
+    return phi.copy() if depth == 2 else -np.log(-(depth - 2) * phi) / (depth - 2)
+
+
+def join_at(settings: Settings, tol: float) -> float:
+    """The norm at which a group joins the stepping."""
+    return min(1.0, tol / ENTER) * settings.enter
