@@ -1,0 +1,126 @@
+"""Which experiments there are. To add one, write its file and add one line to `MODULES`.
+
+A module has a docstring, a ``TITLE``, a frozen dataclass ``Settings`` with class methods ``quick()`` and ``full()``,
+and three functions: ``run(settings, jobs) -> DataFrame``, ``plot(frame) -> Figure`` and
+``claims(frame) -> list of Claim``. The last two see the saved table only. The class may also be called
+``<Something>Settings``, ``jobs`` may be the keyword ``n_jobs``, and claims may be any tuples of claim, expected,
+measured and verdict.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from covey.experiments.claim import Claim, Verdict, judge
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MODULES", "Experiment", "Mode", "UnknownExperimentError", "available", "find"]
+
+Mode = Literal["quick", "full"]
+
+# In the order of the paper. One that has not landed yet is passed over.
+MODULES: dict[str, str] = {
+    "fig1": "covey.experiments.fig1",
+    "fig2": "covey.experiments.fig2",
+    "fig3": "covey.experiments.fig3",
+    "fig4": "covey.experiments.fig4",
+    "fig5": "covey.experiments.fig5",
+    "fig6": "covey.experiments.fig6",
+    "fig7": "covey.experiments.fig7",
+    "fig8": "covey.experiments.fig8",
+    "fig9": "covey.experiments.fig9",
+    "fig10": "covey.experiments.fig10",
+    "fig11": "covey.experiments.fig11",
+    "fig12": "covey.experiments.fig12",
+    "table1": "covey.experiments.table1",
+    "table2": "covey.experiments.table2",
+    "table3": "covey.experiments.table3",
+    "rates": "covey.experiments.rates",
+    "phase": "covey.experiments.phase",
+}
+
+
+class UnknownExperimentError(KeyError):
+    """No experiment has this id; the message suggests the nearest."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper."""
+
+    id: str
+    module: ModuleType
+
+    @property
+    def title(self) -> str:
+        """A line that says what it shows."""
+        return str(getattr(self.module, "TITLE", self.about.partition("\n")[0]))
+
+    @property
+    def about(self) -> str:
+        """What it shows and how, from the module's docstring."""
+        return (self.module.__doc__ or "").strip()
+
+    def settings(self, mode: Mode) -> Any:
+        """The quick or the full settings."""
+        kinds = [value for name, value in vars(self.module).items() if name.endswith("Settings")]
+        kind = getattr(self.module, "Settings", None) or kinds[0]
+        return kind.quick() if mode == "quick" else kind.full()
+
+    def run(self, settings: Any, jobs: int = 1) -> pd.DataFrame:
+        """Compute the tidy table behind the figure."""
+        takes_n_jobs = "n_jobs" in inspect.signature(self.module.run).parameters
+        return self.module.run(settings, **{"n_jobs" if takes_n_jobs else "jobs": jobs})
+
+    def plot(self, frame: pd.DataFrame) -> Figure:
+        """Draw the figure from its table."""
+        return self.module.plot(frame)
+
+    def claims(self, frame: pd.DataFrame) -> list[Claim]:
+        """Judge the paper's claims from the table."""
+        return [
+            claim if isinstance(claim, Claim) else _as_claim(self.id, *claim) for claim in self.module.claims(frame)
+        ]
+
+
+def _as_claim(id: str, claim: str, expected: str, measured: str, verdict: str) -> Claim:
+    """A claim given as a plain tuple; what its verdict adds to the plain word goes with the measurement."""
+    word, _, remark = verdict.partition(":")
+    remark = f" ({remark.strip()})" if remark else ""
+    return Claim(id, claim, expected, measured + remark, judge(word == Verdict.HOLDS, word == Verdict.CODE_ONLY))
+
+
+def available() -> list[str]:
+    """The ids of all experiments, in the order of the paper."""
+    return [id for id, module in MODULES.items() if importlib.util.find_spec(module) is not None]
+
+
+def find(id: str) -> Experiment:
+    """The experiment with this id.
+
+    >>> find("fig2").title
+    'Convergence of Algorithm 1'
+    >>> find("fgi2")
+    Traceback (most recent call last):
+    ...
+    covey.experiments.registry.UnknownExperimentError: There is no experiment 'fgi2'; did you mean 'fig2'? ...
+    """
+    known = available()
+    if id not in known:
+        near = difflib.get_close_matches(id.lower().replace(" ", "").replace("figure", "fig"), known, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}" + "?" if near else "."
+        raise UnknownExperimentError(f"There is no experiment {id!r}{hint} There are: {', '.join(known)}.")
+    return Experiment(id, importlib.import_module(MODULES[id]))
