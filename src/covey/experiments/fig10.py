@@ -22,7 +22,14 @@ import pandas as pd
 
 from covey.datasets import DataNotFoundError, load_mnist
 from covey.experiments.autoencoders import (
-    MODELS, grids, mean_and_error, needs_torch, read_saved, saved_folder, table, values,
+    MODELS,
+    grids,
+    mean_and_error,
+    needs_torch,
+    read_saved,
+    saved_folder,
+    table,
+    values,
 )  # fmt: skip
 from covey.experiments.claim import Claim, judge
 from covey.experiments.parallel import each
