@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import os
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,13 @@ MODELS = ("AE", "VAE", "GAE8", "GAE4", "IRMAE")  # from top to bottom, as in the
 SAVED = "autoencoder"
 COLUMNS = ["model", "seed", "quantity", "index", "value", "data"]
 SIDE = 28
+TORCH = find_spec("torch") is not None
 
 
 def needs_torch() -> None:
     """Say what to install where torch is not there; in the way that ``covey reproduce`` passes on."""
-    try:
-        import covey.nn  # noqa: F401
-    except ModuleNotFoundError as missing:
-        if missing.name != "torch":
-            raise
-        raise DataNotFoundError(str(missing)) from None
+    if not TORCH:
+        raise DataNotFoundError("Autoencoders need torch, which is not installed: pip install 'covey[torch]'")
 
 
 def table(
