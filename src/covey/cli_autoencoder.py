@@ -110,6 +110,7 @@ def report(
     images: Images = None,
     synthetic: Synthetic = False,
     device: Device = "auto",
+    pairs: Annotated[int, typer.Option("--pairs", min=1, help="Lines between random test digits.")] = 1000,
 ) -> None:
     """Measure every checkpoint in a folder: means and standard errors over seeds.
 
@@ -119,7 +120,7 @@ def report(
         from covey.nn.study import Judge, measure_folder
 
         data = _load(images, synthetic)
-        judge = Judge.of(data, device=device)
+        judge = Judge.of(data, device=device, pairs=pairs)
         results = measure_folder(folder, judge, told=typer.echo)
         for file in results.write(folder if out is None else out):
             typer.echo(f"wrote {file}")
@@ -127,26 +128,32 @@ def report(
 
 
 def _print(results: Any) -> None:
-    """One row a model."""
+    """One row a measure, one column a model: means and standard errors over seeds."""
     from rich.console import Console
     from rich.table import Table
 
-    columns = {
+    shown = {
         "latent_parameters": ".0f",
         "reconstruction_error": ".5f",
         "effective_rank": ".1f",
+        "components_99": ".1f",
         "midpoint_ratio": ".4f",
-        "confidence_middle": ".3f",
+        "confidence_middle": ".4f",
         "frechet": ".3f",
-        "probe_accuracy": ".3f",
+        "probe_accuracy": ".4f",
     }
-    table = Table("model", "seeds", *(name.replace("_", " ") for name in columns))
-    for model in dict.fromkeys(model for model, _ in results.measures):
-        cells = []
-        for name, form in columns.items():
-            mean, error, seeds = results.summary(name)[model]
-            cells.append(f"{mean:{form}}" + (f" ± {error:{form}}" if seeds > 1 and error > 0 else ""))
-        table.add_row(model, str(seeds), *cells)
+    models = list(dict.fromkeys(model for model, _ in results.measures))
+    table = Table(pad_edge=False)
+    table.add_column("measure", no_wrap=True)
+    for model in models:
+        table.add_column(f"{model} ({results.summary('midpoint_ratio')[model][2]})", justify="right")
+    for name, form in shown.items():
+        found = results.summary(name)
+        cells = [
+            f"{mean:{form}}" + (f" ± {error:{form}}" if seeds > 1 and error > 0 else "")
+            for mean, error, seeds in (found[model] for model in models)
+        ]
+        table.add_row(name.replace("_", " "), *cells)
     Console().print(table)
 
 

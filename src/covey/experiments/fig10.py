@@ -4,8 +4,8 @@ The paper shows one picture and published no code. Here is the picture, and besi
 reconstruction, the effective rank of the latent covariance, how far interpolated images are from the data (the distance
 of midpoints to the nearest training image, over that of the decoded end points), a classifier's confidence along the
 lines, the Frechet distance of samples from a Gaussian fitted to the codes, and what logistic regression makes of 100
-labelled codes. "Ahead" is judged on the distance of midpoints, which is what the picture shows; that was decided before
-the runs.
+labelled codes. "Ahead" is judged on the distance of midpoints, which is what the picture shows; measure and thresholds
+were fixed before the runs, for GAE4 and GAE8 together, and are told apart here because the two differ.
 
 The quick setting trains on 10 000 images for a few epochs, one seed. The full one trains on all of MNIST from three
 seeds; it needs a GPU, and where there is none the saved results of such a run are shown.
@@ -139,7 +139,8 @@ def plot(frame: pd.DataFrame) -> Figure:
 
     figure = Figure(figsize=(7.0, 9.4), layout="constrained")
     FigureCanvasAgg(figure)
-    above, below = figure.subfigures(2, 1, height_ratios=(1.75, 1))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1.75, 1))
+    above, below = parts
     panels = above.subplots(len(MODELS), 1)
     for panel, model in zip(panels, MODELS, strict=True):
         picture = grids(frame, model)[:SHOWN]
@@ -153,7 +154,8 @@ def plot(frame: pd.DataFrame) -> Figure:
         panel.grid(False)
         panel.spines[:].set_visible(False)
     panels[0].set_title("(a) linear interpolation between test digits", loc="left")
-    (left, middle, right), bottom = below.subplots(2, 3)
+    panels_below: Any = below.subplots(2, 3)
+    (left, middle, right), bottom = panels_below
     _draw_spectra(left, frame)
     _draw_confidence(middle, frame)
     _draw_bars(right, frame, "midpoint_ratio", "d", "distance of midpoints")
@@ -213,30 +215,30 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     seeds = len(values(frame, "AE", ratio))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"
     out = []
-    for rival in ("AE", "VAE"):
-        gaps = {model: _ahead(frame, ratio, model, rival) for model in GROUPED}
+    for model in GROUPED:
+        for rival in ("AE", "VAE"):
+            gap, error = _ahead(frame, ratio, model, rival)
+            out.append(
+                Claim(
+                    "fig10",
+                    f"{model} interpolates better than {rival}.",
+                    "midpoints nearer to the data, by more than 2 standard errors where there are several seeds",
+                    f"midpoint ratio {_listed(frame, ratio, (model, rival))} ({over}{_blend(frame)}); "
+                    f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
+                    judge(gap > 2 * error),
+                )
+            )
+        share = _share(frame, ratio, model)
         out.append(
             Claim(
                 "fig10",
-                f"Grouped autoencoders interpolate better than {rival}.",
-                "midpoints of GAE4 and of GAE8 nearer to the data, by more than 2 standard errors where there are "
-                "several seeds",
-                f"midpoint ratio {_listed(frame, ratio, ('GAE4', 'GAE8', rival))} ({over}{_blend(frame)}); "
-                f"ahead by {', '.join(f'{gap:.4f} ± {error:.4f} ({m})' for m, (gap, error) in gaps.items())}",
-                judge(all(gap > 2 * error for gap, error in gaps.values())),
+                f"{model} interpolates comparably with IRMAE.",
+                "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
+                f"midpoint ratio {_listed(frame, ratio, ('IRMAE', model, 'AE'))} ({over}): {share:.0%} of the way from "
+                "AE to IRMAE",
+                judge(share >= 0.5),
             )
         )
-    shares = {model: _share(frame, ratio, model) for model in GROUPED}
-    out.append(
-        Claim(
-            "fig10",
-            "Grouped autoencoders interpolate comparably with IRMAE.",
-            "the midpoint ratio of GAE4 and of GAE8 nearer to IRMAE's than to AE's, or below IRMAE's",
-            f"midpoint ratio {_listed(frame, ratio, ('IRMAE', 'GAE4', 'GAE8', 'AE'))} ({over}); share of the way from "
-            f"AE to IRMAE: {', '.join(f'{m} {share:.0%}' for m, share in shares.items())}",
-            judge(all(share >= 0.5 for share in shares.values())),
-        )
-    )
     ranks = [mean_and_error(frame, model, "effective_rank")[0] for model in ("IRMAE", "GAE4", "GAE8", "AE")]
     out.append(
         Claim(
@@ -247,34 +249,32 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(bool(np.all(np.diff(ranks) > 0))),
         )
     )
-    checks: Sequence[tuple[str, str, str, float]] = (
-        ("frechet", "Samples from a Gaussian fitted to the codes", "Frechet distance", 1.0),
-        ("probe_accuracy", "Linear probes on 100 labelled codes", "test accuracy", -1.0),
-        ("confidence_middle", "A classifier's confidence at midpoints", "mean confidence", -1.0),
+    checks: Sequence[tuple[str, str, str, float, str]] = (
+        ("frechet", "Samples from a Gaussian fitted to the codes are better", "Frechet distance", 1.0, ".1f"),
+        ("probe_accuracy", "Linear probes on 100 labelled codes are better", "test accuracy", -1.0, ".3f"),
+        ("confidence_middle", "A classifier's confidence at midpoints is higher", "mean confidence", -1.0, ".3f"),
     )
-    for quantity, what, unit, sign in checks:
-        gaps = {
+    for quantity, what, unit, sign, form in checks:
+        leads = {
             (model, rival): _ahead(frame, quantity, model, rival, sign) for model in GROUPED for rival in ("AE", "VAE")
         }
         out.append(
             Claim(
                 "fig10",
-                f"(Our check.) {what} are better for GAE than for AE and VAE."
-                if sign > 0 or "probe" in quantity
-                else f"(Our check.) {what} is higher for GAE than for AE and VAE.",
+                f"(Our check.) {what} for GAE than for AE and VAE.",
                 "GAE4 and GAE8 ahead of both, by more than 2 standard errors where there are several seeds",
-                f"{unit} {_listed(frame, quantity, MODELS)} ({over})",
-                judge(all(gap > 2 * error for gap, error in gaps.values())),
+                f"{unit} {_listed(frame, quantity, MODELS, form)} ({over})",
+                judge(all(gap > 2 * error for gap, error in leads.values())),
             )
         )
-    error = "reconstruction_error"
-    below = all(mean_and_error(frame, m, error)[0] <= mean_and_error(frame, "IRMAE", error)[0] for m in GROUPED)
+    quality = "reconstruction_error"
+    below = all(mean_and_error(frame, m, quality)[0] <= mean_and_error(frame, "IRMAE", quality)[0] for m in GROUPED)
     out.append(
         Claim(
             "fig10",
             "(Our check.) Grouping does not cost reconstruction.",
             "mean squared error of GAE4 and GAE8 at most that of IRMAE",
-            f"test error {_listed(frame, error, MODELS)} ({over})",
+            f"test error {_listed(frame, quality, MODELS, '.5f')} ({over})",
             judge(below),
         )
     )
