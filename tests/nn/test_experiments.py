@@ -92,7 +92,7 @@ def test_the_figure_shows_every_model():
     figure = fig10.plot(through_disk(made_up()))
     assert [axes.get_ylabel() for axes in figure.axes[:5]] == list(MODELS)
     image = figure.axes[0].images[0].get_array()
-    assert image.shape == (3 * 28, 9 * 28)
+    assert image.shape == (3 * 28, 2 * 9 * 28 + 14)
 
 
 def test_saved_results_are_read_as_the_same_table(tmp_path):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from covey.datasets import DataNotFoundError, load_mnist
 from covey.experiments.autoencoders import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 TITLE = "Interpolation in the latent space of autoencoders"
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
-SHOWN = 3  # rows of each model in the picture
 GROUPED = ("GAE4", "GAE8")
 
 
@@ -137,18 +137,13 @@ def plot(frame: pd.DataFrame) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 9.4), layout="constrained")
+    figure = Figure(figsize=(7.0, 9.0), layout="constrained")
     FigureCanvasAgg(figure)
-    parts: Any = figure.subfigures(2, 1, height_ratios=(1.75, 1))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
     above, below = parts
     panels = above.subplots(len(MODELS), 1)
     for panel, model in zip(panels, MODELS, strict=True):
-        picture = grids(frame, model)[:SHOWN]
-        rows, steps, side, _ = picture.shape
-        panel.imshow(
-            255 - picture.transpose(0, 2, 1, 3).reshape(rows * side, steps * side), cmap="gray", vmin=0, vmax=255,
-            aspect="equal", interpolation="nearest",
-        )  # fmt: skip
+        panel.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         panel.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
         panel.set(xticks=[], yticks=[])
         panel.grid(False)
@@ -168,6 +163,16 @@ def plot(frame: pd.DataFrame) -> Figure:
     ):
         _draw_bars(panel, frame, quantity, name, title)
     return figure
+
+
+def _mosaic(images: NDArray[np.uint8], columns: int = 2, gap: int = 14) -> NDArray[np.uint8]:
+    """Rows of images as one picture, in columns with a gap between them."""
+    blocks = []
+    for part in np.array_split(images, columns):
+        rows, steps, height, width = part.shape
+        blocks += [part.transpose(0, 2, 1, 3).reshape(rows * height, steps * width)]
+        blocks += [np.zeros((rows * height, gap), dtype=np.uint8)]
+    return np.concatenate(blocks[:-1], axis=1)
 
 
 def _draw_spectra(panel: Any, frame: pd.DataFrame) -> None:
