@@ -17,6 +17,7 @@ help:
 	@echo "make test       set up .venv and run every test"
 	@echo "make check      lint, types, formatting"
 	@echo "make format     apply the formatter"
+	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables"
 	@echo "make clean      remove .venv and everything generated"
 
@@ -43,9 +44,13 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+reproduce: $(STAMP)
+	$(BIN)/covey reproduce
+
 bench: $(STAMP)
 	$(BIN)/python benchmarks/dynamics.py
+	$(BIN)/python benchmarks/reproduction.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo-output
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo-output reproduction
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,12 +7,11 @@ after another, strongest first, and a group that has woken up is not shrunk.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from covey.groups import Groups
-
 if TYPE_CHECKING:
-    from covey import datasets, dynamics, plots, stopping
+    from covey import baselines, datasets, dynamics, experiments, plots, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
+    from covey.groups import Groups
     from covey.path import Path
 
 __all__ = [
@@ -21,19 +20,23 @@ __all__ = [
     "Groups",
     "Path",
     "TermGroups",
+    "baselines",
     "datasets",
     "dynamics",
+    "experiments",
     "group_path",
     "plots",
     "stopping",
+    "theory",
 ]
 __version__ = "0.1.0"
 
-# Rooms and names that are imported on first use, so that `import covey` stays light.
-_ROOMS = ("datasets", "dynamics", "plots", "stopping")
+# Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "plots", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
+    "Groups": "covey.groups",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",

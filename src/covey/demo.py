@@ -1,48 +1,39 @@
-"""`make demo`: the paper's first problem, which groups wake up and when, and a picture."""
+"""`make demo`: which variables drive the progression of diabetes, each allowed any smooth shape."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from covey.datasets import make_group_sparse
-from covey.dynamics import normalized_descent
-from covey.plots import TrajectoryDisplay
+from covey.datasets import load_diabetes_splines
+from covey.estimators import GroupSparseRegressorCV
+from covey.plots import CVCurveDisplay, GroupPathDisplay
 
 OUT = Path("demo-output")
 
 
 def main(out: Path = OUT) -> None:
-    """Simulate, run Algorithm 2, print and draw."""
+    """Fit the cross-validated estimator on the diabetes data, print the summary and draw both pictures."""
     console = Console()
-    data = make_group_sparse(150, 300, 3, values=np.arange(5.0, 14.0), sigma=0.5, random_state=0)
+    data = load_diabetes_splines()
     console.print(
-        "[bold]covey[/bold]: 150 rows, 300 columns in 100 groups of 3; three groups carry signal (entries 5 to 13)."
+        f"[bold]covey[/bold]: {len(data.y)} patients, {data.groups.n_groups} variables, each expanded in B-splines "
+        f"({data.X.shape[1]} columns). One group a variable: a variable enters whole or not at all."
     )
-    path = normalized_descent(
-        data.X, data.y, data.groups, direction_step="auto", switch=0.01, n_steps=1500, w_star=data.w_star
+    model = GroupSparseRegressorCV(groups=data.groups, rule="1se").fit(data.X, data.y)
+    model.summary()
+    errors = model.mse_path_.mean(axis=1)
+    chosen = errors[model.times_ == model.best_time_][0]
+    console.print(
+        f"Cross-validated R^2 {1 - chosen / errors[0]:.3f} with {len(model.selected_groups_)} variables "
+        f"(one-standard-error rule), {1 - errors.min() / errors[0]:.3f} at the least error."
     )
-    truth, oracle = data.groups.norms(data.w_star), data.oracle()
-    table = Table("group", "woke up at", "norm found", "true norm", title="Groups in the order in which they woke up")
-    for l, t in path.woke():
-        table.add_row(str(l), f"{t:g}", f"{path.group_norms[-1, l]:.2f}", f"{truth[l]:.2f}")
-    console.print(table)
-    assert path.error is not None
-    console.print(f"Directions settled at iteration {path.switch}; the smaller direction step took over (Algorithm 2).")
-    console.print(f"Squared error at the last iterate:        {path.error[-1]:.4f}")
-    console.print(f"Least squares on the true groups:         {np.sum((oracle - data.w_star) ** 2):.4f}")
-    console.print(f"Least squares on all columns (min. norm): {_minimum_norm_error(data.X, data.y, data.w_star):.1f}")
     out.mkdir(parents=True, exist_ok=True)
-    picture = out / "trajectory.png"
-    TrajectoryDisplay.from_path(path, w_star=data.w_star).figure_.savefig(picture, dpi=150)
-    console.print(f"Picture: {picture}")
-
-
-def _minimum_norm_error(X: np.ndarray, y: np.ndarray, w_star: np.ndarray) -> float:
-    return float(np.sum((np.linalg.lstsq(X, y, rcond=None)[0] - w_star) ** 2))
+    for name, display in (("path", GroupPathDisplay), ("cross-validation", CVCurveDisplay)):
+        picture = out / f"{name}.png"
+        display.from_estimator(model).figure_.savefig(picture, dpi=150)
+        console.print(f"Picture: {picture}")
 
 
 if __name__ == "__main__":

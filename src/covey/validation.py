@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 __all__ = [
@@ -45,7 +44,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy where X already is one in C or Fortran order."""
-    if sp.issparse(X):
+    if _is_sparse(X):
         raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
     columns = column_names(X)
     try:
@@ -72,7 +71,7 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
 
     Values are not looked at: whoever reads X anyway (`covey.designs`) finds the missing ones on the way.
     """
-    if sp.issparse(X):
+    if _is_sparse(X):
         raise ValueError(f"{name} is sparse, and only dense arrays are supported here: pass {name}.toarray().")
     columns = column_names(X)
     try:
@@ -148,6 +147,11 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}.")
     return int(value)
+
+
+def _is_sparse(X: Any) -> bool:
+    """Whether X is one of scipy's sparse kinds, told without importing them."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
 def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:

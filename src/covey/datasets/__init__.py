@@ -1,19 +1,22 @@
 """Simulated designs and data sets."""
 
-from covey.datasets.bardet import Bardet, load_bardet
+from covey.datasets.bardet import load_bardet
 from covey.datasets.digits import DigitImages, make_digits
+from covey.datasets.grouped import GroupedData
 from covey.datasets.legacy import legacy_paper_data
 from covey.datasets.mnist import load_mnist
 from covey.datasets.simulate import GroupSparseData, make_group_sparse
+from covey.datasets.splines import load_diabetes_splines
 from covey.datasets.storage import DataNotFoundError
 
 __all__ = [
-    "Bardet",
     "DataNotFoundError",
     "DigitImages",
     "GroupSparseData",
+    "GroupedData",
     "legacy_paper_data",
     "load_bardet",
+    "load_diabetes_splines",
     "load_mnist",
     "make_digits",
     "make_group_sparse",

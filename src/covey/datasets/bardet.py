@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
 
 import pandas as pd
 
+from covey.datasets.grouped import GroupedData
 from covey.datasets.storage import ENVIRONMENT, find_file, sha256
 from covey.groups import Groups
-from covey.validation import FloatArray
 
-__all__ = ["Bardet", "load_bardet"]
+__all__ = ["load_bardet"]
 
 CHECKSUM = "7ac7f4425beeaba70ae95e0f808cc254fd55705f6a046edd7c30ac19d8ef99f9"
 HOW = (
@@ -23,31 +22,22 @@ HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Bardet:
-    """Expression of TRIM32 in 120 rats, and 20 genes expanded in 5 B-splines each.
-
-    Attributes
-    ----------
-    X : DataFrame of shape (120, 100)
-        Raw B-spline bases, neither centred nor scaled.
-    y : ndarray of shape (120,)
-    groups : Groups
-        20 groups of 5, named by gene.
-    """
-
-    X: pd.DataFrame
-    y: FloatArray
-    groups: Groups
-
-
-def load_bardet(path: str | os.PathLike[str] | None = None) -> Bardet:
+def load_bardet(path: str | os.PathLike[str] | None = None) -> GroupedData:
     """Read the mammalian-eye microarray data of Scheetz et al. (2006), as prepared by Yang and Zou (2015).
+
+    Expression of TRIM32 in 120 rats, and 20 genes expanded in 5 B-splines each: raw bases, neither centred nor
+    scaled. One group per gene.
 
     Parameters
     ----------
     path : path, optional
         The file; by default ``bardet.csv`` in the folder that the environment variable `COVEY_DATA` names.
+
+    Returns
+    -------
+    GroupedData
+        120 rats; X holds 20 genes expanded in 5 raw B-splines each, neither centred nor scaled, grouped by gene; y is
+        the expression of TRIM32.
 
     Raises
     ------
@@ -64,4 +54,4 @@ def load_bardet(path: str | os.PathLike[str] | None = None) -> Bardet:
     frame = pd.read_csv(io.BytesIO(content))
     X = frame.drop(columns="TRIM32")
     groups = Groups.from_labels([name.partition("_")[0] for name in X.columns], columns=X.columns)
-    return Bardet(X, frame["TRIM32"].to_numpy(dtype=float), groups)
+    return GroupedData(X, frame["TRIM32"].to_numpy(dtype=float), groups)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design, Moments
 from covey.validation import as_numeric_matrix, column_names
 
-__all__ = ["DenseDesign", "Design", "Moments", "as_design"]
+__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "as_design"]
 
 
 def as_design(X: Any, *, name: str = "X") -> Design:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.kernels import PANEL_COLUMNS, moments_pass, recentre_blocks
+from covey.designs.blocks import GatheredColumns
+from covey.designs.kernels import PANEL_COLUMNS, gather_columns, moments_pass, recentre_blocks
 from covey.designs.protocol import Moments, block_offsets
 from covey.validation import name_columns
 
@@ -34,6 +35,7 @@ class DenseDesign:
         self.X = X
         self.columns = columns
         self.name = name
+        self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,9 +59,9 @@ class DenseDesign:
         total, cross = np.zeros(p), np.zeros(p)
         block_starts = block_offsets(starts)
         blocks = np.empty(block_starts[-1])
-        by_column = abs(self.X.strides[0]) < abs(self.X.strides[1])
+        in_order = bool(np.array_equal(members, np.arange(p)))
         moments_pass(
-            self.X, by_column, members, starts, _panel_edges(starts), block_starts,
+            self.X, self._by_column, in_order, members, starts, _panel_edges(starts), block_starts,
             shift, scale, np.sqrt(q), y, total, cross, blocks,
         )  # fmt: skip
         if not np.isfinite(total).all():
@@ -87,6 +89,12 @@ class DenseDesign:
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
         return self.X[:, columns].astype(np.float64, copy=False)
+
+    def gather(self, columns: Array) -> GatheredColumns:
+        """A copy of some columns, to work on between two looks at all of X."""
+        out = np.empty((self.shape[0], columns.size), dtype=self.dtype)
+        gather_columns(self.X, columns, self._by_column, out)
+        return GatheredColumns([out])
 
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""

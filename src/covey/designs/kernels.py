@@ -11,7 +11,9 @@ PANEL_COLUMNS = 768
 
 
 @njit(cache=True)
-def moments_pass(X, by_column, members, starts, edges, block_starts, shift, scale, root_q, y, total, cross, blocks):
+def moments_pass(
+    X, by_column, in_order, members, starts, edges, block_starts, shift, scale, root_q, y, total, cross, blocks
+):
     """Accumulate the moments of all columns, a panel of whole groups at a time.
 
     Rows enter as ``sqrt(q) scale (x - shift)``; ``total`` gathers their products with sqrt(q), ``cross`` those with
@@ -25,7 +27,7 @@ def moments_pass(X, by_column, members, starts, edges, block_starts, shift, scal
                 width = max(width, starts[l + 1] - starts[l])
         first, last = starts[a], starts[b]
         bands = np.zeros((width, last - first))
-        _panel(X, by_column, members, first, last, shift, scale, root_q, y, total, cross, bands)
+        _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y, total, cross, bands)
         for l in range(a, b):
             if block_starts[l + 1] == block_starts[l]:
                 continue
@@ -36,7 +38,7 @@ def moments_pass(X, by_column, members, starts, edges, block_starts, shift, scal
 
 
 @njit(cache=True, fastmath={"contract"})
-def _panel(X, by_column, members, first, last, shift, scale, root_q, y, total, cross, bands):
+def _panel(X, by_column, in_order, members, first, last, shift, scale, root_q, y, total, cross, bands):
     """One panel: ``bands[d, j]`` gathers column j times column j + d.
 
     Running along j rather than along groups keeps every inner loop long, contiguous and vectorised whatever the
@@ -44,26 +46,33 @@ def _panel(X, by_column, members, first, last, shift, scale, root_q, y, total, c
     """
     n, span, width = X.shape[0], last - first, bands.shape[0]
     buffer = np.zeros((PANEL_ROWS, span + width))
+    left, gain = shift[first:last], scale[first:last]
+    sums, products = total[first:last], cross[first:last]
     for top in range(0, n, PANEL_ROWS):
         rows = min(PANEL_ROWS, n - top)
         if by_column:
             for j in range(span):
                 c = members[first + j]
                 for i in range(rows):
-                    buffer[i, j] = (X[top + i, c] - shift[first + j]) * scale[first + j] * root_q[top + i]
+                    buffer[i, j] = (X[top + i, c] - left[j]) * gain[j] * root_q[top + i]
+        elif in_order:
+            for i in range(rows):
+                row, into, a = X[top + i, first:last], buffer[i], root_q[top + i]
+                for j in range(span):
+                    into[j] = (row[j] - left[j]) * gain[j] * a
         else:
             for i in range(rows):
+                row, into, a = X[top + i], buffer[i], root_q[top + i]
                 for j in range(span):
-                    c = members[first + j]
-                    buffer[i, j] = (X[top + i, c] - shift[first + j]) * scale[first + j] * root_q[top + i]
+                    into[j] = (row[members[first + j]] - left[j]) * gain[j] * a
         buffer[rows:] = 0.0
         for i in range(rows):
             a = root_q[top + i]
             b = a * y[top + i]
             row = buffer[i]
             for j in range(span):
-                total[first + j] += a * row[j]
-                cross[first + j] += b * row[j]
+                sums[j] += a * row[j]
+                products[j] += b * row[j]
         for i in range(0, rows, 4):
             x0, x1, x2, x3 = buffer[i], buffer[i + 1], buffer[i + 2], buffer[i + 3]
             for d in range(width):
@@ -83,3 +92,17 @@ def recentre_blocks(blocks, block_starts, starts, total):
         for i in range(size):
             for j in range(size):
                 blocks[at + i * size + j] -= total[left + i] * total[left + j]
+
+
+@njit(cache=True)
+def gather_columns(X, columns, by_column, out):
+    """Copy some columns of X."""
+    if by_column:
+        for j in range(columns.size):
+            for i in range(X.shape[0]):
+                out[i, j] = X[i, columns[j]]
+    else:
+        for i in range(X.shape[0]):
+            row, into = X[i], out[i]
+            for j in range(columns.size):
+                into[j] = row[columns[j]]

@@ -13,6 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs.blocks import GatheredColumns
+
 __all__ = ["LARGEST_BLOCK", "Design", "Moments", "block_offsets"]
 
 Array = NDArray[Any]
@@ -83,6 +85,10 @@ class Design(Protocol):
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
+        ...
+
+    def gather(self, columns: Array) -> GatheredColumns:
+        """A copy of some columns, to work on between two looks at all of X."""
         ...
 
     def largest(self) -> Array:

@@ -26,9 +26,6 @@ LARGEST_STABLE = 1.9
 # Power iteration approaches an eigenvalue from below.
 EIGENVALUE_MARGIN = 1.02
 
-# An explicit step on the magnitudes is stable while step times curvature is below 2; half of that keeps it smooth.
-LARGEST_RETURN = 1.0
-
 
 class GramRows:
     """``Z_awake' diag(q) Z``, one row per awake column, in blocks."""
@@ -49,6 +46,20 @@ class GramRows:
             self.blocks[-1][filled : filled + part.shape[0]] = part
             self.n_rows += part.shape[0]
             rows = rows[part.shape[0] :]
+
+    def truncate(self, n_rows: int) -> None:
+        """Forget the last rows."""
+        self.n_rows = n_rows
+        del self.blocks[-(-n_rows // BLOCK_ROWS) :]
+
+    def widen(self, columns: NDArray[Any]) -> None:
+        """Add columns to all rows."""
+        for b, block in enumerate(self.blocks):
+            more = np.empty((BLOCK_ROWS, columns.shape[1]), dtype=self.dtype)
+            part = columns[b * BLOCK_ROWS : (b + 1) * BLOCK_ROWS]
+            more[: part.shape[0]] = part
+            self.blocks[b] = np.concatenate([block, more], axis=1)
+        self.n_columns += columns.shape[1]
 
     def correlations(self, c: FloatArray, W: FloatArray) -> FloatArray:
         """``c - W K`` for several w as rows; shape (k, n_columns)."""
@@ -85,6 +96,8 @@ class Awake:
         Correlations at w = 0 and Gram block.
     direction_step : float
         The largest s for which ``w + s g`` is a stable step on the directions.
+    curvature : float
+        The largest eigenvalue of the Gram block, which bounds steps on the magnitudes.
     """
 
     def __init__(self, problem: WorkingProblem) -> None:
@@ -99,7 +112,7 @@ class Awake:
         self.K = np.empty((0, 0))
         self.speeds = np.empty(0)
         self.direction_step = 1.0
-        self.substeps = 1
+        self.curvature = 0.0
         self._vector = np.empty(0)
 
     def join(self, l: int, u: float, v: FloatArray, depth: int, speed: float, rows: FloatArray) -> None:
@@ -110,7 +123,7 @@ class Awake:
         inner = rows[:, own].astype(np.float64)
         # one product rounds differently above and below the diagonal
         self.K = np.block([[self.K, cross.T], [cross, (inner + inner.T) / 2]])
-        self.which.append(l)
+        self.which = [*self.which, l]
         self.columns = np.concatenate([self.columns, own])
         self.starts = np.append(self.starts, self.columns.size).astype(np.intp)
         self.u = np.append(self.u, u)
@@ -120,13 +133,20 @@ class Awake:
         self.speeds = np.append(self.speeds, speed)
         self._vector = np.concatenate([self._vector, np.full(j - i, 1.0 / np.sqrt(self.columns.size))])
 
-    def make_safe(self, gamma: float, depth: int) -> None:
-        """Find direction and magnitude steps that cannot oscillate in the present Gram block."""
-        value = EIGENVALUE_MARGIN * largest_eigenvalue(self.K, self._vector, 100)
+    def make_safe(self, entered: NDArray[np.bool_]) -> None:
+        """Find steps that cannot oscillate in the Gram block of the groups that are up.
+
+        Only groups that have entered count, so that engines in which groups join earlier take the same steps.
+        """
+        columns = np.repeat(entered, np.diff(self.starts))
+        if not columns.any():
+            return
+        block = self.K if columns.all() else np.ascontiguousarray(self.K[np.ix_(columns, columns)])
+        vector = self._vector[columns]
+        value = EIGENVALUE_MARGIN * largest_eigenvalue(block, vector, 100)
+        self._vector[columns] = vector
+        self.curvature = value
         self.direction_step = 1.0 if value < LARGEST_STABLE else 1.0 / value
-        # N^2 gamma u^(2N-2) times the curvature along the directions bounds a magnitude step
-        pace = depth * depth * gamma * float((self.speeds * self.u ** (2 * depth - 2)).max(initial=0.0))
-        self.substeps = max(1, int(np.ceil(pace * value / LARGEST_RETURN)))
 
     def snapshot(self) -> Trio:
         """A copy of the state, to come back to with `restore`."""

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.engine.awake import Awake
+from covey.engine.kernels import to_user, unit_groups
 from covey.engine.settings import Settings
+from covey.engine.switching import Switch
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
@@ -33,6 +36,8 @@ class Beginning:
         Groups awake from the start, in order.
     eta, armed
         As in `Switch`.
+    entered : tuple of (group, time)
+        Groups that have woken up before.
     """
 
     time: int
@@ -41,21 +46,21 @@ class Beginning:
     awake: NDArray[np.intp]
     eta: float = 0.0
     armed: bool = False
+    entered: tuple[tuple[int, float], ...] = ()
 
 
 def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Beginning:
     """The beginning that ``start=`` asks for."""
     c, starts = problem.correlation, problem.starts
-    L = problem.groups.n_groups
+    L = problem.ranks.size
     v = np.empty_like(c)
-    for l in np.flatnonzero(problem.ranks).tolist():
-        v[starts[l] : starts[l + 1]] = unit(c[starts[l] : starts[l + 1]])
+    unit_groups(c, starts, v)
     if start is None:
         return Beginning(0, np.full(L, np.log(settings.start)), v, np.empty(0, dtype=np.intp))
     state = start.state if isinstance(start, Path) else start
     if not isinstance(state, PathState):
         raise ValueError(f"start must be a Path made by group_path, or a PathState, not {type(start).__name__}.")
-    p = problem.groups.n_columns
+    p = problem.mean.size
     if state.coef.shape != (p,) or state.log_magnitudes.shape != (L,):
         raise ValueError(
             f"start belongs to a problem of {state.coef.size} columns in {state.log_magnitudes.size} groups; "
@@ -72,24 +77,35 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
         if size > 0:
             log_u[l] = np.log(size) / settings.depth
             v[starts[l] : starts[l + 1]] = unit(w)
-    return Beginning(state.time, log_u, v, np.array(awake, dtype=np.intp), state.direction_step, state.armed)
+    return Beginning(
+        state.time, log_u, v, np.array(awake, dtype=np.intp), state.direction_step, state.armed, state.entered
+    )
 
 
-def ending(engine: Any, problem: WorkingProblem, entered: list[tuple[int, float]]) -> PathState:
+def ending(
+    problem: WorkingProblem,
+    time: int,
+    awake: Awake,
+    which: list[int],
+    log_magnitudes: FloatArray,
+    switch: Switch,
+    v: FloatArray,
+    entered: list[tuple[int, float]],
+) -> PathState:
     """The state in which an engine ended, on the user's scale."""
-    awake = engine.awake
-    coef = np.zeros(problem.groups.n_columns)
-    for a, l in enumerate(awake.which):
+    coef = np.zeros(problem.mean.size)
+    for a, l in enumerate(which):
         coef[problem.members(l)] = problem.to_user(l, awake.w[awake.starts[a] : awake.starts[a + 1]])
     directions = None
-    if engine.switch.frozen:
-        directions = np.zeros(problem.groups.n_columns)
-        for l in np.flatnonzero(problem.ranks).tolist():
-            v = engine.directions[problem.starts[l] : problem.starts[l + 1]]
-            directions[problem.members(l)] = problem.to_user(l, v)
+    if switch.frozen:
+        own = np.empty(problem.mean.size)
+        shapes = np.column_stack([problem.layout.sizes, problem.ranks]).astype(np.intp)
+        to_user(problem.factors, shapes, v, 1.0, own)
+        directions = np.empty_like(own)
+        directions[problem.layout.members] = own
     return PathState(
-        time=engine.t, coef=coef, awake=np.array(awake.which, dtype=np.intp), log_magnitudes=engine.log_magnitudes,
-        entered=tuple(entered), direction_step=engine.switch.eta, directions=directions, armed=engine.switch.armed,
+        time=time, coef=coef, awake=np.array(which, dtype=np.intp), log_magnitudes=log_magnitudes,
+        entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,
     )  # fmt: skip
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.awake import Awake
-from covey.engine.beginning import Beginning
+from covey.engine.beginning import Beginning, ending
 from covey.engine.kernels import risen, step_everyone
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
+from covey.path import PathState
 from covey.preprocess import WorkingProblem
-from covey.validation import FloatArray
 
 __all__ = ["ExactPath"]
 
@@ -32,7 +32,7 @@ class ExactPath:
 
     def __init__(self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning) -> None:
         self.problem, self.settings, self.recorder = problem, settings, recorder
-        L, N = problem.groups.n_groups, settings.depth
+        L, N = problem.ranks.size, settings.depth
         self.t = begin.time
         self.u, self.v = np.exp(begin.log_u), begin.v
         self.w = np.repeat(self.u**N, problem.ranks) * self.v
@@ -61,8 +61,8 @@ class ExactPath:
             self.t = step_everyone(
                 self.rows, self.problem.correlation, self.problem.starts, self.u, self.v, self.w,
                 settings.speeds, settings.gamma, self.awake.direction_step, self.switch.eta, settings.depth,
-                self.awake.substeps, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
-                settings.enter, self.entered_at, self.joined, settings.tau if not self.switch.frozen else 0.0, top,
+                self.awake.curvature, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
+                settings.enter, self.entered_at, self.joined, self.switch.tau, top,
             )  # fmt: skip
             if not np.isfinite(top[0]):
                 return "diverged"
@@ -101,7 +101,7 @@ class ExactPath:
             self.recorder.enter(l, self.t)
             rows = self.rows[row_of[i:j]]
             self.awake.join(l, float(self.u[l]), self.v[i:j], N, float(self.settings.speeds[l]), rows)
-        self.awake.make_safe(self.settings.gamma, N)
+        self.awake.make_safe(np.ones(len(self.awake.which), dtype=bool))
 
     def _gather(self) -> None:
         """Bring the awake groups' state up to date."""
@@ -111,15 +111,11 @@ class ExactPath:
 
     def _record(self) -> None:
         awake = self.awake
-        count = risen(awake.K, awake.c, awake.starts, awake.w) if awake.which else 0
+        count = risen(awake.K, awake.c, awake.starts, awake.w)
         self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
 
-    @property
-    def directions(self) -> FloatArray:
-        """Every group's direction, in working coordinates."""
-        return self.v
-
-    @property
-    def log_magnitudes(self) -> FloatArray:
-        """The logarithm of every magnitude."""
-        return np.log(np.maximum(self.u, 1e-300))
+    def state(self) -> PathState:
+        """Where the path stands."""
+        log_u = np.log(np.maximum(self.u, 1e-300))
+        entered = self.recorder.entered
+        return ending(self.problem, self.t, self.awake, self.awake.which, log_u, self.switch, self.v, entered)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.engine.beginning import ending, read_start
+from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder, StopRule
 from covey.engine.screened import ScreenedPath
@@ -33,7 +33,7 @@ def group_path(
     y: ArrayLike,
     groups: Any = None,
     *,
-    algorithm: str = "two-stage",
+    algorithm: str = "single-stage",
     init_scale: float = 1e-6,
     step_size: float | str = "auto",
     direction_step: float | str = "auto",
@@ -46,7 +46,7 @@ def group_path(
     sample_weight: ArrayLike | None = None,
     times: ArrayLike | None = None,
     engine: str = "auto",
-    tol: float = 1e-3,
+    tol: float = 3e-4,
     stop: StopRule | None = None,
     start: Path | PathState | None = None,
     verbose: int = 0,
@@ -65,8 +65,8 @@ def group_path(
     y : array-like, shape (n,)
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None is every column for itself.
-    algorithm : {"two-stage", "single-stage"}
-        The paper's Algorithm 2 or Algorithm 1.
+    algorithm : {"single-stage", "two-stage"}
+        The paper's Algorithm 1 or Algorithm 2.
     init_scale : float
         Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
     step_size : "auto" or float
@@ -130,7 +130,9 @@ def group_path(
     max_iter = whole(max_iter, "max_iter")
     tol = positive(tol, "tol")
     wanted = _read_times(times, max_iter)
-    problem = prepare(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight)
+    problem, made = prepare(
+        X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
+    )
     settings = read_settings(
         problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
         switch_tol=switch_tol, depth=depth, group_weights=group_weights,
@@ -138,7 +140,9 @@ def group_path(
     begin = read_start(start, problem, settings)
     if begin.time >= max_iter:
         raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
-    recorder = Recorder(problem, stop, wanted, verbose=verbose)
+    recorder = Recorder(problem, stop, wanted, made.names, verbose)
+    for l, t in begin.entered:
+        recorder.enter(l, t)
     run: ScreenedPath | ExactPath
     if engine == "exact" or (engine == "auto" and settings.start**settings.depth >= settings.enter):
         run = ExactPath(problem, settings, recorder, begin)
@@ -146,18 +150,19 @@ def group_path(
         run = ScreenedPath(problem, settings, recorder, begin, tol)
     status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
     coefs, intercepts = recorder.coefficients()
+    state = run.state()
     return Path(
         times=np.array(recorder.times, dtype=np.int64),
         coefs=coefs,
         intercepts=intercepts,
-        groups=problem.groups,
+        groups=made,
         entered=recorder.entered,
         status=status,
-        message=MESSAGES[status].format(max_iter=max_iter, time=run.t),
+        message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
         step_size=settings.gamma / step_unit(problem, settings.depth),
         n_passes=run.n_passes,
         n_gram_columns=run.n_gram_columns,
-        state=ending(run, problem, recorder.entered),
+        state=state,
     )
 
 

@@ -15,6 +15,9 @@ from numba import njit
 # A magnitude that shrinks for ever stays a number whose powers are numbers.
 SMALLEST = 1e-40
 
+# A bound for hopeless cases; they are reported as diverged.
+MOST_SUBSTEPS = 1000.0
+
 # why a march ended
 HORIZON, FULL, STILL, DIVERGED = 0, 1, 2, 3
 
@@ -32,10 +35,10 @@ def u_of(phi, N):
 
 
 @njit(cache=True)
-def growth(x, N):
-    """What one iteration adds to ``phi``, with x = N gamma v'g."""
+def growth(x, N, substeps):
+    """What one iteration, made in substeps, adds to ``phi``, with x = N gamma v'g."""
     if N == 2:
-        return np.log1p(max(x, -0.9))
+        return substeps * np.log1p(max(x / substeps, -0.9))
     return x
 
 
@@ -74,6 +77,18 @@ def step_group(a, starts, u, v, w, g, gamma, s_large, eta, N):
 
 
 @njit(cache=True)
+def substeps_of(u, speeds, gamma, curvature, N):
+    """Steps into which an iteration is divided, so that no magnitude overshoots.
+
+    An explicit step is stable while ``N^2 gamma u^(2N - 2)`` times the curvature is below 2; at 1 it is smooth.
+    """
+    fastest = 0.0
+    for a in range(u.size):
+        fastest = max(fastest, speeds[a] * u[a] ** (2 * N - 2))
+    return max(1, int(np.ceil(min(N * N * gamma * fastest * curvature, MOST_SUBSTEPS))))
+
+
+@njit(cache=True)
 def _correlations(K, c, w, g):
     """``g = c - K w`` in the awake block."""
     n = c.size
@@ -87,12 +102,13 @@ def _correlations(K, c, w, g):
 
 @njit(cache=True)
 def march(
-    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, enter, entered_at,
-    t, horizon, delta, still, stops, times, nodes_u, nodes_v, nodes_w, means, top,
+    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
+    t, horizon, delta, still, tau, stops, times, nodes_u, nodes_v, nodes_w, means, top,
 ):  # fmt: skip
     """Step the awake groups from t towards `horizon`, leaving nodes on the way.
 
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, and at the horizon.
+    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, when a
+    group passes `enter`, and when the largest relative change of a magnitude falls below `tau`.
     ``times[i]`` and ``nodes_*[i]`` are its t and state, ``means[i]`` the mean of w over the iterations since the
     node before, and ``top[i]`` the largest relative change of a magnitude in its last iteration.
 
@@ -106,17 +122,19 @@ def march(
     origin = w.copy()
     total = np.zeros(n)
     since, count, next_stop = 0, 0, 0
+    settled = True
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
     while t < horizon:
         total += w
         change, drift = 0.0, 0.0
+        substeps = substeps_of(u, speeds, gamma, curvature, N)
         for _ in range(substeps):
             _correlations(K, c, w, g)
             for a in range(A):
                 before = u[a] ** N
                 x = step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)
-                change = max(change, abs(x))
+                change = max(change, abs(x) * substeps)
                 drift = max(drift, N * x if x > 0.0 else (before - u[a] ** N) / enter)
         t += 1
         since += 1
@@ -125,12 +143,16 @@ def march(
             moved += (w[i] - origin[i]) ** 2
         if not np.isfinite(moved):
             return count, DIVERGED
+        news = False
         for a in range(A):
             if entered_at[a] < 0 and u[a] ** N >= enter:
                 entered_at[a] = t
+                news = True
         at_stop = next_stop < stops.size and stops[next_stop] == t
+        settling = change < tau and not settled
+        settled = change < tau
         rest = drift * substeps * (horizon - t) <= still
-        if moved > delta * delta or at_stop or t == horizon or rest:
+        if moved > delta * delta or at_stop or t == horizon or rest or settling or news:
             times[count], top[count] = t, change
             nodes_u[count], nodes_v[count], nodes_w[count] = u, v, w
             means[count] = total / since
@@ -142,14 +164,15 @@ def march(
                 next_stop += 1
             if rest and t < horizon:
                 return count, STILL
-            if count == times.size and t < horizon:
+            # after news the safe steps have to be found again
+            if (news or count == times.size) and t < horizon:
                 return count, FULL
     return count, HORIZON
 
 
 @njit(cache=True)
 def watch(
-    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, enter, entered_at,
+    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
     t, horizon, mean, KC, cC, startsC, phi, directions, speedsC, threshold, frozen,
 ):  # fmt: skip
     """Step the awake groups, and with them a few candidates in exact growth, until one of those wakes.
@@ -164,6 +187,7 @@ def watch(
     first = t
     while t < horizon:
         mean += w
+        substeps = substeps_of(u, speeds, gamma, curvature, N)
         for j in range(cC.size):
             gC[j] = cC[j]
         for i in range(n):
@@ -172,7 +196,9 @@ def watch(
                 gC[j] -= w[i] * row[j]
         awoke = False
         for b in range(C):
-            phi[b] += growth(N * gamma * speedsC[b] * pull(gC, startsC[b], startsC[b + 1], directions, frozen), N)
+            phi[b] += growth(
+                N * gamma * speedsC[b] * pull(gC, startsC[b], startsC[b + 1], directions, frozen), N, substeps
+            )
             awoke = awoke or phi[b] >= threshold
         for _ in range(substeps):
             _correlations(K, c, w, g)
@@ -186,6 +212,22 @@ def watch(
             break
     mean /= max(t - first, 1)
     return t
+
+
+@njit(cache=True)
+def unit_groups(g, starts, v):
+    """The direction of every group of g; equal entries where there is none."""
+    for l in range(starts.size - 1):
+        i, j = starts[l], starts[l + 1]
+        largest = 0.0
+        for k in range(i, j):
+            largest = max(largest, abs(g[k]))
+        size = 0.0
+        for k in range(i, j):
+            v[k] = g[k] / largest if largest > 0.0 else 1.0
+            size += v[k] * v[k]
+        for k in range(i, j):
+            v[k] /= np.sqrt(size)
 
 
 @njit(cache=True)
@@ -218,7 +260,7 @@ def pulls(G, starts, directions, frozen, out):
 
 
 @njit(cache=True)
-def gains(left, right, middle, share, steps, rate, N, asleep, frozen, gain, doubt):
+def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, gain, doubt):
     """Growth of sleeping groups between two nodes, and how far it may be off.
 
     A norm is convex in w: along the straight line between the nodes its mean lies between that at the mean w
@@ -233,12 +275,14 @@ def gains(left, right, middle, share, steps, rate, N, asleep, frozen, gain, doub
             gain[l] = 0.0
             doubt[l] = 0.0
             continue
-        low = growth(rate[l] * middle[l], N) * steps
+        low = growth(rate[l] * middle[l], N, substeps) * steps
         if frozen:
             gain[l] = low
             doubt[l] = 0.0
         else:
-            ends = growth(rate[l] * left[l], N) * (1.0 - share) + growth(rate[l] * right[l], N) * share
+            ends = (
+                growth(rate[l] * left[l], N, substeps) * (1.0 - share) + growth(rate[l] * right[l], N, substeps) * share
+            )
             gap = max(ends * steps - low, 0.0)
             gain[l] = low + gap / 3.0
             doubt[l] = gap / 3.0
@@ -294,22 +338,23 @@ def to_user(factors, shapes, w, y_scale, coef):
 
 @njit(cache=True)
 def risen(K, c, starts, w):
-    """How many awake groups have grown to half of where a unit gradient step points, so that growth is slowing."""
+    """How many groups are up: each counts by how far it has come of where a unit gradient step points."""
     g = np.empty(c.size)
     _correlations(K, c, w, g)
-    count = 0
+    count = 0.0
     for a in range(starts.size - 1):
         now, pointed = 0.0, 0.0
         for k in range(starts[a], starts[a + 1]):
             now += w[k] * w[k]
             pointed += (w[k] + g[k]) ** 2
-        count += now >= 0.25 * pointed
+        if now > 0.0:
+            count += min(1.0, np.sqrt(now / max(pointed, now)))
     return count
 
 
 @njit(cache=True)
 def step_everyone(
-    rows, c, starts, u, v, w, speeds, gamma, s_large, eta, N, substeps, live,
+    rows, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, live,
     t, horizon, join, enter, entered_at, joined, tau, top,
 ):  # fmt: skip
     """Step every group at every iteration until the horizon, or until there is news.
@@ -323,6 +368,7 @@ def step_everyone(
     news = False
     while t < horizon and not news:
         change = 0.0
+        substeps = substeps_of(u, speeds, gamma, curvature, N)
         for _ in range(substeps):
             g[:] = c
             for i in range(live.size):
@@ -333,7 +379,7 @@ def step_everyone(
             for l in range(L):
                 if starts[l + 1] > starts[l]:
                     x = step_group(l, starts, u, v, w, g, gamma / substeps * speeds[l], s_large, eta, N)
-                    change = max(change, abs(x))
+                    change = max(change, abs(x) * substeps)
         t += 1
         top[0] = change
         news = change < tau or not np.isfinite(change)

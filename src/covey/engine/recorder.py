@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +32,10 @@ class Snapshot:
     intercept : float
     n_woken : int
         How many groups have woken up so far.
-    n_risen : int
-        How many of them have grown to half of where they are heading. This is the clock in which patience should be
-        counted: the model stands still for long times between wake-ups, and several groups may wake together long
-        before any of them is large enough to change a prediction.
+    n_risen : float
+        How many of them are up, each counted by how far it has come of where it is heading. This is the clock in
+        which patience should be counted: the model stands still for long times between wake-ups, and many groups
+        may wake together long before any of them is large enough to change a prediction.
     """
 
     time: int
@@ -43,7 +43,7 @@ class Snapshot:
     coef: FloatArray
     intercept: float
     n_woken: int
-    n_risen: int
+    n_risen: float
 
 
 StopRule = Callable[[Snapshot], bool]
@@ -57,11 +57,12 @@ class Recorder:
     """
 
     def __init__(
-        self, problem: WorkingProblem, stop: StopRule | None, wanted: NDArray[np.int64] | None, verbose: int = 0
-    ) -> None:
+        self, problem: WorkingProblem, stop: StopRule | None, wanted: NDArray[np.int64] | None,
+        names: Sequence[Hashable], verbose: int,
+    ) -> None:  # fmt: skip
         self.problem = problem
         self.stop = stop
-        self.verbose = verbose
+        self.names, self.verbose = names, verbose
         self._wanted = None if wanted is None else frozenset(wanted.tolist())
         self.entered: list[tuple[int, float]] = []
         self._position: dict[int, int] = {}
@@ -73,15 +74,17 @@ class Recorder:
         self.records: list[FloatArray] = []
         self.stopped = False
 
-    def enter(self, l: int, t: int) -> None:
+    def enter(self, l: int, t: float) -> None:
         """A group has woken up."""
         if l in self._position:
             return
         self._position[l] = len(self.entered)
         self.entered.append((l, float(t)))
+        if self.verbose:
+            print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
         problem = self.problem
         T = problem.factor(l)
-        a, b = problem.groups.starts[l], problem.groups.starts[l + 1]
+        a, b = problem.layout.starts[l], problem.layout.starts[l + 1]
         self._columns = np.concatenate([self._columns, problem.members(l)])
         self._factors = np.concatenate([self._factors, T.ravel()])
         self._shapes = np.concatenate([self._shapes, np.array([T.shape], dtype=np.intp)])
@@ -91,7 +94,7 @@ class Recorder:
         """Whether a group has woken up."""
         return l in self._position
 
-    def record(self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: int) -> None:
+    def record(self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float) -> None:
         """Keep the model of time t; `which`, `starts` and `w` as in `Awake`."""
         if self.stopped or (self.times and t <= self.times[-1]):
             return
@@ -108,15 +111,15 @@ class Recorder:
         if self.stop is not None:
             self.stopped = bool(self.stop(self._snapshot(t, row, n_risen)))
 
-    def _snapshot(self, t: int, row: FloatArray, n_risen: int) -> Snapshot:
+    def _snapshot(self, t: int, row: FloatArray, n_risen: float) -> Snapshot:
         coef = np.empty(self._columns.size)
         to_user(self._factors, self._shapes, row, self.problem.y_scale, coef)
         intercept = self.problem.y_mean - float(coef @ self._means)
-        return Snapshot(t, self._columns, coef, intercept, len(self.entered), min(n_risen, len(self.entered)))
+        return Snapshot(t, self._columns, coef, intercept, len(self.entered), n_risen)
 
     def coefficients(self) -> tuple[sp.csr_array, FloatArray]:
         """All records on the user's scale: sparse coefficients (n_times, p) and intercepts."""
-        n, p = len(self.times), self.problem.groups.n_columns
+        n, p = len(self.times), self.problem.mean.size
         lengths = np.array([row.size for row in self.records])
         widths = np.concatenate([[0], np.cumsum(self._shapes[:, 1])]).astype(np.intp)
         heights = np.concatenate([[0], np.cumsum(self._shapes[:, 0])]).astype(np.intp)

@@ -1,50 +1,45 @@
-"""The screened path: step awake groups, integrate sleeping ones, jump from event to event.
+"""The screened path: near groups in Gram space, far groups by a look at X now and then.
 
-A sleeping group does not touch the residual, and its magnitude only adds up its growth. So the loop is: march the
-awake groups in their own small Gram block to the time at which somebody is expected to wake, leaving nodes; read the
-correlations of everybody at the nodes (one product with the Gram rows); add up the sleepers' growth; and where one
-of them crosses the threshold, go back to the node before, and step again with that group watched exactly. The new
-group's Gram rows are then the only thing that is read from X.
+Most groups are far from waking. They are left out of everything that is done between two checks: the near path runs
+on a copy of the few columns that may matter soon, and writes a draft. A check then reads the correlations of all
+groups at the draft's nodes, in one product with X, adds up the far groups' growth, and accepts the draft; or, should
+a far group have woken in the meantime, takes that group in and runs the piece again. So the result does not depend
+on who was thought to be near, and the stop rule only ever sees accepted models.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import Awake, GramRows, Trio
-from covey.engine.beginning import Beginning, unit
-from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, u_of, watch
+from covey.engine.beginning import Beginning, ending
+from covey.engine.draft import Draft, Interval
+from covey.engine.kernels import gains, phi_of, pulls, unit_groups
+from covey.engine.near import NearPath, growth_of, join_at, logs_of, phis_of
 from covey.engine.recorder import Recorder
-from covey.engine.settings import ENTER, Settings
-from covey.engine.switching import Switch
-from covey.preprocess import WorkingProblem
+from covey.engine.settings import Settings
+from covey.path import PathState
+from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["ScreenedPath"]
 
-# Nodes of one march: enough to cover a wake-up, few enough that a window given up costs little.
-NODES = 6
+# Below this many columns everybody is near; above, this many or a share of all columns.
+FEW_COLUMNS = 1500
+NEAR_SHARE = 0.05
 
-# The first distance between nodes, in units of the norm of y; error control takes over from there.
-FIRST_DELTA = 0.1
+# A check after so many groups have joined, so that the stop rule is asked before many more do.
+JOINS = 8
 
-LARGEST_DELTA, SMALLEST_DELTA = 0.25, 1e-4
+# ... and before the first far group could wake, at its present growth: at this share of the time until then.
+CAUTION = 0.8
 
-# Nothing moves any more when all that could still move before the horizon is this share of the tolerance.
-STILL_SHARE = 0.1
+# Far groups that would wake within this share of the time so far are taken in.
+SOON = 0.5
 
-# A residual of this squared norm (that of y is 1) is rounding.
-EXPLAINED = 1e-12
-
-# Gram rows are fetched with those of the groups next in line, about this many columns at a time: up to here the
-# product costs hardly more than reading X.
-BATCH_COLUMNS = 16
-
-# A group is worth fetching ahead when it would wake, at its present growth, before this many times the time now.
-AHEAD = 1.5
+# A check looks at this many pieces of a draft: with two correlations each, the product still costs little more than
+# reading X.
+PIECES = 6
 
 
 class ScreenedPath:
@@ -53,266 +48,224 @@ class ScreenedPath:
     def __init__(
         self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float
     ) -> None:
-        self.problem, self.settings, self.recorder, self.tol = problem, settings, recorder, tol
+        self.problem, self.settings, self.recorder, self.begin, self.tol = problem, settings, recorder, begin, tol
         N = settings.depth
-        self.t = begin.time
-        self.rows = GramRows(problem.n_columns, problem.design.dtype)
-        self.awake = Awake(problem)
-        self.entered_at = np.empty(0, dtype=np.int64)
-        self.asleep = problem.ranks > 0
-        # groups join the stepping no later than they are said to have woken up
-        self.join_at = min(1.0, tol / ENTER) * settings.enter
-        self.threshold = phi_of(self.join_at ** (1.0 / N), N)
-        self.phi = np.array([phi_of(u, N) for u in np.exp(begin.log_u)])
-        self.rate = N * settings.gamma * settings.speeds
-        self.switch = Switch(settings, begin.eta, begin.armed)
+        self.threshold = phi_of(join_at(settings, tol) ** (1.0 / N), N)
+        self.phi = phis_of(begin.log_u, N)
         self.directions = begin.v
-        self.delta = FIRST_DELTA
-        self.stash: dict[int, FloatArray] = {}
-        self.n_passes, self.n_gram_columns = 1, 0
-        self.g = problem.correlation.copy()
-        self.pull = self._pulls(self.g[None, :])[0]
-        if begin.awake.size:
-            self._join(begin.awake, begin.v)
-            self.g = self.rows.correlations(problem.correlation, self.awake.w[None, :])[0]
-            self.pull = self._pulls(self.g[None, :])[0]
-
-    # ------------------------------------------------------------------ the loop
+        self.rate = N * settings.gamma * settings.speeds
+        self.n_passes = 1
+        self.Z = np.empty((problem.q.size, 0))
+        self.far = problem.ranks > 0
+        self.pull = self._first_pulls()
+        self.near = np.empty(0, dtype=np.intp)
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
-        self._wake()
-        self._record()
-        while self.t < max_iter and not self.recorder.stopped:
-            if self._explained():
+        self._begin(stops)
+        while True:
+            soonest = self._soonest_far()
+            if soonest < SOON * self.path.t or (soonest < 2**62 and not self.path.can_grow):
+                self._take_in(np.empty(0, dtype=np.intp))
+                continue
+            horizon = int(min(max_iter, self.path.t + max(1.0, CAUTION * soonest)))
+            saved = self.path.save()
+            frozen = self.path.switch.frozen
+            status = self.path.advance(horizon, JOINS)
+            late = self._check(self.path.draft)
+            if late.size:
+                self.path.load(saved)
+                self._take_in(late)
+                continue
+            if self.path.switch.frozen and not frozen and self.far.any():
+                self._freeze()
+            self._publish()
+            if self.recorder.stopped:
+                return "stopped"
+            if status in ("exhausted", "diverged"):
+                return status
+            if self.path.t >= max_iter:
+                return "completed"
+            if not self.path.can_grow and self._soonest_far() >= 2**62:
                 return "exhausted"
-            expected = self._expected()
-            if not self.awake.which and expected is None:
-                return "exhausted"
-            horizon = max_iter if expected is None else min(max_iter, self.t + expected)
-            if self.awake.which:
-                if not self._window(horizon, stops):
-                    return "diverged"
-            else:
-                self._stand_still(horizon, stops)
-            self._wake()
-        return "stopped" if self.recorder.stopped else "completed"
 
-    def _expected(self) -> int | None:
-        """Iterations until somebody wakes if all correlations stay as they are; None for never."""
-        steps = self._steps_to_wake()
-        soonest = steps.min(initial=np.inf)
-        return int(max(soonest, 1.0)) if np.isfinite(soonest) and soonest < 2**62 else None
+    # ------------------------------------------------------------------ who is near
+
+    def _begin(self, stops: NDArray[np.int64]) -> None:
+        """Choose the first near groups and start their path."""
+        self.near = self._next_in_line(self.begin.awake)
+        begin = self.begin
+        if not self.far.any():
+            near_problem, near_begin = self.problem, begin
+        else:
+            near_problem = self.problem.restrict(self.near)
+            near_begin = Beginning(
+                begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
+                np.arange(begin.awake.size), begin.eta, begin.armed,
+            )  # fmt: skip
+        self.path = NearPath(near_problem, self.settings.restrict(self.near), near_begin, stops, self.tol)
+
+    def _next_in_line(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
+        """These groups and those expected to wake first among the far; marks them as near."""
+        sizes = self.problem.layout.sizes
+        wanted = max(FEW_COLUMNS, int(NEAR_SHARE * self.problem.mean.size))
+        self.far[first] = False
+        order = np.argsort(self._steps_to_wake(), kind="stable")
+        order = order[self.far[order]]
+        filled = np.cumsum(sizes[order]) + sizes[first].sum()
+        # no use in leaving a handful behind
+        count = order.size if filled.size and filled[-1] <= 1.5 * wanted else int(np.searchsorted(filled, wanted)) + 1
+        chosen = np.concatenate([first, order[:count]]).astype(np.intp)
+        self.far[chosen] = False
+        if not self.far.any() and self.near.size == 0:
+            self.far[:] = False
+            return np.arange(sizes.size)
+        return chosen
+
+    def _take_in(self, late: NDArray[np.intp]) -> None:
+        """Make more groups near."""
+        more = self._next_in_line(late)
+        self.near = np.concatenate([self.near, more])
+        self.path.widen(
+            self.problem.restrict(more), self.settings.restrict(self.near),
+            self.phi[more], self.directions[spans(self.problem.starts, more)],
+        )  # fmt: skip
 
     def _steps_to_wake(self) -> FloatArray:
-        each = growth_of(self.rate * self.pull, self.settings.depth)
+        each = growth_of(self.rate * self.pull, self.settings.depth, 1)
         steps = np.full(each.size, np.inf)
-        able = self.asleep & (each > 0)
-        steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
+        able = self.far & (each > 0)
+        steps[able] = (self.threshold - self.phi[able]) / each[able]
         return steps
 
-    def _stand_still(self, horizon: int, stops: NDArray[np.int64]) -> None:
-        """Nothing awake moves: everybody asleep grows at a constant rate, to the horizon or the first to wake."""
-        expected = self._expected()
-        until = horizon if expected is None else min(horizon, self.t + expected)
-        self.phi += np.where(self.asleep, growth_of(self.rate * self.pull, self.settings.depth) * (until - self.t), 0.0)
-        for stop in stops[(stops > self.t) & (stops < until)]:
-            self._record(int(stop))
-        self.t = until
-        self._record()
+    def _soonest_far(self) -> float:
+        """Iterations until the first far group would wake if correlations stayed as they are."""
+        return float(self._steps_to_wake().min(initial=2.0**62))
 
-    def _window(self, horizon: int, stops: NDArray[np.int64]) -> bool:
-        """March to the horizon and bring the sleepers along; False if the awake groups diverged."""
-        awake, k, A = self.awake, self.awake.w.size, len(self.awake.which)
-        before = awake.snapshot()
-        times, top = np.empty(NODES, dtype=np.int64), np.empty(NODES)
-        nodes_u, nodes_v, nodes_w, means = (np.empty((NODES, size)) for size in (A, k, k, k))
-        count, why = march(
-            *self._kernel_state(), self.t, horizon, self.delta, self.tol * STILL_SHARE, stops,
-            times, nodes_u, nodes_v, nodes_w, means, top,
-        )  # fmt: skip
-        if why == DIVERGED:
-            awake.restore(before)
-            return False
-        W = np.empty((2 * count, k))
-        W[0::2], W[1::2] = nodes_w[:count], means[:count]
-        G = self.rows.correlations(self.problem.correlation, W)
+    # ------------------------------------------------------------------ checks
+
+    def _check(self, draft: Draft) -> NDArray[np.intp]:
+        """Bring the far groups' growth up to date; those that should have woken on the way, if any."""
+        nobody = np.empty(0, dtype=np.intp)
+        if not self.far.any() or not draft.intervals:
+            return nobody
+        path = self.path
+        new = [path.problem.working_columns(l) for l in draft.joined]
+        Z = np.concatenate([self.Z, *new], axis=1)
+        pieces = _merge(draft.intervals, PIECES, Z.shape[1])
+        G = self._correlations(Z, np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
         P = self._pulls(G)
-        easiest = 0.0
-        for i in range(count):
-            gain, doubt, worst = self._gains(before[2], W[2 * i], W[2 * i + 1], P[2 * i], P[2 * i + 1], times[i])
-            if worst > self.tol and times[i] - self.t > 1 and self.delta > SMALLEST_DELTA:
-                self.delta = max(self.delta / 2, SMALLEST_DELTA)
-                self._return_to(before)
-                return True
-            easiest = max(easiest, worst)
-            waking = np.flatnonzero(self.asleep & (self.phi + gain + doubt >= self.threshold))
-            if waking.size:
-                self._return_to(before)
-                if self._watch(waking, int(times[i]), gain):
-                    return True
-            else:
-                self.phi += gain
-            before = nodes_u[i], nodes_v[i], nodes_w[i]
-            self._arrive(int(times[i]), before, G[2 * i], P[2 * i])
-            if self.recorder.stopped or self._switched(top[i]):
-                return True
-        if easiest < self.tol / 4:
-            self.delta = min(self.delta * 1.5, LARGEST_DELTA)
-        if why == STILL:
-            self._stand_still(horizon, stops)
-        return True
+        phi, pull = self.phi.copy(), self.pull
+        gain, doubt = np.empty(phi.size), np.empty(phi.size)
+        for i, piece in enumerate(pieces):
+            gains(
+                pull, P[2 * i], P[2 * i + 1], piece.share, piece.steps, self.rate, self.settings.depth,
+                path.substeps, self.far, self._was_frozen, gain, doubt,
+            )  # fmt: skip
+            late = np.flatnonzero(self.far & (phi + gain + doubt >= self.threshold))
+            if late.size:
+                return late
+            phi += gain
+            pull = P[2 * i]
+        self.phi, self.pull, self.Z, self.g = phi, pull, Z, G[2 * len(pieces) - 2]
+        return nobody
 
-    def _watch(self, waking: NDArray[np.intp], until: int, gain: FloatArray) -> bool:
-        """Step again to the node `until` with some sleepers followed exactly; whether one of them woke on the way."""
-        starts = self.problem.starts
-        own = [np.arange(starts[l], starts[l + 1]) for l in waking]
-        columns = np.concatenate(own)
-        startsC = np.concatenate([[0], np.cumsum([part.size for part in own])]).astype(np.intp)
-        phi = self.phi[waking]
-        mean = np.empty_like(self.awake.w)
-        origin = self.awake.w.copy()
-        t = watch(
-            *self._kernel_state(), self.t, until, mean,
-            self.rows.columns(columns), self.problem.correlation[columns], startsC, phi,
-            self.directions[columns], self.settings.speeds[waking], self.threshold, self.switch.frozen,
-        )  # fmt: skip
-        if phi.max() < self.threshold:
-            self.phi += gain
-            self.phi[waking] = phi
-            return False
-        G = self.rows.correlations(self.problem.correlation, np.stack([self.awake.w, mean]))
-        P = self._pulls(G)
-        gain, _, _ = self._gains(origin, self.awake.w, mean, P[0], P[1], t)
-        self.phi += gain
-        self.phi[waking] = phi
-        self._arrive(t, self.awake.snapshot(), G[0], P[0])
-        return True
-
-    # ------------------------------------------------------------------ events
-
-    def _wake(self) -> None:
-        """Let every group past the threshold join the awake ones."""
-        ready = np.flatnonzero(self.asleep & (self.phi >= self.threshold))
-        if ready.size == 0:
-            return
-        self._join(
-            ready[np.argsort(-self.phi[ready], kind="stable")], self.directions if self.switch.frozen else self.g
-        )
-
-    def _join(self, ready: NDArray[np.intp], directions: FloatArray) -> None:
-        """Let groups join the awake ones, in this order."""
-        N, starts = self.settings.depth, self.problem.starts
-        self._fetch(ready)
-        for l in ready.tolist():
-            rows = self.stash.pop(l)
-            self.rows.append(rows)
-            u = u_of(self.phi[l], N)
-            v = unit(directions[starts[l] : starts[l + 1]])
-            self.awake.join(l, u, v, N, self.settings.speeds[l], rows)
-            self.asleep[l] = False
-            # a tie with the threshold is decided in favour of having entered
-            entered = u**N >= self.settings.enter * (1 - 1e-9)
-            self.entered_at = np.append(self.entered_at, self.t if entered else -1)
-            if entered:
-                self.recorder.enter(l, self.t)
-        self.awake.make_safe(self.settings.gamma, N)
-
-    def _fetch(self, ready: NDArray[np.intp]) -> None:
-        """Read the Gram rows of groups about to wake, and of those next in line, in one product."""
-        needed = [int(l) for l in ready if l not in self.stash]
-        if not needed:
-            return
-        ranks = self.problem.ranks
-        n_columns = int(ranks[needed].sum())
-        steps = self._steps_to_wake()
-        steps[ready] = np.inf
-        for l in np.argsort(steps, kind="stable")[: BATCH_COLUMNS + 1].tolist():
-            if steps[l] > AHEAD * self.t or n_columns + ranks[l] > BATCH_COLUMNS:
-                break
-            if l not in self.stash:
-                needed.append(l)
-                n_columns += int(ranks[l])
-        rows = self.problem.gram_rows(needed)
+    def _correlations(self, Z: FloatArray, W: FloatArray) -> FloatArray:
+        """Correlations of all groups with the residuals of several models."""
+        residuals = self.problem.response - W @ Z.T
         self.n_passes += 1
-        self.n_gram_columns += rows.shape[0]
-        at = 0
-        for l in needed:
-            self.stash[l] = rows[at : at + ranks[l]]
-            at += int(ranks[l])
-
-    def _switched(self, change: float) -> bool:
-        """Apply the switch of Algorithm 2 if it is due at this node."""
-        if self.settings.depth == 2:
-            change = max(change, float((self.rate * self.pull)[self.asleep].max(initial=0.0)))
-        if not self.switch.due(self.awake, change):
-            return False
-        self.switch.fire(self.awake)
-        norms = np.repeat(self.pull, self.problem.ranks)
-        self.directions = np.divide(self.g, norms, out=np.zeros_like(self.g), where=norms > 0)
-        return True
-
-    def _explained(self) -> bool:
-        """Whether nothing is left to explain; y has unit norm."""
-        awake = self.awake
-        return bool(1.0 - awake.w @ awake.c - awake.w @ self.g[awake.columns] < EXPLAINED) if awake.which else False
-
-    # ------------------------------------------------------------------ small things
-
-    def _gains(
-        self, left_w: FloatArray, right_w: FloatArray, mean_w: FloatArray, right: FloatArray, middle: FloatArray, t: int
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Growth of all sleepers from now to t, with its doubt."""
-        way = right_w - left_w
-        length = float(way @ way)
-        share = min(max(float((mean_w - left_w) @ way) / length, 0.0), 1.0) if length > 0 else 0.5
-        gain, doubt = np.empty(self.phi.size), np.empty(self.phi.size)
-        worst = gains(
-            self.pull, right, middle, share, t - self.t, self.rate, self.settings.depth,
-            self.asleep, self.switch.frozen, gain, doubt,
-        )  # fmt: skip
-        return gain, doubt, worst
+        return self.problem.to_working(self.problem.design.correlate(residuals * self.problem.q))
 
     def _pulls(self, G: FloatArray) -> FloatArray:
         out = np.empty((G.shape[0], self.phi.size))
-        pulls(G, self.problem.starts, self.directions, self.switch.frozen, out)
+        pulls(G, self.problem.starts, self.directions, self._was_frozen, out)
         return out
 
-    def _kernel_state(self) -> tuple[Any, ...]:
-        awake, settings = self.awake, self.settings
-        return (
-            awake.K, awake.c, awake.starts, awake.u, awake.v, awake.w, awake.speeds, settings.gamma,
-            awake.direction_step, self.switch.eta, settings.depth, awake.substeps, settings.enter, self.entered_at,
-        )  # fmt: skip
+    def _first_pulls(self) -> FloatArray:
+        begin, problem = self.begin, self.problem
+        self._was_frozen = begin.eta > 0
+        self.g = problem.correlation
+        if begin.awake.size:
+            own = spans(problem.starts, begin.awake)
+            sizes = np.exp(self.settings.depth * begin.log_u[begin.awake])
+            w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
+            Z = np.concatenate([problem.working_columns(int(l)) for l in begin.awake], axis=1)
+            self.g = self._correlations(Z, w[None, :])[0]
+        return self._pulls(self.g[None, :])[0]
 
-    def _return_to(self, state: Trio) -> None:
-        """Take the awake groups back to the present time."""
-        self.awake.restore(state)
-        self.entered_at[self.entered_at > self.t] = -1
+    def _freeze(self) -> None:
+        """Directions of far groups stay as they are at the switch."""
+        self._was_frozen = True
+        frozen = np.empty_like(self.g, dtype=float)
+        unit_groups(self.g, self.problem.starts, frozen)
+        self.directions = frozen
 
-    def _arrive(
-        self, t: int, state: tuple[FloatArray, FloatArray, FloatArray], g: FloatArray, pull: FloatArray
-    ) -> None:
-        """Accept a node."""
-        self.t, self.g, self.pull = t, g, pull
-        for a in np.flatnonzero((self.entered_at >= 0) & (self.entered_at <= t)):
-            self.recorder.enter(self.awake.which[a], int(self.entered_at[a]))
-        self._record(t, state[2])
+    # ------------------------------------------------------------------ results
 
-    def _record(self, t: int | None = None, w: FloatArray | None = None) -> None:
-        awake = self.awake
-        w = awake.w if w is None else w
-        count = risen(awake.K, awake.c, awake.starts, w)
-        self.recorder.record(self.t if t is None else t, awake.which, awake.starts, w, count)
+    def _publish(self) -> None:
+        """Hand an accepted draft to the recorder, in the order in which things happened."""
+        path, recorder, draft = self.path, self.recorder, self.path.draft
+        which = self.which
+        first = draft.n_entered - len(draft.entered)
+        told = 0
+        for record in draft.records:
+            while first + told < record.n_entered:
+                self._tell(draft.entered[told])
+                told += 1
+            recorder.record(record.t, which[: record.n_joined], path.awake.starts, record.w, record.n_risen)
+            if recorder.stopped:
+                return
+        for event in draft.entered[told:]:
+            self._tell(event)
+        path.draft = Draft(n_entered=draft.n_entered)
+
+    def _tell(self, event: tuple[int, int]) -> None:
+        self.recorder.enter(int(self.near[event[0]]), event[1])
 
     @property
-    def log_magnitudes(self) -> FloatArray:
-        """The logarithm of every magnitude."""
-        out = np.log(np.array([u_of(phi, self.settings.depth) for phi in self.phi]))
-        out[self.awake.which] = np.log(self.awake.u)
-        return out
+    def n_gram_columns(self) -> int:
+        """Gram columns computed so far."""
+        return self.path.n_fetched
+
+    @property
+    def which(self) -> list[int]:
+        """The awake groups."""
+        return [int(self.near[l]) for l in self.path.awake.which]
+
+    def state(self) -> PathState:
+        """Where the path stands."""
+        path = self.path
+        phi, directions = self.phi.copy(), self.directions.copy()
+        phi[self.near] = path.phi
+        directions[spans(self.problem.starts, self.near)] = path.directions
+        log_u = logs_of(phi, self.settings.depth)
+        log_u[self.which] = np.log(path.awake.u)
+        return ending(
+            self.problem, path.t, path.awake, self.which, log_u, path.switch, directions, self.recorder.entered
+        )
 
 
-def growth_of(x: FloatArray, depth: int) -> FloatArray:
-    """What one iteration adds to ``phi``; the twin of the kernel's `growth` for arrays."""
-    return np.log1p(np.maximum(x, -0.9)) if depth == 2 else x
+class _Piece(Interval):
+    """Consecutive intervals as one."""
+
+    @property
+    def share(self) -> float:
+        """Where the mean lies between the ends, from 0 to 1."""
+        way = self.right - self.left
+        length = float(way @ way)
+        return min(max(float((self.mean - self.left) @ way) / length, 0.0), 1.0) if length > 0 else 0.5
+
+
+def _merge(intervals: list[Interval], count: int, k: int) -> list[_Piece]:
+    """At most `count` pieces, each of about as many intervals; coefficients padded to length k."""
+
+    def pad(w: FloatArray) -> FloatArray:
+        return np.concatenate([w, np.zeros(k - w.size)])
+
+    out = []
+    for part in np.array_split(np.arange(len(intervals)), min(count, len(intervals))):
+        own = [intervals[i] for i in part]
+        steps = sum(interval.steps for interval in own)
+        mean = sum((interval.steps / steps * pad(interval.mean) for interval in own), np.zeros(k))
+        out.append(_Piece(steps, pad(own[0].left), pad(own[-1].right), mean))
+    return out

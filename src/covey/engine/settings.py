@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class Settings:
     speeds: FloatArray
     start: float
     enter: float
+
+    def restrict(self, which: NDArray[np.intp]) -> Settings:
+        """The settings for some of the groups."""
+        return replace(self, speeds=self.speeds[which])
 
 
 def read_settings(
@@ -119,7 +123,7 @@ def _is_auto(value: Any, name: str) -> bool:
 
 def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
     """Weights of mean one: a group of weight 2 grows half as fast."""
-    L = problem.groups.n_groups
+    L = problem.ranks.size
     if group_weights is None:
         return np.ones(L)
     if isinstance(group_weights, str):
@@ -136,6 +140,5 @@ def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]
             raise ValueError(f"group_weights has shape {weights.shape}; there are {L} groups.")
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
         if bad.size:
-            name = problem.groups.names[bad[0]]
-            raise ValueError(f"group_weights must be above 0 and finite; group {name!r} has {weights[bad[0]]:g}.")
+            raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
     return weights / weights.mean()

@@ -36,9 +36,14 @@ class Switch:
         """Whether sleeping groups keep the direction that they had: a constant step hardly moves them."""
         return self.eta > 0
 
+    @property
+    def tau(self) -> float:
+        """The relative change to look out for; 0 when there is nothing to wait for."""
+        return 0.0 if self.frozen else self.settings.tau
+
     def due(self, awake: Awake, change: float) -> bool:
         """Whether to switch now, when `change` is the largest relative change of any magnitude."""
-        if self.settings.tau == 0.0 or self.frozen or not awake.which:
+        if self.tau == 0.0 or not awake.which:
             return False
         if not self.armed:
             first = np.sqrt(np.add.reduceat(awake.c**2, awake.starts[:-1]))

@@ -30,7 +30,7 @@ class Claim:
     claim : str
         What is claimed, in our words.
     expected : str
-        What we would have to see, decided before looking.
+        What we would have to see: our threshold, the paper states none. They were set knowing earlier runs.
     measured : str
         What we saw.
     verdict : Verdict

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, wrap_non_picklable_objects
 from threadpoolctl import threadpool_limits
 
-__all__ = ["each", "watched"]
+__all__ = ["each", "keeping", "kept_in", "watched"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Watcher = Callable[[int, int], Any]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 
 @contextmanager
@@ -27,6 +29,21 @@ def watched(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Keep the finished tasks of `covey.experiments.tasks` in this folder inside the block."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def kept_in() -> Path | None:
+    """The folder in which finished tasks are kept, if any."""
+    return _folder.get()
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:

@@ -2,9 +2,7 @@
 
 A module has a docstring, a ``TITLE``, a frozen dataclass ``Settings`` with class methods ``quick()`` and ``full()``,
 and three functions: ``run(settings, jobs) -> DataFrame``, ``plot(frame) -> Figure`` and
-``claims(frame) -> list of Claim``. The last two see the saved table only. The class may also be called
-``<Something>Settings``, ``jobs`` may be the keyword ``n_jobs``, and claims may be any tuples of claim, expected,
-measured and verdict.
+``claims(frame) -> list of Claim``. The last two see the saved table only.
 """
 
 from __future__ import annotations
@@ -12,14 +10,13 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-import inspect
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from covey.experiments.claim import Claim, Verdict, judge
+from covey.experiments.claim import Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +64,7 @@ class Experiment:
     @property
     def title(self) -> str:
         """A line that says what it shows."""
-        return str(getattr(self.module, "TITLE", self.about.partition("\n")[0]))
+        return str(self.module.TITLE)
 
     @property
     def about(self) -> str:
@@ -76,14 +73,12 @@ class Experiment:
 
     def settings(self, mode: Mode) -> Any:
         """The quick or the full settings."""
-        kinds = [value for name, value in vars(self.module).items() if name.endswith("Settings")]
-        kind = getattr(self.module, "Settings", None) or kinds[0]
+        kind = self.module.Settings
         return kind.quick() if mode == "quick" else kind.full()
 
     def run(self, settings: Any, jobs: int = 1) -> pd.DataFrame:
         """Compute the tidy table behind the figure."""
-        takes_n_jobs = "n_jobs" in inspect.signature(self.module.run).parameters
-        return self.module.run(settings, **{"n_jobs" if takes_n_jobs else "jobs": jobs})
+        return self.module.run(settings, jobs)
 
     def plot(self, frame: pd.DataFrame) -> Figure:
         """Draw the figure from its table."""
@@ -91,16 +86,7 @@ class Experiment:
 
     def claims(self, frame: pd.DataFrame) -> list[Claim]:
         """Judge the paper's claims from the table."""
-        return [
-            claim if isinstance(claim, Claim) else _as_claim(self.id, *claim) for claim in self.module.claims(frame)
-        ]
-
-
-def _as_claim(id: str, claim: str, expected: str, measured: str, verdict: str) -> Claim:
-    """A claim given as a plain tuple; what its verdict adds to the plain word goes with the measurement."""
-    word, _, remark = verdict.partition(":")
-    remark = f" ({remark.strip()})" if remark else ""
-    return Claim(id, claim, expected, measured + remark, judge(word == Verdict.HOLDS, word == Verdict.CODE_ONLY))
+        return list(self.module.claims(frame))
 
 
 def available() -> list[str]:

@@ -1,7 +1,17 @@
 """Displays: one picture a file; the values stay on the object. matplotlib is imported in this room only."""
 
+from covey.plots.balance import BalanceDisplay
+from covey.plots.coherence import CoherenceDisplay
 from covey.plots.cv_curve import CVCurveDisplay
 from covey.plots.group_path import GroupPathDisplay
 from covey.plots.trajectory import TrajectoryDisplay
+from covey.plots.window import TimeWindowDisplay
 
-__all__ = ["CVCurveDisplay", "GroupPathDisplay", "TrajectoryDisplay"]
+__all__ = [
+    "BalanceDisplay",
+    "CVCurveDisplay",
+    "CoherenceDisplay",
+    "GroupPathDisplay",
+    "TimeWindowDisplay",
+    "TrajectoryDisplay",
+]

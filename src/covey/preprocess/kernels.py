@@ -10,6 +10,9 @@ from numba import njit
 DEPENDENT = 1e-13
 DOUBTFUL = 1e-6
 
+# Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
+TIE = 1e-8
+
 
 @njit(cache=True)
 def factor_groups(blocks, block_starts, starts, scale, root, alive):
@@ -74,7 +77,7 @@ def _pivoted_cholesky(A):
     for k in range(size):
         best = k
         for i in range(k + 1, size):
-            if A[i, i] > A[best, best]:
+            if A[i, i] > A[best, best] * (1.0 + TIE):
                 best = i
         pivot = A[best, best]
         if pivot <= DEPENDENT:
@@ -119,15 +122,17 @@ def factor_columns(gain, alive, starts):
 
 
 @njit(cache=True)
-def apply_factors(rows, members, starts, factors, factor_starts, out_starts, out):
+def apply_factors(rows, starts, factors, factor_starts, out_starts, out):
     """``out_l = rows_l T_l`` for every group and row."""
     for l in range(starts.size - 1):
         a, size = starts[l], starts[l + 1] - starts[l]
         b, rank = out_starts[l], out_starts[l + 1] - out_starts[l]
-        at = factor_starts[l]
+        T = factors[factor_starts[l] : factor_starts[l + 1]]
         for i in range(rows.shape[0]):
+            row, into = rows[i, a : a + size], out[i, b : b + rank]
             for j in range(rank):
-                s = 0.0
-                for k in range(size):
-                    s += rows[i, members[a + k]] * factors[at + k * rank + j]
-                out[i, b + j] = s
+                into[j] = 0.0
+            for k in range(size):
+                x = row[k]
+                for j in range(rank):
+                    into[j] += x * T[k * rank + j]

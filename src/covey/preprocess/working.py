@@ -10,7 +10,7 @@ With row weights q, adding up to one, everything is in the inner product ``<a, b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess_kernels import apply_factors, factor_columns, factor_groups
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
 from covey.validation import FloatArray, as_response, as_sample_weight
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
@@ -32,13 +32,27 @@ SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where the columns of groups lie in a design: group l has columns ``members[starts[l]:starts[l + 1]]``."""
+
+    members: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    in_order: bool
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """The number of columns of each group."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
 class WorkingProblem:
     """Minimise over w the loss ``1/2 <y~ - Z w, y~ - Z w>``, y~ and Z in working coordinates.
 
     Attributes
     ----------
-    design, groups, q
-        X, its groups, and the row weights (adding up to one).
+    design, layout, q
+        X, the groups of its columns, and the row weights (adding up to one).
     mean : ndarray, shape (p,)
         Column means in the contiguous layout; zeros without an intercept.
     factors, factor_starts : ndarray
@@ -46,12 +60,14 @@ class WorkingProblem:
     ranks, starts : ndarray
         The number of working columns of each group, and where they start.
     y_mean, y_scale : float
+    response : ndarray, shape (n,)
+        y~.
     correlation : ndarray, shape (r,)
         ``Z' diag(q) y~``, the correlations at w = 0.
     """
 
-    design: Design
-    groups: Groups
+    design: Any
+    layout: Layout
     q: FloatArray
     mean: FloatArray
     factors: FloatArray
@@ -60,6 +76,7 @@ class WorkingProblem:
     starts: NDArray[np.intp]
     y_mean: float
     y_scale: float
+    response: FloatArray
     correlation: FloatArray
 
     @property
@@ -70,31 +87,76 @@ class WorkingProblem:
     def factor(self, l: int) -> FloatArray:
         """``T_l``: from working coordinates of group l to its own columns; shape (p_l, rank_l)."""
         flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
-        return flat.reshape(-1, int(self.ranks[l]))
+        return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
 
     def members(self, l: int) -> NDArray[np.intp]:
         """The design's columns of group l."""
-        return self.groups.members[self.groups.starts[l] : self.groups.starts[l + 1]]
+        return self.layout.members[self.layout.starts[l] : self.layout.starts[l + 1]]
 
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of each group of a vector in working coordinates; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
 
+    def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
+        """The problem of some of the groups, in the order given, on a copy of their columns."""
+        layout, ranks = self.layout, self.ranks[which]
+        own = spans(layout.starts, which)
+        starts = offsets(layout.sizes[which])
+        lengths = np.diff(self.factor_starts)[which]
+        return replace(
+            self,
+            design=self.design.gather(layout.members[own]),
+            layout=Layout(np.arange(own.size), starts, in_order=True),
+            mean=self.mean[own],
+            factors=self.factors[spans(self.factor_starts, which)],
+            factor_starts=offsets(lengths),
+            ranks=ranks,
+            starts=offsets(ranks),
+            correlation=self.correlation[spans(self.starts, which)],
+        )
+
+    def join(self, other: WorkingProblem) -> WorkingProblem:
+        """These groups and those, for two restrictions of one problem."""
+        return replace(
+            self,
+            design=self.design.join(other.design),
+            layout=Layout(
+                np.arange(self.mean.size + other.mean.size), _chain(self.layout.starts, other.layout.starts), True
+            ),
+            mean=np.concatenate([self.mean, other.mean]),
+            factors=np.concatenate([self.factors, other.factors]),
+            factor_starts=_chain(self.factor_starts, other.factor_starts),
+            ranks=np.concatenate([self.ranks, other.ranks]),
+            starts=_chain(self.starts, other.starts),
+            correlation=np.concatenate([self.correlation, other.correlation]),
+        )
+
+    def working_columns(self, l: int) -> FloatArray:
+        """``Z_l`` itself; shape (n, rank_l)."""
+        T = self.factor(l)
+        mean = self.mean[self.layout.starts[l] : self.layout.starts[l + 1]]
+        return self.design.take(self.members(l)) @ T - mean @ T
+
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
         columns = np.concatenate([self.members(l) for l in which])
         loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
-        means = np.concatenate([self.mean[self.groups.starts[l] : self.groups.starts[l + 1]] for l in which])
+        means = self.mean[spans(self.layout.starts, np.array(which))]
         # Z has mean zero, so the means of X need not be taken off the other side
         rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
         return self.to_working(rows)
 
+    def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
+        """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
+        Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
+        return other.to_working(other.design.correlate(Z.T * self.q))
+
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
         out = np.empty((rows.shape[0], self.n_columns), dtype=rows.dtype)
-        groups = self.groups
-        apply_factors(rows, groups.members, groups.starts, self.factors, self.factor_starts, self.starts, out)
+        rows = rows if self.layout.in_order else rows[:, self.layout.members]
+        apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
         return out
 
     def to_user(self, l: int, w: Array) -> FloatArray:
@@ -105,9 +167,21 @@ class WorkingProblem:
         """The working coefficients nearest to some of the user's for group l."""
         return np.linalg.lstsq(self.factor(l), np.asarray(coef) / self.y_scale, rcond=None)[0]
 
-    def intercept_of(self, l: int, coef: Array) -> Any:
-        """What group l takes off the intercept: its mean prediction."""
-        return coef @ self.mean[self.groups.starts[l] : self.groups.starts[l + 1]]
+
+def offsets(lengths: Array) -> NDArray[np.intp]:
+    """Where consecutive pieces of these lengths start, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+def spans(starts: Array, which: Array) -> NDArray[np.intp]:
+    """The positions of some pieces, one after another."""
+    lengths = np.diff(starts)[which]
+    return np.repeat(starts[which] - offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())
+
+
+def _chain(first: Array, second: Array) -> NDArray[np.intp]:
+    """The offsets of two sequences of pieces, one after the other."""
+    return np.concatenate([first, second[1:] + first[-1]])
 
 
 def prepare(
@@ -118,7 +192,7 @@ def prepare(
     standardize: Standardize = "group",
     fit_intercept: bool = True,
     sample_weight: ArrayLike | None = None,
-) -> WorkingProblem:
+) -> tuple[WorkingProblem, Groups]:
     """Put a regression problem into working coordinates, with one reading of X.
 
     Parameters
@@ -153,17 +227,16 @@ def prepare(
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
         variance = _variances(design, moments, made, q, scale)
     factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
-    starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
+    starts = offsets(ranks)
     correlation = np.empty((1, int(starts[-1])))
-    in_order = np.arange(p)
     # factors act on unscaled columns, and the moments are those of scaled ones
-    apply_factors(
-        (moments.correlation / scale)[None, :], in_order, made.starts, factors, factor_starts, starts, correlation
-    )
-    return WorkingProblem(
-        design=design, groups=made, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
-        ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, correlation=correlation[0],
+    apply_factors((moments.correlation / scale)[None, :], made.starts, factors, factor_starts, starts, correlation)
+    layout = Layout(made.members, made.starts, made.is_contiguous)
+    problem = WorkingProblem(
+        design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
+        ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
     )  # fmt: skip
+    return problem, made
 
 
 def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
@@ -241,7 +314,7 @@ def _factors(
             ranks[l] = T.shape[1]
             pieces.append(T.ravel())
     lengths = np.array([piece.size for piece in pieces])
-    return np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp), ranks
+    return np.concatenate(pieces), offsets(lengths), ranks
 
 
 # R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.

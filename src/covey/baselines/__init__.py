@@ -1,0 +1,26 @@
+"""What the paper compares with: explicit penalties, iterative regularisation, and networks with weight decay."""
+
+from covey.baselines.certificates import Certificate, certify
+from covey.baselines.convolutional import (
+    ConvolutionalNetwork,
+    convolve_kernels,
+    least_nuclear_norm,
+    nuclear_regression,
+)
+from covey.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
+from covey.baselines.group_lasso import GroupLasso
+from covey.baselines.primal_dual import PrimalDual
+
+__all__ = [
+    "Certificate",
+    "ConvolutionalNetwork",
+    "GroupLasso",
+    "PrimalDual",
+    "certify",
+    "convolve_kernels",
+    "diagonal_cost",
+    "group_quasi_norm",
+    "grouped_cost",
+    "least_nuclear_norm",
+    "nuclear_regression",
+]

@@ -1,0 +1,75 @@
+"""Centre, scale, put the columns group after group; and the way back to a `Path` on the user's scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.groups import Groups
+from covey.path import Path
+from covey.validation import FloatArray
+
+__all__ = ["Units", "read_group_weights"]
+
+
+@dataclass(frozen=True)
+class Units:
+    """``X[:, order]`` centred and divided by ``scale``, ``y`` centred, and what is needed to undo both.
+
+    With an intercept, means are taken out of X and y, which solves for the intercept exactly. Standardising divides
+    each column by its root mean square (after centring, its standard deviation).
+    """
+
+    X: FloatArray
+    y: FloatArray
+    groups: Groups
+    mean: FloatArray
+    scale: FloatArray
+    y_mean: float
+
+    @classmethod
+    def of(cls, X: FloatArray, y: FloatArray, groups: Groups, *, fit_intercept: bool, standardize: bool) -> Units:
+        """Centre and scale as asked."""
+        Z = groups.to_contiguous(X)
+        mean = Z.mean(axis=0) if fit_intercept else np.zeros(Z.shape[1])
+        y_mean = float(y.mean()) if fit_intercept else 0.0
+        Z = Z - mean
+        scale = np.ones(Z.shape[1])
+        if standardize:
+            rms = np.sqrt(np.mean(Z * Z, axis=0))
+            # what is left of a constant column is rounding error, which must not be blown up to unit size
+            rounding = np.sqrt(np.finfo(float).eps) * np.abs(mean)
+            scale = np.where(rms > rounding, rms, 1.0)
+            Z = np.where(rms > rounding, Z / scale, 0.0)
+        return cls(np.ascontiguousarray(Z), y - y_mean, groups, mean, scale, y_mean)
+
+    def to_path(self, W: FloatArray, times: NDArray[Any], **details: Any) -> Path:
+        """The rows of ``W`` (contiguous layout, scaled units) as a `Path` in the user's columns and units."""
+        W = W / self.scale
+        intercepts = self.y_mean - W @ self.mean
+        coefs = self.groups.from_contiguous(W)
+        norms = self.groups.norms(coefs)
+        awake = np.flatnonzero((norms > 0).any(axis=0))
+        first = ((int(l), times[np.argmax(norms[:, l] > 0)].item()) for l in awake)
+        entered = sorted(first, key=lambda event: event[1])
+        return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, **details)
+
+
+def read_group_weights(group_weights: Any, groups: Groups) -> FloatArray:
+    """``"sqrt"`` (of the sizes), ``"unit"``, or one positive number per group."""
+    if isinstance(group_weights, str):
+        if group_weights == "sqrt":
+            return np.sqrt(groups.sizes)
+        if group_weights == "unit":
+            return np.ones(groups.n_groups)
+        raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
+    weights = np.asarray(group_weights, dtype=float)
+    if weights.shape != (groups.n_groups,) or not np.isfinite(weights).all() or (weights <= 0).any():
+        raise ValueError(
+            f"group_weights must hold {groups.n_groups} numbers above 0, one per group, not {group_weights!r}."
+        )
+    return weights

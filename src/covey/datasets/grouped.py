@@ -1,0 +1,28 @@
+"""GroupedData: a real data set with its groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from covey.groups import Groups
+from covey.validation import FloatArray
+
+__all__ = ["GroupedData"]
+
+
+@dataclass(frozen=True)
+class GroupedData:
+    """A table, a response, and which columns belong together.
+
+    Attributes
+    ----------
+    X : DataFrame
+    y : ndarray
+    groups : Groups
+    """
+
+    X: pd.DataFrame
+    y: FloatArray
+    groups: Groups

@@ -1,0 +1,45 @@
+"""The diabetes data with every variable expanded in B-splines: an additive model as a grouped one."""
+
+from __future__ import annotations
+
+import pandas as pd
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import SplineTransformer
+
+from covey.datasets.grouped import GroupedData
+from covey.groups import Groups
+from covey.validation import whole
+
+__all__ = ["load_diabetes_splines"]
+
+
+def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
+    """Disease progression of 442 patients after a year, from ten variables, each expanded in cubic B-splines.
+
+    The data come with scikit-learn. One group per variable: knots at quantiles, the last basis function left out
+    because the intercept has it already; sex, which has two values, stays one column.
+
+    Parameters
+    ----------
+    n_knots : int
+        Knots per variable, at least 2; a group then has ``n_knots + 1`` columns.
+
+    Examples
+    --------
+    >>> from covey.datasets import load_diabetes_splines
+    >>> data = load_diabetes_splines()
+    >>> data.X.shape, data.groups.names
+    ((442, 55), ('age', 'sex', 'bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6'))
+    """
+    n_knots = whole(n_knots, "n_knots", least=2)
+    raw = load_diabetes(as_frame=True, scaled=False)
+    parts = []
+    for _, column in raw.data.items():
+        if column.nunique() > 2:
+            splines = SplineTransformer(n_knots=n_knots, degree=3, knots="quantile", include_bias=False)
+            parts.append(splines.set_output(transform="pandas").fit_transform(column.to_frame()))
+        else:
+            parts.append((column == column.max()).astype(float).to_frame())
+    X = pd.concat(parts, axis=1)
+    groups = Groups.from_labels([str(column).partition("_")[0] for column in X.columns], columns=X.columns)
+    return GroupedData(X, raw.target.to_numpy(dtype=float), groups)

@@ -1,0 +1,139 @@
+"""What the two estimators share: validate, pose the path, take the chosen model over."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, TextIO
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from covey.groups import Groups
+from covey.path import Path
+from covey.stopping import Choice, PathTask
+from covey.validation import FloatArray, whole
+
+__all__ = ["PathRegressor"]
+
+# Parameters that go to the path as they are.
+PATH_OPTIONS = (
+    "algorithm",
+    "init_scale",
+    "step_size",
+    "direction_step",
+    "switch_tol",
+    "depth",
+    "group_weights",
+    "max_iter",
+    "fit_intercept",
+    "standardize",
+    "engine",
+)
+
+
+class PathRegressor(RegressorMixin, BaseEstimator):
+    """A linear model taken from a path at a chosen time."""
+
+    groups: Any
+    warm_start: bool
+    verbose: int
+
+    coef_: FloatArray
+    intercept_: float
+    n_iter_: int
+    groups_: Groups
+    group_norms_: FloatArray
+    selected_groups_: list[Any]
+    path_: Path
+    n_features_in_: int
+
+    def _pose(self, X: Any, y: Any, sample_weight: Any) -> PathTask:
+        """Validate and gather what the stopping rule needs."""
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, order=None, ensure_min_samples=2
+        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        groups = Groups.coerce(self.groups, X.shape[1], getattr(self, "feature_names_in_", None))
+        options = {name: getattr(self, name) for name in PATH_OPTIONS}
+        whole(self.max_iter, "max_iter")
+        if self.warm_start and hasattr(self, "path_") and self.groups_ == groups:
+            options["start"] = self.path_
+        return PathTask(X, np.asarray(y, dtype=np.float64), groups, weight, options, verbose=int(self.verbose))
+
+    def _adopt(self, task: PathTask, choice: Choice) -> None:
+        """Take the chosen model over as the fitted one."""
+        path, at = choice.path, choice.position
+        self.path_ = path
+        self.groups_ = task.groups
+        self.coef_ = path.coefs[[at]].toarray().ravel().astype(task.X.dtype)
+        self.intercept_ = float(path.intercepts[at])
+        self.n_iter_ = max(1, int(choice.time))
+        self.group_norms_ = path.group_norms[at]
+        awake = set(np.flatnonzero(self.group_norms_).tolist())
+        order = [l for l, _ in path.entered if l in awake]
+        self.selected_groups_ = [task.groups.names[l] for l in order]
+        if path.status == "diverged":
+            warnings.warn(path.message, ConvergenceWarning, stacklevel=3)
+
+    def _warn_if_cut_short(self, chosen: float, last: float) -> None:
+        """Say so where the limit on iterations, and not the data, chose the time."""
+        if last >= self.max_iter and chosen >= 0.98 * last:
+            warnings.warn(
+                f"The error was still falling when the path reached max_iter={self.max_iter}; increase max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    max_iter: int
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return X @ self.coef_ + X.dtype.type(self.intercept_)
+
+    def group_table(self) -> pd.DataFrame:
+        """The selected groups, in the order in which they woke up.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by group; columns ``size``, ``norm`` (of its coefficients), ``woke_up`` (iteration).
+        """
+        check_is_fitted(self)
+        woke = dict(self.path_.entered)
+        chosen = [self.groups_.names.index(name) for name in self.selected_groups_]
+        return pd.DataFrame(
+            {
+                "size": self.groups_.sizes[chosen],
+                "norm": self.group_norms_[chosen],
+                "woke_up": [int(woke[l]) for l in chosen],
+            },
+            index=pd.Index(self.selected_groups_, name="group"),
+        )
+
+    def summary(self, file: TextIO | None = None) -> None:
+        """Print what was selected: one line per group, with its size, norm and wake-up time."""
+        table = self.group_table()
+        out = sys.stdout if file is None else file
+        print(
+            f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
+            f"({int(table['size'].sum())} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
+            file=out,
+        )
+        if len(table):
+            shown = table.assign(norm=table["norm"].map("{:.4g}".format))
+            print(shown.reset_index().to_string(index=False), file=out)

@@ -1,0 +1,181 @@
+"""GroupSparseRegressor: one path, one rule that chooses the time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from covey.estimators.base import PathRegressor
+from covey.stopping import AtTime, CrossValidation, Discrepancy, HoldOut, InformationCriterion, Stopping
+
+__all__ = ["GroupSparseRegressor"]
+
+
+class GroupSparseRegressor(PathRegressor):
+    r"""Group-sparse linear regression without a penalty.
+
+    Gradient descent on ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` with every direction ``v_l`` at unit
+    norm and every magnitude ``u_l`` started tiny, stopped early. Groups wake up one after another, strongest first;
+    the time of stopping is the only regularisation, and a group that has woken up is not shrunk.
+
+    Parameters
+    ----------
+    groups : None, int, labels, lists, dict, callable or Groups
+        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per
+        column, lists of columns (positions, or names of a DataFrame), a dictionary name to columns, or a function of
+        the column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    algorithm : {"single-stage", "two-stage"}
+        The paper's Algorithm 1, with a smaller direction step only where the large one would oscillate, or Algorithm
+        2, where the direction step of all groups is decreased once magnitudes have settled.
+    init_scale : float
+        Start of every magnitude, in units of the response's standard deviation; alpha in the paper.
+    step_size : "auto" or float
+        Step on the magnitudes, gamma; ``"auto"`` is the paper's limit for the strongest group.
+    direction_step : "auto" or float
+        Step on the directions after the switch, eta; ``"auto"`` is the largest stable one.
+    switch_tol : "auto" or float
+        Relative change of the magnitudes below which Algorithm 2 switches, tau.
+    depth : int
+        The power N on the magnitudes.
+    group_weights : "sqrt", None or array of shape (n_groups,)
+        A group's growth rate is divided by its weight (of mean one). ``"sqrt"``, the square root of its size, keeps
+        large groups from waking up on the noise they gather.
+    stopping : "holdout", "ebic", "bic", "gcv", "discrepancy", "cv", int or a rule of `covey.stopping`
+        How the time is chosen; an int is a fixed number of iterations.
+    max_iter : int
+        Where a path ends at the latest.
+    fit_intercept : bool
+    standardize : {"group", "column", False}
+        Orthonormalise the columns of each group (the method's theory wants this), scale each column, or neither.
+        Coefficients are always those of the columns as given.
+    engine : {"auto", "exact", "screened"}
+        Step every group at every iteration, or only those that are awake.
+    validation_fraction : float
+        Share of the rows that ``stopping="holdout"`` holds out to choose the time. The model is then fitted on all.
+    warm_start : bool
+        Continue from the path of the previous fit instead of from `init_scale`.
+    random_state : int, RandomState or None
+        For the rows that are held out.
+    verbose : int
+        1: a line per path; 2: a line per group that wakes up.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    n_iter_ : int
+        The chosen time.
+    groups_ : Groups
+    group_norms_ : ndarray of shape (n_groups,)
+        Norm of each group's coefficients.
+    selected_groups_ : list
+        Names of the groups with non-zero coefficients, in the order in which they woke up.
+    path_ : Path
+    scores_ : DataFrame
+        What the stopping rule looked at.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had column names.
+
+    See Also
+    --------
+    GroupSparseRegressorCV : the time chosen by cross-validation.
+
+    References
+    ----------
+    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(150, 300, 3, active=3, random_state=0)
+    >>> model = GroupSparseRegressor(groups=3, random_state=0).fit(data.X, data.y)
+    >>> sorted(model.selected_groups_)
+    [0, 1, 2]
+    >>> bool(abs(model.coef_ - data.w_star).max() < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        groups: Any = None,
+        *,
+        algorithm: str = "single-stage",
+        init_scale: float = 1e-6,
+        step_size: float | str = "auto",
+        direction_step: float | str = "auto",
+        switch_tol: float | str = "auto",
+        depth: int = 2,
+        group_weights: Any = "sqrt",
+        stopping: Any = "holdout",
+        max_iter: int = 100_000,
+        fit_intercept: bool = True,
+        standardize: Any = "group",
+        engine: str = "auto",
+        validation_fraction: float = 0.2,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.algorithm = algorithm
+        self.init_scale = init_scale
+        self.step_size = step_size
+        self.direction_step = direction_step
+        self.switch_tol = switch_tol
+        self.depth = depth
+        self.group_weights = group_weights
+        self.stopping = stopping
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.engine = engine
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GroupSparseRegressor:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            A weight of two is the same as the row twice.
+
+        Returns
+        -------
+        self
+        """
+        task = self._pose(X, y, sample_weight)
+        rule = self._rule()
+        choice = rule.choose(task)
+        self._adopt(task, choice)
+        self.scores_ = choice.scores
+        if not isinstance(rule, AtTime):
+            self._warn_if_cut_short(choice.time, float(choice.scores["time"].max()))
+        return self
+
+    def _rule(self) -> Stopping:
+        stopping = self.stopping
+        if isinstance(stopping, Stopping):
+            return stopping
+        if stopping == "holdout":
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            return HoldOut(self.validation_fraction, random_state=seed)
+        if stopping in ("bic", "ebic", "gcv"):
+            return InformationCriterion(stopping)
+        if stopping == "discrepancy":
+            return Discrepancy()
+        if stopping == "cv":
+            return CrossValidation()
+        if isinstance(stopping, int) and not isinstance(stopping, bool):
+            return AtTime(stopping)
+        raise ValueError(
+            "stopping must be 'holdout', 'ebic', 'bic', 'gcv', 'discrepancy', 'cv', a number of iterations or a rule "
+            f"from covey.stopping, not {stopping!r}."
+        )

@@ -1,0 +1,74 @@
+"""TermGroups: keep the columns that came from one variable together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TermGroups"]
+
+
+@dataclass(frozen=True)
+class TermGroups:
+    """Groups the output columns of a transformer by the input variable that they came from.
+
+    One-hot, spline and polynomial transformers name their output after the input: ``age_sp_0``, ``sex_male``,
+    ``spline__age_sp_0``. Given the names of the inputs, each output column goes to the longest input name that it
+    starts with, so that one-hot and spline blocks stay whole. Pass it as ``groups=`` to an estimator: it is asked
+    when the names are known, in `fit`.
+
+    Parameters
+    ----------
+    inputs : iterable of str
+        The names of the variables before the transformer.
+
+    Examples
+    --------
+    >>> from covey import TermGroups
+    >>> TermGroups(["age", "age_of_car"])(["spline__age_sp_0", "age_of_car_sp_0", "age_sp_1", "age_of_car"])
+    ['age', 'age_of_car', 'age', 'age_of_car']
+
+    In a pipeline:
+
+    >>> from sklearn.compose import ColumnTransformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+    >>> from covey import GroupSparseRegressorCV
+    >>> columns = ColumnTransformer([("spline", SplineTransformer(), ["age"]), ("hot", OneHotEncoder(), ["sex"])])
+    >>> model = make_pipeline(
+    ...     columns.set_output(transform="pandas"), GroupSparseRegressorCV(groups=TermGroups(["age", "sex"]))
+    ... )
+    """
+
+    inputs: tuple[str, ...]
+
+    def __init__(self, inputs: Iterable[str]) -> None:
+        object.__setattr__(self, "inputs", tuple(str(name) for name in inputs))
+
+    @classmethod
+    def from_transformer(cls, transformer: Any) -> TermGroups:
+        """From a fitted transformer that has seen column names."""
+        names = getattr(transformer, "feature_names_in_", None)
+        if names is None:
+            raise ValueError("The transformer has seen no column names: fit it on a DataFrame first.")
+        return cls(names)
+
+    def __call__(self, columns: Sequence[str]) -> list[str]:
+        """The input variable of each output column."""
+        return [self._source(str(column)) for column in columns]
+
+    def _source(self, column: str) -> str:
+        # "spline__age_sp_0" -> "age_sp_0": the name that a ColumnTransformer puts before its columns
+        candidates = [column, column.split("__", 1)[-1]]
+        found = [
+            name
+            for name in self.inputs
+            if any(part == name or part.startswith((f"{name}_", f"{name} ", f"{name}^")) for part in candidates)
+        ]
+        if not found:
+            raise ValueError(
+                f"Column {column!r} starts with none of the inputs {', '.join(map(repr, self.inputs[:6]))}"
+                f"{', ...' if len(self.inputs) > 6 else ''}; add its variable to TermGroups."
+            )
+        return max(found, key=len)

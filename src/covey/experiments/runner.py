@@ -1,0 +1,204 @@
+"""Run experiments one after another: table, figure, claims; kept on disk, taken up again where they were left.
+
+For each experiment the folder ``ID/`` has ``data.csv`` (the table), ``figure.svg``, ``figure.png`` and ``run.json``,
+which is written last and says which settings and which code made the table, and its checksum. A table is used again
+when all of these agree; one that is damaged is made again, and that is said. Files are written under another name and
+moved into place, so that a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import covey
+from covey.datasets import DataNotFoundError
+from covey.experiments import style
+from covey.experiments.claim import Claim, tabulate
+from covey.experiments.parallel import keeping, watched
+from covey.experiments.registry import Experiment, Mode, find
+from covey.experiments.versions import code_version, look_version
+
+__all__ = ["Outcome", "prepare_folder", "reproduce", "write_atomically", "write_claims"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one experiment.
+
+    Attributes
+    ----------
+    frame : DataFrame or None
+        The table as saved; None when the experiment could not run, and then `problem` says why and what to do, and
+        `failed` whether it broke (rather than lacking its data).
+    figure : dict
+        The bytes of the figure, by kind.
+    seconds : float
+        The run time of the table, also when it was taken from disk.
+    reused : bool
+        Whether it was.
+    notices : list of str
+        What the user should know.
+    """
+
+    experiment: Experiment
+    mode: Mode
+    settings: Any
+    frame: pd.DataFrame | None = None
+    figure: dict[str, bytes] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
+    seconds: float = 0.0
+    reused: bool = False
+    problem: str = ""
+    failed: bool = False
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The experiment's id."""
+        return self.experiment.id
+
+
+def reproduce(
+    ids: Iterable[str],
+    mode: Mode,
+    folder: Path,
+    jobs: int = 1,
+    watch: Callable[[str, int, int], Any] | None = None,
+) -> Iterator[Outcome]:
+    """Run the experiments, giving each outcome as soon as it is there; ``watch(id, done, total)`` hears of repeats."""
+    experiments = [find(id) for id in ids]
+    for experiment in experiments:
+        teller = (lambda done, total, id=experiment.id: watch(id, done, total)) if watch else (lambda done, total: None)
+        with watched(teller):
+            yield _reproduce_one(experiment, mode, folder / experiment.id, jobs)
+
+
+def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) -> Outcome:
+    settings = experiment.settings(mode)
+    key = _key(experiment, settings)
+    notices: list[str] = []
+    saved = _load(folder, key, notices)
+    reused = saved is not None
+    if saved is None:
+        start = time.perf_counter()
+        parts = folder / "parts" / key[:16]
+        try:
+            with keeping(parts):
+                frame = experiment.run(settings, jobs)
+        except DataNotFoundError as absent:
+            return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
+        except Exception as failure:  # one experiment's failure is told and must not stop the others
+            problem = f"It failed: {type(failure).__name__}: {failure}"
+            return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
+        seconds = time.perf_counter() - start
+        content = frame.to_csv(index=False, float_format="%.8g").encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").unlink(missing_ok=True)
+        write_atomically(folder / "data.csv", content)
+        shutil.rmtree(folder / "parts", ignore_errors=True)
+    else:
+        content, seconds = saved
+    # figures and claims see what a reader of the file sees
+    frame = pd.read_csv(io.BytesIO(content))
+    figure = _figure(experiment, frame, folder, reused)
+    record = {
+        "id": experiment.id,
+        "key": key,
+        "mode": mode,
+        "settings": asdict(settings),
+        "seconds": round(seconds, 3),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "covey": covey.__version__,
+        "code": code_version(experiment.module.__name__),
+        "look": look_version(experiment.module.__name__),
+    }
+    write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
+    return Outcome(
+        experiment, mode, settings, frame, figure, experiment.claims(frame), seconds, reused, notices=notices
+    )
+
+
+def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, float] | None:
+    """The saved table and its run time, where it is whole and made by these settings and this code."""
+    if not (folder / "run.json").exists():
+        return None
+    try:
+        record = json.loads((folder / "run.json").read_bytes())
+        if record["key"] != key:
+            return None
+        content = (folder / "data.csv").read_bytes()
+        if hashlib.sha256(content).hexdigest() != record["sha256"]:
+            raise ValueError("data.csv is not the file that was written")
+        return content, float(record["seconds"])
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        notices.append(f"The saved result in {folder} is damaged ({reason}); it is made again.")
+        return None
+
+
+def _figure(experiment: Experiment, frame: pd.DataFrame, folder: Path, reused: bool) -> dict[str, bytes]:
+    """The figure's bytes: from disk where nothing has changed, else drawn and saved."""
+    files = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
+    if reused and all(file.is_file() for file in files.values()):
+        try:
+            if json.loads((folder / "run.json").read_bytes()).get("look") == look_version(experiment.module.__name__):
+                return {kind: file.read_bytes() for kind, file in files.items()}
+        except (OSError, ValueError):
+            pass
+    figure = style.render(experiment.plot(frame), experiment.id)
+    for kind, content in figure.items():
+        write_atomically(files[kind], content)
+    return figure
+
+
+def _key(experiment: Experiment, settings: Any) -> str:
+    version = code_version(experiment.module.__name__)
+    text = json.dumps([experiment.id, version, asdict(settings)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------- files
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder and make sure that it can be written to, before any work is done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as reason:
+        raise OSError(
+            f"Nothing can be written to {folder} ({reason.strerror or reason}); choose another folder with --out."
+        ) from None
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write the file in one go: under another name first, then moved into place."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:
+    """``claims.csv``: all claims with what was expected, what was measured, and the verdict."""
+    frame = tabulate(claim for outcome in outcomes for claim in outcome.claims)
+    write_atomically(folder / "claims.csv", frame.to_csv(index=False).encode())
+    return frame

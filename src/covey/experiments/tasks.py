@@ -1,0 +1,75 @@
+"""Many small simulations: in parallel, and resumable one by one.
+
+A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written as one
+file, whole or not at all, so that an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from covey.experiments.parallel import each, kept_in
+
+__all__ = ["Row", "Task", "run_tasks"]
+
+Task = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+def run_tasks(function: Callable[..., list[Row]], tasks: Sequence[Task], jobs: int = 1) -> list[Row]:
+    """Call ``function(**task)`` for every task and return all rows, in the order of the tasks.
+
+    Parameters
+    ----------
+    function : callable
+        Importable (it is sent to worker processes), deterministic given its task.
+    tasks : sequence of dict
+        Values that JSON can hold. Inside `covey.experiments.parallel.keeping` finished tasks are kept, by the
+        function's name and the task; a damaged file is computed again.
+    jobs : int
+        Tasks at a time.
+    """
+    kept = kept_in()
+    folder = None if kept is None else kept / function.__name__
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    return [row for rows in each(partial(_one, function, folder), tasks, jobs) for row in rows]
+
+
+def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) -> list[Row]:
+    if folder is None:
+        return function(**task)
+    file = folder / f"{_key(task)}.json"
+    try:
+        stored = json.loads(file.read_text())
+        if stored["task"] == json.loads(json.dumps(dict(task))):
+            return list(stored["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        # not there, or cut off by an older crash: compute it
+        pass
+    rows = function(**task)
+    _write_atomically(file, json.dumps({"task": dict(task), "rows": rows}))
+    return rows
+
+
+def _key(task: Task) -> str:
+    return hashlib.sha256(json.dumps(dict(task), sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _write_atomically(file: Path, text: str) -> None:
+    """Write beside the target and rename: a reader sees the whole file or none."""
+    handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "w") as part:
+            part.write(text)
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,69 @@
+"""Which code a table depends on: the experiment's file and everything of covey that it imports, directly or not."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+__all__ = ["code_version", "look_version", "sources"]
+
+ROOT = Path(__file__).parents[1]
+# How figures look is not part of a table; the packages' own front pages re-export and no more.
+LOOK = ("covey.experiments.style", "covey.experiments.panels")
+FRONT = ("covey", "covey.experiments", "covey.experiments.registry")
+
+
+@cache
+def code_version(module: str) -> str:
+    """A hash of the source that a table of this experiment can depend on."""
+    return _hash(sources(module))
+
+
+@cache
+def look_version(module: str) -> str:
+    """A hash of the source that the look of its figure depends on besides."""
+    return _hash({*sources(module), *(file for name in LOOK for file in _files(name))})
+
+
+def sources(module: str) -> set[Path]:
+    """The files of covey that a module imports, through any number of steps, and its own."""
+    found: set[Path] = set()
+    waiting = [module]
+    seen = {*LOOK, *FRONT}
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for file in _files(name):
+            found.add(file)
+            waiting += _imports(file)
+    return found
+
+
+def _files(name: str) -> list[Path]:
+    """The file of a module of covey: none for a name that is no module."""
+    if not name.startswith("covey."):
+        return []
+    path = ROOT.joinpath(*name.split(".")[1:])
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+
+
+def _imports(file: Path) -> list[str]:
+    """The names that a file imports, at its top or inside a function; what comes from a package may be a module."""
+    names = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names
+
+
+def _hash(files: set[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Reports: self-contained pages, and the same on a terminal."""

@@ -1,0 +1,132 @@
+"""The reproduction as one page: figures, claims, verdicts, settings and tables, nothing fetched from anywhere.
+
+Everything that is not written here is escaped. Figures are embedded as images (which cannot run anything and cannot
+disturb one another), tables as downloads.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import covey
+from covey.experiments.claim import Claim, Verdict
+from covey.experiments.registry import Mode
+from covey.experiments.runner import Outcome, write_atomically
+from covey.report.page import STYLE, paragraphs
+
+__all__ = ["render_report", "write_report"]
+
+MARKS = {Verdict.HOLDS: "holds", Verdict.CODE_ONLY: "code", Verdict.FAILS: "fails"}
+
+
+def write_report(outcomes: Sequence[Outcome], mode: Mode, folder: Path) -> Path:
+    """Write ``index.html`` into the folder."""
+    page = folder / "index.html"
+    write_atomically(page, render_report(outcomes, mode).encode())
+    return page
+
+
+def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
+    """The page."""
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in Verdict}
+    summary = "".join(
+        f'<li><span class="verdict {MARKS[verdict]}">{html.escape(verdict)}</span> {counts[verdict]}</li>'
+        for verdict in Verdict
+    )
+    contents = "".join(f'<a href="#{html.escape(o.id)}">{html.escape(o.id)}</a> ' for o in outcomes)
+    sections = "\n".join(_section(outcome) for outcome in outcomes)
+    table = _claims_table(claims, with_id=True)
+    repeats = "the paper's repeats" if mode == "full" else "a few repeats; --full has the paper's"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Implicit Regularization for Group Sparsity, reproduced</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>Implicit Regularization for Group Sparsity, reproduced</h1>
+<p>Every figure and table of the ICLR 2023 paper, run again: what it claims, what we measured, and whether it holds.
+Where the paper's text and the authors' published code differ, both were run. Settings: <b>{html.escape(mode)}</b>
+({repeats}).</p>
+<ul class="summary">{summary}</ul>
+<nav aria-label="figures and tables">{contents}</nav>
+</header>
+<main>
+{sections}
+<section id="claims"><h2>All claims</h2>
+{table}</section>
+</main>
+<footer>covey {html.escape(covey.__version__)}, Python {html.escape(platform.python_version())}. Verdicts: <i>holds</i>,
+under the paper's text; <i>holds in the code only</i>, under the authors' code and not under the text;
+<i>does not hold</i>, under neither.</footer>
+</body>
+</html>
+"""
+
+
+def _section(outcome: Outcome) -> str:
+    id, title = html.escape(outcome.id), html.escape(outcome.experiment.title)
+    about = paragraphs(outcome.experiment.about)
+    if outcome.frame is None:
+        body = f'<p class="problem">Not run. {html.escape(outcome.problem)}</p>'
+        return f'<section id="{id}"><h2><span class="id">{id}</span> {title}</h2>\n{about}\n{body}</section>'
+    settings = "".join(
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(_shown(value))}</td></tr>"
+        for name, value in asdict(outcome.settings).items()
+    )
+    csv = outcome.frame.to_csv(index=False, float_format="%.8g").encode()
+    svg, png = (outcome.figure[kind] for kind in ("svg", "png"))
+    downloads = " ".join(
+        f'<a download="{id}.{kind}" href="{_data_uri(media, content)}">{kind.upper()}</a>'
+        for kind, media, content in (("csv", "text/csv", csv), ("svg", "image/svg+xml", svg), ("png", "image/png", png))
+    )
+    notices = "".join(f'<p class="problem">{html.escape(notice)}</p>' for notice in outcome.notices)
+    return f"""<section id="{id}"><h2><span class="id">{id}</span> {title}</h2>
+{about}
+<figure><img src="{_data_uri("image/svg+xml", svg)}" alt="{title}"></figure>
+{_claims_table(outcome.claims)}
+{notices}
+<details><summary>Settings, run time, data</summary>
+<table class="settings">{settings}
+<tr><th>run time</th><td>{outcome.seconds:.1f} s{" (kept from an earlier run)" if outcome.reused else ""}</td></tr>
+<tr><th>rows</th><td>{len(outcome.frame)}</td></tr></table></details>
+<p class="downloads">Download: {downloads}</p></section>"""
+
+
+def _claims_table(claims: Sequence[Claim], with_id: bool = False) -> str:
+    if not claims:
+        return ""
+    head = ("<th>id</th>" if with_id else "") + "<th>claim</th><th>expected</th><th>measured</th><th>verdict</th>"
+    rows = []
+    for claim in claims:
+        first = (
+            f'<td data-label="id"><a href="#{html.escape(claim.id)}">{html.escape(claim.id)}</a></td>'
+            if with_id
+            else ""
+        )
+        verdict = Verdict(claim.verdict)
+        rows.append(
+            f"<tr>{first}"
+            f'<td data-label="claim">{html.escape(claim.claim)}</td>'
+            f'<td data-label="expected">{html.escape(claim.expected)}</td>'
+            f'<td data-label="measured">{html.escape(claim.measured)}</td>'
+            f'<td data-label="verdict"><span class="verdict {MARKS[verdict]}">{html.escape(verdict)}</span></td></tr>'
+        )
+    return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _data_uri(media: str, content: bytes) -> str:
+    return f"data:{media};base64,{base64.b64encode(content).decode()}"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

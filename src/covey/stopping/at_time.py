@@ -1,0 +1,25 @@
+"""Stop at a time that the user gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from covey.stopping.base import Choice, PathTask, Stopping
+from covey.validation import whole
+
+__all__ = ["AtTime"]
+
+
+@dataclass(frozen=True)
+class AtTime(Stopping):
+    """The model after `time` iterations."""
+
+    time: int
+
+    def choose(self, task: PathTask) -> Choice:
+        """Run to the time and no further."""
+        time = whole(self.time, "the time of AtTime", least=0)
+        path = task.path(max_iter=time)
+        return Choice(path, float(path.times[-1]), pd.DataFrame({"time": path.times}))

@@ -1,0 +1,105 @@
+"""What a stopping rule is given, and what it answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.engine import Snapshot, StopRule, group_path
+from covey.groups import Groups
+from covey.path import Path
+from covey.validation import FloatArray
+
+__all__ = ["Choice", "PathTask", "Stopping"]
+
+
+@dataclass(frozen=True)
+class PathTask:
+    """A regression problem together with the settings of its path.
+
+    Rows are never copied: a part of them is chosen by giving the others weight zero.
+    """
+
+    X: Any
+    y: FloatArray
+    groups: Groups
+    weight: FloatArray
+    options: Mapping[str, Any] = field(default_factory=dict)
+    verbose: int = 0
+
+    @property
+    def n_effective(self) -> float:
+        """The number of rows, each counted by its weight."""
+        return float(self.weight.sum())
+
+    def on(self, rows: Any) -> PathTask:
+        """The same task on some of the rows (a boolean mask)."""
+        return replace(self, weight=np.where(rows, self.weight, 0.0))
+
+    def path(self, *, stop: StopRule | None = None, **overrides: Any) -> Path:
+        """Run the path."""
+        settings = {**self.options, **overrides}
+        told = _narrated(stop) if self.verbose > 1 else stop
+        path = group_path(self.X, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
+        if self.verbose > 0:
+            print(f"[covey] path to iteration {path.times[-1]:g}: {len(path.entered)} groups awake, {path.status}")
+        return path
+
+    def residual_sums(self, path: Path) -> FloatArray:
+        """Weighted residual sum of squares of every model on a path; shape (n_times,)."""
+        used = self.weight > 0
+        columns = np.unique(path.coefs.indices)
+        part = np.asarray(self.X[:, columns], dtype=float)[used]
+        residuals = self.y[used, None] - (part @ path.coefs[:, columns].toarray().T + path.intercepts)
+        return self.weight[used] @ residuals**2
+
+
+def _narrated(stop: StopRule | None) -> StopRule:
+    """Print a line whenever a group has woken up, and ask the rule."""
+    seen = 0
+
+    def tell(snapshot: Snapshot) -> bool:
+        nonlocal seen
+        if snapshot.n_woken > seen:
+            seen = snapshot.n_woken
+            print(f"[covey] iteration {snapshot.time}: {seen} groups awake")
+        return stop is not None and stop(snapshot)
+
+    return tell
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A time on a path.
+
+    Attributes
+    ----------
+    path : Path
+        The path to take the model from.
+    time : float
+        Where on it.
+    scores : DataFrame
+        What the rule looked at: one row per time.
+    """
+
+    path: Path
+    time: float
+    scores: pd.DataFrame
+
+    @property
+    def position(self) -> int:
+        """The chosen model's position on the path."""
+        return self.path.index(self.time)
+
+
+class Stopping(ABC):
+    """A rule that chooses a time on a path."""
+
+    @abstractmethod
+    def choose(self, task: PathTask) -> Choice:
+        """Run the path or paths that the rule needs, and choose."""

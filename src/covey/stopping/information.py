@@ -1,0 +1,94 @@
+"""Information criteria: fit against degrees of freedom, without held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import gammaln
+
+from covey.engine import Snapshot
+from covey.path import Path
+from covey.stopping.base import Choice, PathTask, Stopping
+from covey.stopping.monitor import Monitor
+from covey.validation import FloatArray, positive
+
+__all__ = ["InformationCriterion", "degrees_of_freedom"]
+
+# Beyond this share of the rows the criteria extrapolate, and the residual variance of a saturated model is zero.
+MOST_FREEDOM = 0.5
+
+# Groups that rise without lowering the criterion before the path is given up. More than a validation set needs,
+# because criteria have local minima where a batch of groups enters before it has grown.
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class InformationCriterion(Stopping):
+    r"""The time of least BIC, extended BIC or generalised cross-validation.
+
+    With ``RSS`` the residual sum of squares, ``s`` awake groups of ``L`` and ``df`` degrees of freedom,
+
+    - BIC: ``n log(RSS/n) + log(n) df``,
+    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which pays for the choice among many groups (Chen and Chen, 2008),
+    - GCV: ``(RSS/n) / (1 - df/n)^2``.
+
+    Degrees of freedom are the columns of the awake groups, plus one for an intercept: what least squares on those
+    groups would spend. A group that has woken up is not shrunk, so this is right once it has settled, and an upper
+    bound while it grows.
+
+    Parameters
+    ----------
+    criterion : {"bic", "ebic", "gcv"}
+    gamma : float
+        The weight of the extra term of EBIC, between 0 and 1.
+    """
+
+    criterion: Literal["bic", "ebic", "gcv"] = "ebic"
+    gamma: float = 1.0
+
+    def choose(self, task: PathTask) -> Choice:
+        """Run until the criterion has not fallen for a while, or half of the rows are spent, and take the least."""
+        if self.criterion not in ("bic", "ebic", "gcv"):
+            raise ValueError(f"criterion must be 'bic', 'ebic' or 'gcv', not {self.criterion!r}.")
+        positive(self.gamma, "gamma", zero=True)
+        n, L = task.n_effective, task.groups.n_groups
+        intercept = bool(task.options.get("fit_intercept", True))
+
+        def score(mean_square: float, snapshot: Snapshot) -> float:
+            df = snapshot.columns.size + float(intercept)
+            return float(self._value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
+
+        monitor = Monitor(task.X, task.y, task.weight, PATIENCE, L, score)
+        path = task.path(stop=lambda snapshot: monitor(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
+        rss = task.residual_sums(path)
+        freedom = degrees_of_freedom(path, intercept)
+        value = self._value(rss, freedom, awake_counts(path), L, n)
+        scores = pd.DataFrame({"time": path.times, "rss": rss, "df": freedom, self.criterion: value})
+        return Choice(path, float(path.times[int(np.argmin(value))]), scores)
+
+    def _value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
+        if self.criterion == "gcv":
+            left = 1 - df / n
+            return np.where(left > 0, rss / n / np.where(left > 0, left, 1.0) ** 2, np.inf)
+        # an exact fit has no residual: the smallest number keeps its logarithm comparable instead of -inf
+        value = n * np.log(np.maximum(rss, np.finfo(float).tiny) / n) + np.log(n) * df
+        if self.criterion == "ebic":
+            value = value + 2 * self.gamma * (gammaln(L + 1) - gammaln(s + 1) - gammaln(L - s + 1))
+        return np.where(df < n, value, np.inf)
+
+
+def awake_counts(path: Path) -> FloatArray:
+    """How many groups are awake at each time."""
+    woken = np.sort([t for _, t in path.entered])
+    return np.searchsorted(woken, path.times, side="right").astype(float)
+
+
+def degrees_of_freedom(path: Path, intercept: bool) -> FloatArray:
+    """Columns of the awake groups at each time, plus one for an intercept."""
+    events = sorted((t, int(path.groups.sizes[l])) for l, t in path.entered)
+    woken = np.array([t for t, _ in events])
+    columns = np.concatenate([[0], np.cumsum([size for _, size in events])])
+    return columns[np.searchsorted(woken, path.times, side="right")] + float(intercept)

@@ -1,0 +1,56 @@
+"""The theory as tools: coherence, bounds, time windows, geometry, conservation.
+
+Each public function states its formula and the label of the paper it comes from. `covey.theory.symbolic` holds the
+sympy side and is imported on its own.
+"""
+
+from covey.theory.assumptions import AssumptionReport, Condition, check_assumptions
+from covey.theory.bounds import Bounds, bounds, bounds_from_path
+from covey.theory.certified import CoherenceBounds, coherence_bounds
+from covey.theory.coherence import Coherence, coherence, coherence_matrix
+from covey.theory.conservation import BalanceDrift, balance, balance_drift, balance_increment, drift_against_step
+from covey.theory.flow_times import FlowTimes
+from covey.theory.geometry import (
+    DiagonalNetwork,
+    GroupedNetwork,
+    Parameterization,
+    commutes,
+    lie_bracket,
+    mirror_pairing,
+    span_residual,
+    words,
+)
+from covey.theory.pilot import Pilot, pilot_fit
+from covey.theory.windows import TimeWindow, time_window
+
+__all__ = [
+    "AssumptionReport",
+    "BalanceDrift",
+    "Bounds",
+    "Coherence",
+    "CoherenceBounds",
+    "Condition",
+    "DiagonalNetwork",
+    "FlowTimes",
+    "GroupedNetwork",
+    "Parameterization",
+    "Pilot",
+    "TimeWindow",
+    "balance",
+    "balance_drift",
+    "balance_increment",
+    "bounds",
+    "bounds_from_path",
+    "check_assumptions",
+    "coherence",
+    "coherence_bounds",
+    "coherence_matrix",
+    "commutes",
+    "drift_against_step",
+    "lie_bracket",
+    "mirror_pairing",
+    "pilot_fit",
+    "span_residual",
+    "time_window",
+    "words",
+]

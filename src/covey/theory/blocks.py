@@ -1,0 +1,164 @@
+"""Column blocks: how the theory reads a design, a few groups at a time.
+
+Three kinds of X are read: dense arrays, scipy sparse matrices, and any `covey.designs.Design`, whose columns come as
+dense blocks. Nothing holds the p x p Gram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.designs import Design
+from covey.groups import Groups
+from covey.validation import column_names
+
+__all__ = [
+    "Block",
+    "column_blocks",
+    "column_norms",
+    "correlate",
+    "cross",
+    "dense_columns",
+    "fitted",
+    "group_spans",
+    "read_design",
+    "take",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The columns of the groups ``first:last``, side by side, in the contiguous layout."""
+
+    first: int
+    last: int
+    starts: NDArray[np.intp]
+    columns: Any
+
+
+def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
+    """Read a design and its groups: a dense array, a sparse CSC array (both checked), or a `Design` as it is."""
+    if isinstance(X, Design):
+        return X, Groups.coerce(groups, X.shape[1], getattr(X, "columns", None))
+    names = column_names(X)
+    if sp.issparse(X):
+        design: Any = sp.csc_array(X)
+        values = design.data
+    else:
+        design = X.to_numpy() if names is not None else np.asarray(X)
+        values = design
+    if design.ndim != 2:
+        raise ValueError(f"X must be a table with rows and columns, not an array of shape {design.shape}.")
+    n, p = design.shape
+    if n < 1 or p < 1:
+        raise ValueError(f"X has {n} rows and {p} columns; it needs at least one of each.")
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, not {values.dtype}.")
+    if not _all_finite(values):
+        raise ValueError("X contains missing or infinite values; impute or drop them first.")
+    return design, Groups.coerce(groups, p, names)
+
+
+def _all_finite(values: NDArray[Any]) -> bool:
+    """Checked in chunks: no mask of the size of X."""
+    if values.ndim == 1:
+        return bool(np.isfinite(values).all())
+    return all(np.isfinite(values[:, j : j + 1024]).all() for j in range(0, values.shape[1], 1024))
+
+
+def group_spans(groups: Groups, block_columns: int) -> list[tuple[int, int]]:
+    """Cut the groups into runs of about `block_columns` columns; a larger group is a run of its own."""
+    spans, first = [], 0
+    for l in range(groups.n_groups):
+        if l > first and groups.starts[l + 1] - groups.starts[first] > block_columns:
+            spans.append((first, l))
+            first = l
+    spans.append((first, groups.n_groups))
+    return spans
+
+
+def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> Block:
+    """Fetch the columns of the groups ``first:last``, divided by `scale`."""
+    begin, end = groups.starts[first], groups.starts[last]
+    members = groups.members[begin:end]
+    if isinstance(X, Design):
+        columns = X.take(members)
+    elif members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1)):
+        # consecutive: a view, no copy
+        columns = X[:, members[0] : members[-1] + 1]
+    else:
+        columns = X[:, members]
+    if columns.dtype != np.float64:
+        columns = columns.astype(np.float64)
+    if scale != 1.0:
+        columns = columns / scale
+    return Block(first, last, np.asarray(groups.starts[first : last + 1] - begin, dtype=np.intp), columns)
+
+
+def column_blocks(X: Any, groups: Groups, block_columns: int, scale: float = 1.0) -> Iterator[Block]:
+    """Yield the design block after block, groups kept whole."""
+    for first, last in group_spans(groups, block_columns):
+        yield take(X, groups, first, last, scale)
+
+
+def cross(left: Block, right: Block, n: int) -> FloatArray:
+    """The cross Gram ``left' right / n``, dense and C-contiguous."""
+    product = left.columns.T @ right.columns
+    if sp.issparse(product):
+        product = product.toarray()
+    product = np.ascontiguousarray(product)
+    product /= n
+    return product
+
+
+def dense_columns(X: Any, columns: NDArray[np.intp]) -> FloatArray:
+    """Some columns as a dense float64 array."""
+    if isinstance(X, Design):
+        return np.asarray(X.take(columns), dtype=np.float64)
+    part = X[:, columns]
+    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+
+
+def correlate(X: Any, r: FloatArray) -> FloatArray:
+    """``X'r``, shape (p,)."""
+    if isinstance(X, Design):
+        return np.asarray(X.correlate(r[None, :]), dtype=np.float64)[0]
+    return np.asarray(X.T @ r, dtype=np.float64)
+
+
+def fitted(X: Any, w: FloatArray) -> FloatArray:
+    """``X w``, from the columns with a coefficient only."""
+    used = np.flatnonzero(w)
+    return dense_columns(X, used) @ w[used]
+
+
+def column_norms(X: Any) -> FloatArray:
+    """Euclidean norm of every column over sqrt(n), safe from overflow."""
+    n, p = X.shape
+    if sp.issparse(X):
+        largest = np.zeros(p)
+        filled = np.diff(X.indptr) > 0
+        magnitudes = np.abs(X.data.astype(np.float64))
+        if magnitudes.size:
+            largest[filled] = np.maximum.reduceat(magnitudes, X.indptr[:-1][filled])
+        scale = np.where(largest > 0, largest, 1.0)
+        scaled = magnitudes / np.repeat(scale, np.diff(X.indptr))
+        squares = np.zeros(p)
+        if scaled.size:
+            squares[filled] = np.add.reduceat(scaled**2, X.indptr[:-1][filled])
+        return scale * np.sqrt(squares / n)
+    out = np.empty(p)
+    for begin in range(0, p, 1024):
+        chunk = dense_columns(X, np.arange(begin, min(begin + 1024, p)))
+        largest = np.abs(chunk).max(axis=0)
+        scale = np.where(largest > 0, largest, 1.0)
+        out[begin : begin + 1024] = scale * np.sqrt(np.mean((chunk / scale) ** 2, axis=0))
+    return out

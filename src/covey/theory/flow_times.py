@@ -1,0 +1,106 @@
+"""Times of the gradient-flow theorem (gf-es): as printed, and from the exact flow of one group.
+
+On an orthogonal design with balanced start along ``X_l'y/n``, directions do not turn (Lemma dir-not-change) and the
+balance fixes ``norm(v_l) = u_l/sqrt(2)``. Each group then follows, with ``C = norm(X_l'y/n)``, the scalar flow
+
+    u' = sqrt(2) C u^2 - u^5,        norm(w_l) = u^3/sqrt(2)  ->  C.
+
+The corrected times are read off this equation, and nothing is lost to inequalities that the printed ones slip on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["FlowTimes"]
+
+
+@dataclass(frozen=True)
+class FlowTimes:
+    """Scale and times of Theorem gf-es.
+
+    Attributes
+    ----------
+    u_max, u_min, epsilon : float
+    noise, group_noise : float
+        Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
+    theta : float or None
+        The start value of every magnitude; half the largest allowed when omitted.
+    """
+
+    u_max: float
+    u_min: float
+    epsilon: float
+    noise: float = 0.0
+    group_noise: float = 0.0
+    theta: float | None = None
+
+    @property
+    def init_scale_max(self) -> float:
+        """``theta < epsilon/(2 u_max^2)``."""
+        return self.epsilon / (2.0 * self.u_max**2)
+
+    @property
+    def init_scale(self) -> float:
+        """The theta in use. The theorem means it to be small; it is kept below 1."""
+        return min(0.5 * self.init_scale_max, 0.5) if self.theta is None else self.theta
+
+    @property
+    def zeta(self) -> float:
+        """``100 norm(X'xi/n, inf)``: this theorem's own threshold."""
+        return 100.0 * self.noise
+
+    # ------------------------------------------------------------------ as printed
+
+    @property
+    def T_l(self) -> float:
+        """The printed start of the window.
+
+        ``2^(1/3) u_max^(4/3) / (theta^3 (1-6B) sqrt(2) u_min^2)
+        + 2 log2(u_max^2/(2 epsilon)) / (3 u_min^2 (1/2-3B) (sqrt(2) (1/2-3B) u_min^2)^(1/3))``, ``B = noise/u_min^2``.
+        It grows like theta^-3 where the exact flow needs theta^-1: the proof replaces an exponential by its argument.
+        """
+        B = self.noise / self.u_min**2
+        if 6 * B >= 1:
+            return math.inf
+        theta, low, high = self.init_scale, self.u_min**2, self.u_max**2
+        grow = 2 ** (1 / 3) * self.u_max ** (4 / 3) / theta**2 / ((1 - 6 * B) * math.sqrt(2) * low * theta)
+        rest = (0.5 - 3 * B) * low
+        halvings = max(0.0, math.log2(high / (2 * self.epsilon)))
+        return grow + 2 * halvings / (3 * rest * (math.sqrt(2) * rest) ** (1 / 3))
+
+    @property
+    def T_u(self) -> float:
+        """The printed end of the window: ``log(1/theta) / (2 theta^2 + sqrt(2) theta B)``, ``B = norm(X'xi/n, inf)``.
+
+        It exceeds the exact time by a factor near log(1/theta): the growth of a group off the support is
+        ``sqrt(2) u^3 B`` in u^2/2, and the proof has u^4.
+        """
+        theta = self.init_scale
+        return math.log(1 / theta) / (2 * theta**2 + math.sqrt(2) * theta * self.noise)
+
+    # ------------------------------------------------------------------ from the exact flow
+
+    @property
+    def T_l_corrected(self) -> float:
+        """Every group of the support is within epsilon of its ``norm(X_l'y/n)`` from here on.
+
+        ``1/(sqrt(2) theta C) + log(3 C_max/epsilon) / (3 (sqrt(2) C)^(4/3))`` with ``C = u_min^2 - group_noise`` and
+        ``C_max = u_max^2 + group_noise``. With x = u/(sqrt(2) C)^(1/3) the time is the integral of
+        ``1/x^2 + x/(1 - x^3)`` over ``(sqrt(2) C)^(4/3)``, and ``x/(1 - x^3) <= 1/(3 (1 - x))``.
+        """
+        C = self.u_min**2 - self.group_noise
+        if C <= 0:
+            return math.inf
+        C_max = self.u_max**2 + self.group_noise
+        settle = max(0.0, math.log(3 * C_max / self.epsilon))
+        return 1 / (math.sqrt(2) * self.init_scale * C) + settle / (3 * (math.sqrt(2) * C) ** (4 / 3))
+
+    @property
+    def T_u_corrected(self) -> float:
+        """``u_l <= sqrt(theta)`` off the support until ``(1/theta - 1/sqrt(theta)) / (sqrt(2) group_noise)``."""
+        if self.group_noise == 0:
+            return math.inf
+        theta = self.init_scale
+        return (1 / theta - 1 / math.sqrt(theta)) / (math.sqrt(2) * self.group_noise)

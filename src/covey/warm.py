@@ -1,0 +1,33 @@
+"""`python -m covey.warm`: compile every kernel once, so that no user's first fit waits.
+
+Compiled code is kept beside the package (or in NUMBA_CACHE_DIR); run this after installing, in an image build for
+instance.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from covey.datasets import make_group_sparse
+from covey.dynamics import diagonal_descent, normalized_descent, plain_descent
+from covey.estimators import GroupSparseRegressor
+
+
+def main() -> None:
+    """Fit something small in each memory layout and precision."""
+    start = time.perf_counter()
+    data = make_group_sparse(60, 24, 3, active=2, random_state=0)
+    for X in (data.X, np.asfortranarray(data.X), data.X.astype(np.float32), np.asfortranarray(data.X, np.float32)):
+        GroupSparseRegressor(groups=3, random_state=0).fit(X, data.y)
+        GroupSparseRegressor(groups=3, engine="exact", stopping=50).fit(X, data.y)
+    for X in (data.X, np.asfortranarray(data.X)):
+        normalized_descent(X, data.y, data.groups, n_steps=2)
+        plain_descent(X, data.y, data.groups, n_steps=2)
+        diagonal_descent(X, data.y, n_steps=2)
+    print(f"covey is compiled ({time.perf_counter() - start:.0f} s).")
+
+
+if __name__ == "__main__":
+    main()

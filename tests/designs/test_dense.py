@@ -1,0 +1,111 @@
+"""Dense designs: every order, dtype and stride gives the same numbers, without a copy of X."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from covey.designs import Design, as_design
+
+
+def stored(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((37, 53)) + 4
+    wide = np.zeros((74, 106))
+    wide[::2, ::2] = X
+    kinds = {
+        "C": X,
+        "F": np.asfortranarray(X),
+        "strided": wide[::2, ::2],
+        "reversed": X[::-1].copy()[::-1],
+        "float32": X.astype(np.float32),
+        "F float32": np.asfortranarray(X.astype(np.float32)),
+    }
+    return X, kinds[kind]
+
+
+KINDS = ["C", "F", "strided", "reversed", "float32", "F float32"]
+STARTS = np.array([0, 1, 9, 20, 50, 53])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moments(kind):
+    X, S = stored(kind)
+    rng = np.random.default_rng(1)
+    y, q = rng.standard_normal(37), rng.uniform(0, 1, 37)
+    q /= q.sum()
+    members = rng.permutation(53)
+    scale = np.exp2(rng.integers(-3, 3, 53))
+    tolerance = 1e-5 if "32" in kind else 1e-10
+    for centre in (True, False):
+        made = as_design(S).moments(y, q, members, STARTS, centre=centre, scale=scale)
+        mean = (q @ X)[members] if centre else np.zeros(53)
+        Z = (X[:, members] - mean) * scale
+        np.testing.assert_allclose(made.mean, mean, atol=tolerance)
+        np.testing.assert_allclose(made.correlation, Z.T @ (q * y), atol=10 * tolerance)
+        for l in range(5):
+            block = made.blocks[made.block_starts[l] : made.block_starts[l + 1]]
+            own = Z[:, STARTS[l] : STARTS[l + 1]]
+            np.testing.assert_allclose(block.reshape(own.shape[1], -1), own.T @ (q[:, None] * own), rtol=1e-4, atol=1e-3
+                                       if "32" in kind else 1e-9)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products(kind):
+    X, S = stored(kind)
+    design = as_design(S)
+    assert isinstance(design, Design)
+    assert design.shape == (37, 53)
+    rng = np.random.default_rng(2)
+    R, q = rng.standard_normal((3, 37)), np.full(37, 1 / 37)
+    tolerance = 1e-4 if "32" in kind else 1e-10
+    np.testing.assert_allclose(design.correlate(R), R @ X, atol=tolerance)
+    columns, T = np.array([7, 3, 50]), rng.standard_normal((3, 2))
+    offset = X[:, columns].mean(axis=0) @ T
+    Z = X[:, columns] @ T - offset
+    np.testing.assert_allclose(design.gram_rows(q, columns, T, offset), Z.T @ X / 37, atol=tolerance)
+    np.testing.assert_allclose(design.take(columns), X[:, columns], atol=tolerance)
+    np.testing.assert_allclose(design.largest(), np.abs(X).max(axis=0), atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gathered_columns(kind):
+    X, S = stored(kind)
+    gathered = as_design(S).gather(np.array([4, 40, 2])).join(as_design(S).gather(np.array([1])))
+    tolerance = 1e-4 if "32" in kind else 1e-10
+    assert gathered.shape == (37, 4)
+    np.testing.assert_allclose(gathered.take(np.array([3, 0])), X[:, [1, 4]], atol=tolerance)
+    R = np.random.default_rng(3).standard_normal((2, 37))
+    np.testing.assert_allclose(gathered.correlate(R), R @ X[:, [4, 40, 2, 1]], atol=tolerance)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_reading_copies_nothing(order):
+    X = np.asarray(np.random.default_rng(0).standard_normal((400, 2000)), order=order)
+    q, members, starts = np.full(400, 1 / 400), np.arange(2000), np.arange(0, 2001, 4)
+    design = as_design(X)
+    arguments = (np.ones(400), q, members, starts)
+    design.moments(*arguments, centre=True, scale=np.ones(2000))
+    tracemalloc.start()
+    design.moments(*arguments, centre=True, scale=np.ones(2000))
+    design.gram_rows(q, np.array([1, 2]), np.eye(2), np.zeros(2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.2 * X.nbytes
+
+
+def test_a_constant_column_has_exactly_no_variance():
+    X = np.full((1000, 2), 0.1)
+    made = as_design(X).moments(np.ones(1000), np.full(1000, 1e-3), np.arange(2), np.array([0, 2]), centre=True,
+                                scale=np.ones(2))  # fmt: skip
+    assert (made.blocks == 0).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_bad_values_name_their_column(bad):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((5, 3)), columns=["a", "b", "c"])
+    frame.iloc[2, 1] = bad
+    design = as_design(frame)
+    with pytest.raises(ValueError, match="column 'b'"):
+        design.moments(np.ones(5), np.full(5, 0.2), np.arange(3), np.array([0, 3]), centre=True, scale=np.ones(3))

@@ -1,0 +1,119 @@
+"""Working coordinates: orthonormal, exact, reversible, and never a copy of X."""
+
+import numpy as np
+import pytest
+
+from covey import Groups
+from covey.preprocess import prepare
+
+SIZES = [1, 3, 5, 3, 70]
+
+
+def problem_of(X, y, groups, **settings):
+    return prepare(X, y, groups, **settings)[0]
+
+
+def working_matrix(problem):
+    return np.concatenate([problem.working_columns(l) for l in range(problem.ranks.size)], axis=1)
+
+
+def data(n=90, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, sum(SIZES))) * rng.uniform(0.1, 10, sum(SIZES)) + rng.uniform(-50, 50, sum(SIZES))
+    return X, X[:, 1] + rng.standard_normal(n), Groups.from_sizes(SIZES)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_become_orthonormal(order, weighted):
+    X, y, groups = data()
+    weights = np.random.default_rng(1).uniform(0, 2, len(y)) if weighted else None
+    problem = problem_of(np.asarray(X, order=order), y, groups, sample_weight=weights)
+    Z, q = working_matrix(problem), problem.q
+    np.testing.assert_allclose(q @ Z, 0, atol=1e-10)
+    for l in range(len(SIZES)):
+        block = Z[:, problem.starts[l] : problem.starts[l + 1]]
+        np.testing.assert_allclose(block.T @ (q[:, None] * block), np.eye(SIZES[l]), atol=1e-9)
+    np.testing.assert_allclose(problem.correlation, Z.T @ (q * problem.response), atol=1e-10)
+
+
+@pytest.mark.parametrize("standardize", ["group", "column", False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_mapped_back_model_predicts_the_same(standardize, fit_intercept):
+    X, y, groups = data()
+    problem = problem_of(X, y, groups, standardize=standardize, fit_intercept=fit_intercept)
+    w = np.random.default_rng(2).standard_normal(problem.n_columns)
+    coef = np.zeros(X.shape[1])
+    for l in range(len(SIZES)):
+        coef[problem.members(l)] = problem.to_user(l, w[problem.starts[l] : problem.starts[l + 1]])
+        back = problem.from_user(l, coef[problem.members(l)])
+        np.testing.assert_allclose(back, w[problem.starts[l] : problem.starts[l + 1]], atol=1e-8)
+    intercept = problem.y_mean - coef @ problem.mean
+    working = problem.y_mean + problem.y_scale * (working_matrix(problem) @ w)
+    np.testing.assert_allclose(X @ coef + intercept, working, atol=1e-10 * np.abs(working).max())
+
+
+def test_gram_rows_are_products_of_working_columns():
+    X, y, _ = data()
+    groups = Groups.from_labels(np.random.default_rng(3).integers(0, 9, X.shape[1]).tolist())
+    problem = problem_of(X, y, groups)
+    Z = working_matrix(problem)
+    rows = problem.gram_rows([4, 1])
+    own = np.r_[problem.starts[4] : problem.starts[5], problem.starts[1] : problem.starts[2]]
+    np.testing.assert_allclose(rows, Z[:, own].T @ (problem.q[:, None] * Z), atol=1e-9)
+
+
+def rank_cases():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((50, 4))
+    near = X.copy()
+    near[:, 3] = X[:, 0] + 1e-5 * X[:, 3]
+    nearer = X.copy()
+    nearer[:, 3] = X[:, 0] + 1e-9 * X[:, 3]
+    dummies = np.eye(4)[rng.integers(0, 4, 50)]
+    return {
+        "full": (X, 4),
+        "zero column": (X * [1, 0, 1, 1], 3),
+        "constant column": (X * [1, 0, 1, 1] + [0, 7.3, 0, 0], 3),
+        "duplicate": (X[:, [0, 0, 1, 2]], 3),
+        "dummies": (dummies, 3),
+        "all constant": (np.ones((50, 4)) * [1, 2, 3, 0.1], 0),
+        "nearly dependent": (near, 4),
+        "dependent up to rounding": (nearer, 3),
+        "large mean": (X + 1e7, 4),
+        "scales apart": (X * [1e-8, 1, 1e8, 1], 4),
+        "constant of 1e150": (X * [1, 0, 1, 1] + [0, 1e150, 0, 0], 3),
+    }
+
+
+@pytest.mark.parametrize("case", rank_cases())
+def test_rank_is_revealed(case):
+    X, rank = rank_cases()[case]
+    y = np.random.default_rng(5).standard_normal(50)
+    problem = problem_of(X, y, 4)
+    assert problem.ranks.tolist() == [rank]
+    Z = working_matrix(problem)
+    np.testing.assert_allclose(Z.T @ Z / 50, np.eye(rank), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-80, 1e80, 1e150])
+def test_extreme_scales(scale):
+    X, y, groups = data()
+    plain, scaled = problem_of(X, y, groups), problem_of(X * scale, y, groups)
+    assert scaled.ranks.tolist() == plain.ranks.tolist()
+    expected = plain.group_norms(plain.correlation)
+    np.testing.assert_allclose(scaled.group_norms(scaled.correlation), expected, atol=1e-8)
+    mixed = problem_of(X * np.where(np.arange(X.shape[1]) % 2, scale, 1.0), y, groups)
+    np.testing.assert_allclose(mixed.group_norms(mixed.correlation), expected, atol=1e-7)
+
+
+def test_restrictions_join():
+    X, y, groups = data()
+    problem = problem_of(X, y, groups)
+    joined = problem.restrict(np.array([3, 0])).join(problem.restrict(np.array([2])))
+    for k, l in enumerate([3, 0, 2]):
+        np.testing.assert_allclose(joined.working_columns(k), problem.working_columns(l), atol=1e-12)
+    rows = problem.restrict(np.array([1])).cross_gram_rows([0], joined)
+    direct = problem.gram_rows([1])
+    own = np.concatenate([np.arange(problem.starts[l], problem.starts[l + 1]) for l in (3, 0, 2)])
+    np.testing.assert_allclose(rows, direct[:, own], atol=1e-10)

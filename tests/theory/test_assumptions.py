@@ -1,0 +1,155 @@
+"""check_assumptions: the right numbers, verdicts that flip where they should, and messages that help."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from covey import Groups
+from covey.datasets import make_group_sparse
+from covey.designs import as_design
+from covey.theory import bounds, check_assumptions, coherence, pilot_fit
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_group_sparse(random_state=0)
+
+
+@pytest.fixture(scope="module")
+def orthogonal():
+    """A problem on which every condition holds."""
+    return make_group_sparse(200, 30, 3, design="orthogonal", active=2, values=2.0, sigma=1e-3, random_state=1)
+
+
+def test_everything_holds_on_an_orthogonal_design(orthogonal):
+    d = orthogonal
+    for algorithm in (1, 2):
+        report = check_assumptions(
+            d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, algorithm=algorithm, init_scale=1e-30, direction_step=0.01
+        )
+        assert report.guaranteed, str(report)
+        assert "the guarantee applies" in str(report)
+        assert not report.estimated
+        assert report["delta_in"].measured < 1e-12
+        names = [c.name for c in report.conditions]
+        assert ("direction_step, lemma" in names) == (algorithm == 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"init_scale": 1e-3}, "init_scale"),
+        ({"step_size": 0.05}, "step_size"),
+        ({"direction_step": 0.1}, "direction_step, lemma"),
+        ({"direction_step": 0.2}, "direction_step, theorem"),
+        ({"direction_step": 1e-4}, "direction_step, not too small"),
+        ({"epsilon": 0.05}, "weakest group above zeta"),
+        ({"init_scale": 0.9}, "window opens before it closes"),
+    ],
+)
+def test_each_condition_can_fail(orthogonal, settings, name):
+    d = orthogonal
+    given = {"coef": d.w_star, "sigma": d.sigma, "init_scale": 1e-30, **settings}
+    report = check_assumptions(d.X, d.y, d.groups, **given)
+    assert not report[name].passed
+    assert not report.guaranteed
+    assert report[name].meaning
+    line = next(line for line in str(report).splitlines() if line.strip().startswith(name))
+    assert line.endswith("FAIL")
+
+
+def test_the_papers_first_experiment(data):
+    """delta_in and delta_out are far above the theorem's 0.0083 and 0.0028 (errata 4)."""
+    report = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5, algorithm=1)
+    exact = coherence(data.X, data.groups)
+    assert report["delta_in"].measured == exact.delta_in
+    assert report["delta_out"].measured == exact.delta_out
+    assert report["delta_in"].required == pytest.approx(1 / 120)
+    assert report["delta_out"].required == pytest.approx(1 / 360)
+    ratio = exact.delta_out * 360
+    text = " ".join(str(report).split())
+    assert f"delta_out is {ratio:,.0f} times the bound: the guarantee does not apply" in text
+    assert "principal component" in text
+    l, m = exact.worst_pair
+    assert f"Groups {l} and {m} are the worst pair" in text
+    tighter = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5, algorithm=2)
+    assert tighter["delta_in"].required < report["delta_in"].required
+
+
+def test_the_truth_enters_as_noise_and_magnitudes(data):
+    report = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5)
+    noise = np.abs(data.X.T @ data.noise / 150).max()
+    assert report.bounds.noise == pytest.approx(noise)
+    same = bounds(
+        data.u_star,
+        n=150,
+        p=300,
+        L=100,
+        sigma=0.5,
+        noise=noise,
+        group_noise=data.groups.norms(data.X.T @ data.noise / 150).max(),
+        init_scale=1e-6,
+    )
+    assert report.bounds.zeta == pytest.approx(same.zeta)
+    assert report.bounds.zeta_corrected == pytest.approx(same.zeta_corrected)
+    assert report["weakest group above zeta"].required == report.bounds.zeta_corrected
+    assert report["window opens before it closes"].measured == pytest.approx(same.T_lb_corrected)
+    assert report["step_size"].measured == report["step_size"].required == pytest.approx(1 / (20 * 10 * 3**0.5))
+
+
+def test_the_pilot_stands_in_for_the_truth(data):
+    report = check_assumptions(data.X, data.y, data.groups)
+    assert report.estimated
+    assert "estimated by a pilot fit" in str(report)
+    assert report.bounds.s == 3
+    assert report.bounds.u_max == pytest.approx(data.u_star.max(), rel=0.02)
+    assert report.bounds.sigma == pytest.approx(0.5, rel=0.2)
+    for other in (sp.csr_array(data.X), as_design(data.X)):
+        again = check_assumptions(other, data.y, data.groups)
+        np.testing.assert_allclose(again.to_frame()["measured"], report.to_frame()["measured"], rtol=1e-9)
+    frame = report.to_frame()
+    assert frame["passed"].dtype == bool
+    assert len(frame) == len(report.conditions)
+
+
+def test_columns_of_zeros_and_wide_groups_are_named():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((8, 12)), columns=[f"x{j}" for j in range(12)])
+    X["x3"] = 0.0
+    y = X.to_numpy()[:, 0] * 3 + 0.1 * rng.standard_normal(8)
+    report = check_assumptions(X, y, [0] * 10 + [1, 1], coef=np.r_[3.0, np.zeros(11)])
+    assert not report["columns of zeros"].passed
+    assert "'x3'" in report["columns of zeros"].meaning
+    assert not report["rows per column of a group"].passed
+    assert "10 columns and there are 8 rows" in report["rows per column of a group"].meaning
+    assert report["delta_in"].measured >= 1
+
+
+def test_bad_input(data):
+    X, y, g = data.X, data.y, data.groups
+    with pytest.raises(ValueError, match="algorithm"):
+        check_assumptions(X, y, g, algorithm=3)
+    with pytest.raises(ValueError, match="coef must hold 300"):
+        check_assumptions(X, y, g, coef=[1.0])
+    with pytest.raises(ValueError, match="No group was found"):
+        check_assumptions(X, np.zeros(150), g)
+    with pytest.raises(ValueError, match="149 entries"):
+        check_assumptions(X, y[:-1], g)
+    with pytest.raises(ValueError, match="fitted exactly"):
+        check_assumptions(X, X @ data.w_star, g, coef=data.w_star)
+    with pytest.raises(ValueError, match="fitted exactly"):
+        check_assumptions(X, X @ data.w_star, g)
+    assert check_assumptions(X, X @ data.w_star, g, epsilon=0.01).bounds.noise < 1e-9
+    with pytest.raises(ValueError, match="No group was found"):
+        check_assumptions(np.ones((1, 2)), [1.0], 1)
+    with pytest.raises(KeyError, match="no condition"):
+        check_assumptions(X, y, g)["speed"]
+
+
+def test_pilot_selects_no_group_in_pure_noise():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((60, 90)), rng.standard_normal(60)
+    fit = pilot_fit(X, y, Groups.from_size(3, 90))
+    assert fit.selected == ()
+    assert fit.sigma == pytest.approx(np.sqrt(np.mean(y**2)))
