@@ -5,7 +5,8 @@ reconstruction, the effective rank of the latent covariance, how far interpolate
 of midpoints to the nearest training image, over that of the decoded end points), a classifier's confidence along the
 lines, the Frechet distance of samples from a Gaussian fitted to the codes, and what logistic regression makes of 100
 labelled codes. "Ahead" is judged on the distance of midpoints, which is what the picture shows; measure and thresholds
-were fixed before the runs, for GAE4 and GAE8 together, and are told apart here because the two differ.
+were fixed before these runs (knowing a shorter one), for GAE4 and GAE8 together; the two are told apart because they
+turned out to differ.
 
 The quick setting trains on 10 000 images for a few epochs, one seed. The full one trains on all of MNIST from three
 seeds; it needs a GPU, and where there is none the saved results of such a run are shown.
