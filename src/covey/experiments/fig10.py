@@ -51,7 +51,7 @@ class Settings:
 
     images: int = 60_000
     test_images: int = 10_000
-    epochs: int = 40
+    epochs: int = 30
     batch_size: int = 128
     learning_rate: float = 1e-3
     seeds: tuple[int, ...] = (0, 1, 2)
