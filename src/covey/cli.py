@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from covey.cli_autoencoder import app as autoencoder
+
 __all__ = ["app", "main"]
 
 app = typer.Typer(
@@ -17,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(autoencoder, name="autoencoder")
 
 
 @app.callback()

@@ -3,12 +3,10 @@
 Torch and numpy are all that this room needs; `pip install 'covey[torch]'` brings torch.
 """
 
-try:
-    import torch as _torch
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        "covey.nn needs torch, which is not installed: pip install 'covey[torch]'", name="torch"
-    ) from missing
+from importlib.util import find_spec
+
+if find_spec("torch") is None:
+    raise ModuleNotFoundError("covey.nn needs torch, which is not installed: pip install 'covey[torch]'", name="torch")
 
 from covey.nn.checkpoint import load_model
 from covey.nn.descent import NormalizedDescent

@@ -54,7 +54,8 @@ def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError, ValueError) as reason:
-        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {str(reason).splitlines()[0]}") from None
+        why = (str(reason) or type(reason).__name__).splitlines()[0]
+        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {why}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of covey.nn.train.")
     return content

@@ -122,7 +122,7 @@ class NormalizedDescent:
         self.t += 1
         if self.switched is None and self._due(old):
             self.switched = self.t
-        return loss
+        return loss.detach()
 
     @property
     def large(self) -> bool:

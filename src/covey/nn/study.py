@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from covey.nn.checkpoint import load_model, read_checkpoint
 from covey.nn.classifier import Classifier, train_classifier
 from covey.nn.images import as_images
 from covey.nn.interpolation import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
 from covey.nn.latent import components, effective_rank, frechet_distance, gaussian_samples, probe_accuracy, spectrum
 from covey.nn.models import Autoencoder, build
 from covey.nn.results import StudyResults
-from covey.nn.training import choose_device, train
+from covey.nn.training import CHECKPOINT, choose_device, train
 
 if TYPE_CHECKING:  # the images need numpy only, but their room has loaders that need more
     from covey.datasets import DigitImages
 
-__all__ = ["Judge", "measure", "run_study"]
+__all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
 
 STEPS = 9  # points on an interpolation, ends included
 GRID_ROWS = 6  # pairs of digits in the pictures
@@ -198,4 +199,26 @@ def run_study(
                 f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
                 f"{numbers['seconds']:.1f} s"
             )
+    return results
+
+
+def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lambda line: None) -> StudyResults:
+    """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
+    files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
+    if not files:
+        raise FileNotFoundError(
+            f"There are no checkpoints in {folder}: {CHECKPOINT} is looked for one folder below it."
+        )
+    results = StudyResults()
+    for file in files:
+        saved = read_checkpoint(file)
+        model = load_model(file).to(judge.test.device)
+        numbers, values = measure(model, judge)
+        numbers |= {
+            "latent_parameters": float(model.latent_parameter_count()),
+            "training_loss": saved["history"][-1]["loss"],
+            "epochs": float(saved["epoch"]),
+        }
+        results.add(model.title, saved["run"]["seed"], numbers, values.numpy(), grid(model, judge))
+        told(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
     return results

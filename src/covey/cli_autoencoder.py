@@ -1,0 +1,176 @@
+"""``covey autoencoder``: parsing and printing only. The command line mounts `app` under that name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from covey.datasets import DigitImages
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Grouped autoencoders on MNIST: train, interpolate, report.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Images = Annotated[int | None, typer.Option("--images", min=2, help="The first so many training images; all if unset.")]
+Synthetic = Annotated[bool, typer.Option("--synthetic", help="Drawn digits instead of MNIST: nothing to download.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")]
+
+
+@app.command()
+def train(
+    model: Annotated[str, typer.Argument(help="AE, VAE, GAE8, GAE4 or IRMAE.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the checkpoint and the log.")] = Path("autoencoder"),
+    epochs: Annotated[int, typer.Option("--epochs", min=1)] = 10,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 128,
+    learning_rate: Annotated[float, typer.Option("--learning-rate")] = 1e-3,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", min=1, help="Stop after so many epochs without a better validation loss."),
+    ] = None,
+    latent: Annotated[int, typer.Option("--latent", min=1, help="Dimension of the latent space.")] = 512,
+    width: Annotated[int, typer.Option("--width", min=1, help="Channels of the first convolution.")] = 32,
+    images: Images = None,
+    synthetic: Synthetic = False,
+    device: Device = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of going on from a checkpoint.")] = False,
+) -> None:
+    """Train a model; writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and goes on from there."""
+    with complaints():
+        from covey.nn.models import build
+        from covey.nn.training import CHECKPOINT
+        from covey.nn.training import train as train_model
+
+        data = _load(images, synthetic)
+        network = build(model, seed=seed, latent=latent, width=width)
+        held = len(data.train_images) // 10 if patience is not None else 0  # the last tenth decides when to stop
+        folder = out / f"{network.title}-{seed}"
+        result = train_model(
+            network,
+            data.train_images[: len(data.train_images) - held],
+            validation=data.train_images[-held:] if held else None,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            seed=seed,
+            device=device,
+            patience=patience,
+            folder=folder,
+            resume=not fresh,
+        )
+        last = result.history[-1]
+        typer.echo(f"{network.title}: {result.status} after {last['epoch']} epochs, loss {last['loss']:.5f}")
+        typer.echo(f"{network.latent_parameter_count()} parameters in the latent layers; {folder / CHECKPOINT}")
+
+
+@app.command()
+def interpolate(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint of `covey autoencoder train`.")],
+    out: Annotated[Path, typer.Option("--out", help="The picture, .png.")] = Path("interpolation.png"),
+    steps: Annotated[int, typer.Option("--steps", min=2, help="Images in a row.")] = 9,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Pairs of digits.")] = 6,
+    synthetic: Synthetic = False,
+) -> None:
+    """Draw the way between test digits in a trained model's latent space."""
+    with complaints():
+        import numpy as np
+        from matplotlib.image import imsave
+
+        from covey.nn.checkpoint import load_model
+        from covey.nn.interpolation import interpolate as between
+
+        data = _load(None, synthetic)
+        firsts = [int(np.flatnonzero(data.test_labels == d)[0]) for d in range(10)]
+        a = data.test_images[[firsts[r % 10] for r in range(rows)]]
+        b = data.test_images[[firsts[(r + 3) % 10] for r in range(rows)]]
+        images = between(load_model(checkpoint), a, b, steps).numpy()
+        picture = 1 - images.transpose(0, 2, 1, 3).reshape(rows * 28, steps * 28)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        imsave(out, np.kron(picture, np.ones((2, 2))), cmap="gray", vmin=0, vmax=1)
+        typer.echo(f"{rows} rows of {steps} images: {out}")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs, OUT of `covey autoencoder train`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the tables; by default the folder of runs.")
+    ] = None,
+    images: Images = None,
+    synthetic: Synthetic = False,
+    device: Device = "auto",
+    pairs: Annotated[int, typer.Option("--pairs", min=1, help="Lines between random test digits.")] = 1000,
+) -> None:
+    """Measure every checkpoint in a folder: means and standard errors over seeds.
+
+    Writes measures.csv, singular_values.csv and interpolations.npz.
+    """
+    with complaints():
+        from covey.nn.study import Judge, measure_folder
+
+        data = _load(images, synthetic)
+        judge = Judge.of(data, device=device, pairs=pairs)
+        results = measure_folder(folder, judge, told=typer.echo)
+        for file in results.write(folder if out is None else out):
+            typer.echo(f"wrote {file}")
+        _print(results)
+
+
+def _print(results: Any) -> None:
+    """One row a measure, one column a model: means and standard errors over seeds."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = {
+        "latent_parameters": ".0f",
+        "reconstruction_error": ".5f",
+        "effective_rank": ".1f",
+        "components_99": ".1f",
+        "midpoint_ratio": ".4f",
+        "confidence_middle": ".4f",
+        "frechet": ".3f",
+        "probe_accuracy": ".4f",
+    }
+    models = list(dict.fromkeys(model for model, _ in results.measures))
+    table = Table(pad_edge=False)
+    table.add_column("measure", no_wrap=True)
+    for model in models:
+        table.add_column(f"{model} ({results.summary('midpoint_ratio')[model][2]})", justify="right")
+    for name, form in shown.items():
+        found = results.summary(name)
+        cells = [
+            f"{mean:{form}}" + (f" ± {error:{form}}" if seeds > 1 and error > 0 else "")
+            for mean, error, seeds in (found[model] for model in models)
+        ]
+        table.add_row(name.replace("_", " "), *cells)
+    Console().print(table)
+
+
+def _load(images: int | None, synthetic: bool) -> DigitImages:
+    from covey.datasets import load_mnist, make_digits
+
+    return make_digits(images or 2000, 500) if synthetic else load_mnist().head(images)
+
+
+@contextmanager
+def complaints() -> Iterator[None]:
+    """A mistake of the user's is one line and exit code 2; an interruption says that nothing is lost."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError, ModuleNotFoundError) as reason:
+        typer.echo(f"error: {reason}", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo("\nStopped. Finished epochs are kept; the same command goes on from there.", err=True)
+        sys.exit(130)
