@@ -68,6 +68,10 @@ class Path:
         explain, or ``"diverged"``; `message` says more.
     penalties : ndarray, shape (n_times,) or None
         The penalty at each position, where the path is one over penalties.
+    strengths : scipy.sparse.csr_array, shape (n_times, n_groups), or None
+        How much each group does, in units of the response: its norm in working coordinates. With
+        ``standardize="group"`` this is the standard deviation of its part of the prediction, which can be compared
+        between groups whatever the scale and the correlation of their columns.
     step_size : float
         The step on the magnitudes, on the user's scale: paths with the same step share their clock.
     n_passes, n_gram_columns : int
@@ -84,6 +88,7 @@ class Path:
     status: str = "completed"
     message: str = ""
     penalties: FloatArray | None = None
+    strengths: sp.csr_array | None = None
     step_size: float = np.nan
     n_passes: int = 0
     n_gram_columns: int = 0

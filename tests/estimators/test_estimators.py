@@ -291,3 +291,14 @@ def test_bad_data(data):
         TermGroups(["a"])(["b_1"])
     with pytest.raises(ValueError, match="fit it on a DataFrame"):
         TermGroups.from_transformer(StandardScaler())
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_strength_is_the_spread_of_a_groups_part_of_the_prediction(estimator):
+    data = load_diabetes_splines()
+    model = estimator(groups=data.groups).fit(data.X, data.y)
+    X = data.X.to_numpy()
+    for l, columns in enumerate(data.groups.lists()):
+        assert model.group_strengths_[l] == pytest.approx(
+            np.std(X[:, columns] @ model.coef_[columns]), rel=1e-6, abs=1e-9
+        )

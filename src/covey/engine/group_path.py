@@ -159,6 +159,7 @@ def group_path(
         entered=recorder.entered,
         status=status,
         message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
+        strengths=recorder.strengths(),
         step_size=settings.gamma / step_unit(problem, settings.depth),
         n_passes=run.n_passes,
         n_gram_columns=run.n_gram_columns,

@@ -138,3 +138,20 @@ class Recorder:
         coefs = sp.csr_array((data, indices, indptr), shape=(n, p))
         coefs.sort_indices()
         return coefs, intercepts
+
+    def strengths(self) -> sp.csr_array:
+        """Norm of every awake group in working coordinates, in units of the response; shape (n_times, n_groups)."""
+        widths = np.concatenate([[0], np.cumsum(self._shapes[:, 1])]).astype(np.intp)
+        order = np.array([l for l, _ in self.entered], dtype=np.intp)
+        rows = []
+        for row in self.records:
+            starts = widths[: int(np.searchsorted(widths, row.size))]
+            squares = np.add.reduceat(row * row, starts) if starts.size else np.empty(0)
+            rows.append(np.sqrt(squares) * self.problem.y_scale)
+        counts = [values.size for values in rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+        indices = np.concatenate([np.empty(0, dtype=np.intp), *(order[:k] for k in counts)])
+        data = np.concatenate([np.empty(0), *rows])
+        out = sp.csr_array((data, indices, indptr), shape=(len(rows), len(self.names)))
+        out.sort_indices()
+        return out

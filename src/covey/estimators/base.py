@@ -50,6 +50,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     n_iter_: int
     groups_: Groups
     group_norms_: FloatArray
+    group_strengths_: FloatArray
     selected_groups_: list[Any]
     path_: Path
     n_features_in_: int
@@ -75,7 +76,9 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         self.coef_ = path.coefs[[at]].toarray().ravel().astype(task.X.dtype)
         self.intercept_ = float(path.intercepts[at])
         self.n_iter_ = max(1, int(choice.time))
-        self.group_norms_ = path.group_norms[at]
+        self.group_norms_ = task.groups.norms(self.coef_)
+        assert path.strengths is not None
+        self.group_strengths_ = path.strengths[[at]].toarray().ravel()
         awake = set(np.flatnonzero(self.group_norms_).tolist())
         order = [l for l, _ in path.entered if l in awake]
         self.selected_groups_ = [task.groups.names[l] for l in order]
@@ -117,7 +120,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         DataFrame
-            Indexed by group; columns ``size``, ``norm`` (of its coefficients), ``woke_up`` (iteration).
+            Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction,
+            with the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (iteration).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
@@ -125,6 +129,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         return pd.DataFrame(
             {
                 "size": self.groups_.sizes[chosen],
+                "strength": self.group_strengths_[chosen],
                 "norm": self.group_norms_[chosen],
                 "woke_up": [int(woke[l]) for l in chosen],
             },
@@ -141,5 +146,5 @@ class PathRegressor(RegressorMixin, BaseEstimator):
             file=out,
         )
         if len(table):
-            shown = table.assign(norm=table["norm"].map("{:.4g}".format))
+            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm")})
             print(shown.reset_index().to_string(index=False), file=out)

@@ -69,6 +69,8 @@ class GroupSparseRegressor(PathRegressor):
     groups_ : Groups
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
+    group_strengths_ : ndarray of shape (n_groups,)
+        How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
     selected_groups_ : list
         Names of the groups with non-zero coefficients, in the order in which they woke up.
     path_ : Path

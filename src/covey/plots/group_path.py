@@ -15,7 +15,10 @@ __all__ = ["GroupPathDisplay"]
 
 
 class GroupPathDisplay:
-    """Group norms against time, with the chosen time marked and the selected groups labelled.
+    """Strength of every group against time, with the chosen time marked and the selected groups labelled.
+
+    The strength (`Path.strengths`) is the group's norm in the coordinates in which it was fitted, so that groups can be
+    compared; where a path has none, as the baselines' have, it is the norm of the coefficients.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ class GroupPathDisplay:
         """
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
         ax, path = self.ax_, self.path
-        norms = path.group_norms
+        norms = path.group_norms if path.strengths is None else path.strengths.toarray()
         at = len(path) - 1 if self.time is None else path.index(self.time)
         selected = np.flatnonzero(norms[at])
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
@@ -95,8 +98,9 @@ class GroupPathDisplay:
                 fontsize=8,
                 color=MARK,
             )
+        ylabel = "norm of the group's coefficients" if path.strengths is None else "strength of the group"
         title = f"{selected.size} of {path.groups.n_groups} groups awake"
-        quiet(ax, title=title, xlabel="iteration", ylabel=r"norm of the group's coefficients")
+        quiet(ax, title=title, xlabel="iteration", ylabel=ylabel)
         return self
 
     def _label(self, ax: Axes, named: Any, last: Any) -> None:
