@@ -63,7 +63,7 @@ class Settings:
     @classmethod
     def quick(cls) -> Settings:
         """10 000 images, three epochs, one seed: minutes on two cores."""
-        return cls(images=10_000, test_images=2000, epochs=3, batch_size=32, seeds=(0,), pairs=500, needs_gpu=False)
+        return cls(images=10_000, test_images=2000, epochs=3, batch_size=64, seeds=(0,), pairs=500, needs_gpu=False)
 
     @classmethod
     def full(cls) -> Settings:
