@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+BENCH  := .venv-bench
 
 # Data sets that are not ours to ship are looked for here; commands say how to get them when they are absent.
 ifneq ($(wildcard ../shared/data),)
@@ -18,7 +19,8 @@ help:
 	@echo "make check      lint, types, formatting"
 	@echo "make format     apply the formatter"
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
-	@echo "make bench      the benchmarks, printed as tables"
+	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
+	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make clean      remove .venv and everything generated"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -47,8 +49,23 @@ format: $(STAMP)
 reproduce: $(STAMP)
 	$(BIN)/covey reproduce
 
-bench: $(STAMP)
+bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/dynamics.py
+	$(BIN)/python benchmarks/coherence.py
+	$(BIN)/python benchmarks/grouped_stack.py
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers.py --quick
+
+# The peers want an older numpy, so they have an environment of their own.
+$(BENCH)/.installed:
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
+	$(BENCH)/bin/python -m pip install --quiet 'numpy<2' scipy scikit-learn numba pandas joblib adelie abess celer skglm
+	touch $@
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 	$(BIN)/python benchmarks/reproduction.py
 
 clean:
