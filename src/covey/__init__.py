@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, plots, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
@@ -25,6 +25,7 @@ __all__ = [
     "dynamics",
     "experiments",
     "group_path",
+    "nn",
     "plots",
     "stopping",
     "theory",
@@ -32,7 +33,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "plots", "stopping", "theory")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
