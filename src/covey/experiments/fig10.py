@@ -62,8 +62,8 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """10 000 images, three epochs, one seed: minutes on two cores."""
-        return cls(images=10_000, test_images=2000, epochs=3, batch_size=64, seeds=(0,), pairs=500, needs_gpu=False)
+        """10 000 images, two epochs, one seed: minutes on two cores."""
+        return cls(images=10_000, test_images=2000, epochs=2, batch_size=32, seeds=(0,), pairs=500, needs_gpu=False)
 
     @classmethod
     def full(cls) -> Settings:
@@ -87,8 +87,8 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
     data = load_mnist().head(settings.images, settings.test_images)
     referee = Judge.of(data, pairs=settings.pairs)
+    blend = referee.blend_ratio()
     referee_state = referee.classifier.cpu().state_dict()
-    blend = Judge.of(data, pairs=settings.pairs, classifier=referee.classifier).blend_ratio()
     work = [(model, seed) for seed in settings.seeds for model in MODELS]
     parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if _has_gpu() else jobs)
     found: tuple[dict[Any, Any], dict[Any, Any], dict[str, Any]] = ({}, {}, {})
