@@ -62,7 +62,8 @@ def gradient_flow(
     log_magnitudes : bool
         Whether to use the second pair of equations.
     method, rtol, atol
-        As in `scipy.integrate.solve_ivp`.
+        As in `scipy.integrate.solve_ivp`. A flow that rests for long at its end is quicker with ``method="BDF"`` and
+        a looser `atol`.
 
     Returns
     -------

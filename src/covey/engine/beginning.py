@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.awake import Awake
-from covey.engine.kernels import to_user, unit_groups
+from covey.engine.kernels import unit_groups
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem
+from covey.preprocess.kernels import to_user
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start", "unit"]

@@ -333,22 +333,6 @@ def largest_eigenvalue(K, x, rounds):
 
 
 @njit(cache=True)
-def to_user(factors, shapes, w, y_scale, coef):
-    """``coef_l = T_l w_l y_scale``, group after group."""
-    at, i, j = 0, 0, 0
-    for a in range(shapes.shape[0]):
-        size, rank = shapes[a, 0], shapes[a, 1]
-        for r in range(size):
-            s = 0.0
-            for k in range(rank):
-                s += factors[at + r * rank + k] * w[j + k]
-            coef[i + r] = s * y_scale
-        at += size * rank
-        i += size
-        j += rank
-
-
-@njit(cache=True)
 def risen(K, c, starts, w):
     """How many groups are up: each counts by how far it has come of where a unit gradient step points."""
     g = np.empty(c.size)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.engine.kernels import to_user
 from covey.preprocess import WorkingProblem
+from covey.preprocess.kernels import to_user
 from covey.validation import FloatArray
 
 __all__ = ["Recorder", "Snapshot", "StopRule"]

@@ -139,3 +139,19 @@ def apply_factors(rows, starts, factors, factor_starts, out_starts, out):
                 x = row[k]
                 for j in range(rank):
                     into[j] += x * T[k * rank + j]
+
+
+@njit(cache=True)
+def to_user(factors, shapes, w, y_scale, coef):
+    """``coef_l = T_l w_l y_scale``, group after group."""
+    at, i, j = 0, 0, 0
+    for a in range(shapes.shape[0]):
+        size, rank = shapes[a, 0], shapes[a, 1]
+        for r in range(size):
+            s = 0.0
+            for k in range(rank):
+                s += factors[at + r * rank + k] * w[j + k]
+            coef[i + r] = s * y_scale
+        at += size * rank
+        i += size
+        j += rank
