@@ -1,4 +1,4 @@
-"""Speed and memory of the dynamics: `python benchmarks/dynamics.py`.
+"""Speed and memory of the dynamics, and first calls in a fresh process: `python benchmarks/dynamics.py`.
 
 Ratios are taken within one run, on one thread, after warm-up.
 """
@@ -87,6 +87,17 @@ print(imported - start, done - ready, done - start)
 """
 
 
+FIRST_FIT = """
+import time
+from covey import GroupSparseRegressor
+from covey.datasets import make_group_sparse
+data = make_group_sparse(200, 300, 3, random_state=0)
+start = time.perf_counter()
+GroupSparseRegressor(groups=3, random_state=0).fit(data.X, data.y)
+print(time.perf_counter() - start)
+"""
+
+
 def in_fresh_process(code, **environment):
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
@@ -108,6 +119,10 @@ def first_call():
         print(f"  first run, cold numba cache     {first:7.2f} s")
         _, first, everything = in_fresh_process(FIRST_CALL, NUMBA_CACHE_DIR=cache)
         print(f"  first run, warm numba cache     {first:7.2f} s   ({everything:.2f} s with all imports)")
+    with tempfile.TemporaryDirectory() as cache:
+        for state in ("cold", "warm"):
+            (fit,) = in_fresh_process(FIRST_FIT, NUMBA_CACHE_DIR=cache)
+            print(f"  first fit, {state} numba cache     {fit:7.2f} s")
 
 
 if __name__ == "__main__":

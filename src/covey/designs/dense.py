@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
-from covey.designs.kernels import PANEL_COLUMNS, gather_columns, panel_moments, recentre_blocks
+from covey.designs.kernels import PANEL_COLUMNS, PANEL_ROWS, gather_columns, panel_moments, recentre_blocks
 from covey.designs.protocol import Moments, block_offsets
 from covey.validation import name_columns
 
@@ -63,9 +63,12 @@ class DenseDesign:
         in_order = bool(np.array_equal(members, np.arange(p)))
         edges, root_q = _panel_edges(starts), np.sqrt(q)
         for l0, l1 in pairwise(edges):
+            width = max(1, int(np.sqrt(np.diff(block_starts[l0 : l1 + 1]).max()) + 0.5))
+            span = int(starts[l1] - starts[l0])
             panel_moments(
                 self.X, self._by_column, in_order, members, starts, l0, l1, block_starts,
                 shift, scale, root_q, y, total, cross, blocks,
+                np.zeros((width, span)), np.zeros((PANEL_ROWS, span + width)),
             )  # fmt: skip
         if not np.isfinite(total).all():
             self._name_culprits()

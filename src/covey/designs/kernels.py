@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 # A panel of 24 rows by about 768 columns is 144 KiB: it and its accumulators stay in a core's second-level cache.
@@ -12,25 +11,21 @@ PANEL_COLUMNS = 768
 
 @njit(cache=True, fastmath={"contract"})
 def panel_moments(
-    X, by_column, in_order, members, starts, l0, l1, block_starts, shift, scale, root_q, y, total, cross, blocks
-):
+    X, by_column, in_order, members, starts, l0, l1, block_starts, shift, scale, root_q, y, total, cross, blocks,
+    bands, buffer,
+):  # fmt: skip
     """Moments of the columns of the groups l0 to l1: one panel of X, read once.
 
     Rows enter as ``sqrt(q) scale (x - shift)``; ``total`` gathers their products with sqrt(q), ``cross`` those with
     sqrt(q) y, and ``blocks[block_starts[l]:block_starts[l + 1]]`` the Gram block of group l.
 
-    On the way ``bands[d, j]`` gathers column j times column j + d. Running along j rather than along groups keeps
+    ``bands`` and ``buffer`` are zero, with a row per distance within a group and ``PANEL_ROWS`` rows. On the way
+    ``bands[d, j]`` gathers column j times column j + d. Running along j rather than along groups keeps
     every inner loop long, contiguous and vectorised whatever the size of the groups; entries that straddle two groups
     are computed and never read.
     """
-    width = 1
-    for l in range(l0, l1):
-        if block_starts[l + 1] > block_starts[l]:
-            width = max(width, starts[l + 1] - starts[l])
     first, last = starts[l0], starts[l1]
-    n, span = X.shape[0], last - first
-    bands = np.zeros((width, span))
-    buffer = np.zeros((PANEL_ROWS, span + width))
+    n, span, width = X.shape[0], last - first, bands.shape[0]
     left, gain = shift[first:last], scale[first:last]
     sums, products = total[first:last], cross[first:last]
     for top in range(0, n, PANEL_ROWS):

@@ -125,8 +125,10 @@ def march(
     Returns the number of nodes and why it ended. The first passing of `enter` by a group goes into `entered_at`.
     """
     n, A = c.size, starts.size - 1
-    g, origin, total = np.empty(n), np.empty(n), np.zeros(n)
+    g, origin, total = np.empty(n), np.empty(n), np.empty(n)
     _copy(w, origin)
+    for i in range(n):
+        total[i] = 0.0
     since, count, next_stop = 0, 0, 0
     settled = True
     while next_stop < stops.size and stops[next_stop] <= t:

@@ -14,7 +14,6 @@ DOUBTFUL = 1e-6
 TIE = 1e-8
 
 
-@njit(cache=True)
 def factor_groups(blocks, block_starts, starts, scale, root, alive):
     """Orthonormalise every group by a pivoted Cholesky factorisation of its correlation matrix.
 
@@ -22,34 +21,44 @@ def factor_groups(blocks, block_starts, starts, scale, root, alive):
     decide (those that have none included), which get rank zero here.
     """
     n_groups = starts.size - 1
-    capacity = 0
-    for l in range(n_groups):
-        if block_starts[l + 1] > block_starts[l]:
-            capacity += (starts[l + 1] - starts[l]) ** 2
-    factors = np.empty(capacity)
+    factors = np.empty(block_starts[-1])
     factor_starts = np.zeros(n_groups + 1, np.intp)
-    ranks = np.zeros(n_groups, np.intp)
-    doubtful = np.empty(n_groups, np.intp)
+    ranks, doubtful = np.zeros(n_groups, np.intp), np.empty(n_groups, np.intp)
+    largest = int(np.sqrt(np.diff(block_starts).max(initial=0)) + 0.5)
+    square, triangle = np.empty((largest, largest)), np.empty((largest, largest))
+    order = np.empty(largest, np.intp)
+    n_doubtful = _factor_groups(
+        blocks, block_starts, starts, scale, root, alive,
+        factors, factor_starts, ranks, doubtful, square, triangle, order,
+    )  # fmt: skip
+    return factors[: factor_starts[-1]], factor_starts, ranks, doubtful[:n_doubtful]
+
+
+@njit(cache=True)
+def _factor_groups(
+    blocks, block_starts, starts, scale, root, alive, factors, factor_starts, ranks, doubtful, square, triangle, order
+):
+    """The loop of `factor_groups`; arrays are made outside, where making them need not be compiled."""
     n_doubtful, at = 0, 0
-    for l in range(n_groups):
+    for l in range(starts.size - 1):
         a, size = starts[l], starts[l + 1] - starts[l]
         if block_starts[l + 1] == block_starts[l]:
             doubtful[n_doubtful] = l
             n_doubtful += 1
             factor_starts[l + 1] = at
             continue
-        A = np.zeros((size, size))
+        A, T = square[:size, :size], triangle[:size, :size]
         for i in range(size):
             for j in range(size):
+                A[i, j], T[i, j] = 0.0, 0.0
                 if alive[a + i] and alive[a + j]:
                     A[i, j] = blocks[block_starts[l] + i * size + j] / root[a + i] / root[a + j]
-        order, rank, certain = _pivoted_cholesky(A)
+        rank, certain = _pivoted_cholesky(A, order)
         if not certain:
             doubtful[n_doubtful] = l
             n_doubtful += 1
             factor_starts[l + 1] = at
             continue
-        T = np.zeros((size, rank))
         # A = C C' on the chosen columns, lower triangular; T holds the inverse transpose of C
         for j in range(rank):
             T[order[j], j] = 1.0 / A[j, j]
@@ -65,14 +74,15 @@ def factor_groups(blocks, block_starts, starts, scale, root, alive):
         ranks[l] = rank
         at += size * rank
         factor_starts[l + 1] = at
-    return factors[:at], factor_starts, ranks, doubtful[:n_doubtful]
+    return n_doubtful
 
 
 @njit(cache=True)
-def _pivoted_cholesky(A):
-    """Factorise a correlation matrix in place; the order of its columns, its rank, and whether that is certain."""
+def _pivoted_cholesky(A, order):
+    """Factorise a correlation matrix in place, its columns in `order`; the rank, and whether that is certain."""
     size = A.shape[0]
-    order = np.arange(size)
+    for k in range(size):
+        order[k] = k
     for k in range(size):
         best = k
         for i in range(k + 1, size):
@@ -80,9 +90,9 @@ def _pivoted_cholesky(A):
                 best = i
         pivot = A[best, best]
         if pivot <= DEPENDENT:
-            return order, k, True
+            return k, True
         if pivot <= DOUBTFUL:
-            return order, k, False
+            return k, False
         if best != k:
             order[k], order[best] = order[best], order[k]
             for j in range(size):
@@ -100,7 +110,7 @@ def _pivoted_cholesky(A):
             for i in range(j, size):
                 A[i, j] -= A[i, k] * A[j, k]
                 A[j, i] = A[i, j]
-    return order, size, True
+    return size, True
 
 
 @njit(cache=True)
