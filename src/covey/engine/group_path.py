@@ -70,8 +70,8 @@ def group_path(
     init_scale : float
         Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
     step_size : "auto" or float
-        Step on the magnitudes (gamma). "auto" is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a
-        group with y.
+        Step on the magnitudes (gamma), on the response's own scale: paths with the same step share their clock. "auto"
+        is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a group with y.
     direction_step : "auto" or float
         Step on the directions (eta) after the switch of the two-stage algorithm. Before it, and always in the
         single-stage algorithm, it is ``1/u^4``, or the largest stable one where the awake groups are so correlated
