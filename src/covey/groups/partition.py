@@ -9,17 +9,25 @@ the *contiguous layout* that the kernels work in: in that layout group ``l`` is 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covey.groups.checks import (
+    IntArray,
+    as_indices,
+    as_int_vector,
+    check_label,
+    check_partition,
+    is_nested,
+    plural,
+    positions,
+)
 from covey.validation import name_columns, whole
 
 __all__ = ["Groups"]
-
-IntArray = NDArray[np.intp]
 
 
 class Groups:
@@ -68,7 +76,7 @@ class Groups:
         names: Iterable[Hashable] | None = None,
         columns: Iterable[str] | None = None,
     ) -> None:
-        members_of = [_as_indices(members, l) for l, members in enumerate(lists)]
+        members_of = [as_indices(members, l) for l, members in enumerate(lists)]
         column_names = None if columns is None else tuple(str(c) for c in columns)
         if n_columns is None:
             n_columns = len(column_names) if column_names is not None else sum(map(len, members_of))
@@ -81,7 +89,7 @@ class Groups:
         if len(set(group_names)) != len(group_names):
             twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
             raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
-        _check_partition(members_of, n_columns, group_names, column_names)
+        check_partition(members_of, n_columns, group_names, column_names)
 
         members = np.concatenate([np.sort(m) for m in members_of])
         starts = np.zeros(len(members_of) + 1, dtype=np.intp)
@@ -135,7 +143,7 @@ class Groups:
         >>> Groups.from_sizes([1, 4, 2])
         Groups(3 groups of 1 to 4 columns, 7 columns)
         """
-        values = _as_int_vector(sizes, "sizes")
+        values = as_int_vector(sizes, "sizes")
         if values.size == 0:
             raise ValueError("sizes is empty: give at least one group size.")
         for l, size in enumerate(values):
@@ -175,7 +183,7 @@ class Groups:
             raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
         seen: dict[Hashable, list[int]] = {}
         for j, label in enumerate(values):
-            seen.setdefault(_check_label(label, j, names), []).append(j)
+            seen.setdefault(check_label(label, j, names), []).append(j)
         return cls(seen.values(), len(values), names=seen.keys(), columns=names)
 
     @classmethod
@@ -199,7 +207,7 @@ class Groups:
             if columns is None:
                 raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
             columns = tuple(str(c) for c in columns)
-            groups = _positions(groups, columns, tuple(range(len(groups))) if names is None else tuple(names))
+            groups = positions(groups, columns, tuple(range(len(groups))) if names is None else tuple(names))
         return cls(groups, n_columns, names=names, columns=columns)
 
     @classmethod
@@ -248,7 +256,7 @@ class Groups:
             raise ValueError(f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups.")
         else:
             flat: Any = groups if hasattr(groups, "to_numpy") else list(groups)
-            if _is_nested(flat):
+            if is_nested(flat):
                 return cls.from_lists(flat, n_columns, columns=names)
             if len(flat) != n_columns:
                 raise ValueError(
@@ -359,103 +367,11 @@ class Groups:
 
     def __repr__(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
-        size = _plural(low, "column") if low == high else f"{low} to {high} columns"
-        return f"Groups({_plural(self.n_groups, 'group')} of {size}, {_plural(self.n_columns, 'column')})"
+        size = plural(low, "column") if low == high else f"{low} to {high} columns"
+        return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')})"
 
 
 def _rebuild(
     lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
 ) -> Groups:
     return Groups(lists, n_columns, names=names, columns=columns)
-
-
-# ---------------------------------------------------------------------- validation
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _as_int_vector(values: Any, what: str) -> IntArray:
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
-    return array.astype(np.intp)
-
-
-def _as_indices(members: Any, l: int) -> IntArray:
-    values = list(members)
-    if not values:
-        raise ValueError(f"Group {l} is empty; every group needs at least one column.")
-    return _as_int_vector(values, f"The columns of group {l}")
-
-
-def _check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
-    """A label is an integer or text; a missing one or a float is a mistake worth stopping for."""
-    where = name_columns([j], columns)
-    if _is_missing(label):
-        raise ValueError(f"The group label of {where} is missing.")
-    if isinstance(label, bool | np.bool_ | str | int | np.integer):
-        return label
-    kind = f"the float {label!r}" if isinstance(label, numbers.Real) else f"a {type(label).__name__}"
-    raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, and pandas.NA, which refuses a truth value."""
-    if label is None:
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:
-        return True
-
-
-def _check_partition(
-    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
-) -> None:
-    for l, members in enumerate(lists):
-        outside = members[(members < 0) | (members >= n_columns)]
-        if outside.size:
-            raise ValueError(
-                f"Group {names[l]!r} names {name_columns(outside)}, "
-                f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
-            )
-    counts = np.bincount(np.concatenate(lists), minlength=n_columns)
-    twice = np.flatnonzero(counts > 1)
-    if twice.size:
-        j = int(twice[0])
-        where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
-        raise ValueError(
-            f"Groups must not overlap: {name_columns(twice, columns)} "
-            f"{'is' if twice.size == 1 else 'are'} listed more than once "
-            f"({columns[j] if columns else j} in groups {', '.join(where)})."
-        )
-    missing = np.flatnonzero(counts == 0)
-    if missing.size:
-        raise ValueError(
-            f"Every column needs a group: {name_columns(missing, columns)} "
-            f"{'has' if missing.size == 1 else 'have'} none."
-        )
-
-
-def _positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
-    where: dict[str, int] = {}
-    for j, column in enumerate(columns):
-        if column in where:
-            raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
-        where[column] = j
-    out = []
-    for name, members in zip(names, groups, strict=True):
-        unknown = [c for c in members if isinstance(c, str) and c not in where]
-        if unknown:
-            raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
-        out.append([where[c] if isinstance(c, str) else c for c in members])
-    return out
-
-
-def _is_nested(groups: Any) -> bool:
-    if hasattr(groups, "to_numpy"):
-        return False
-    first = next(iter(groups), None)
-    return isinstance(first, Iterable) and not isinstance(first, str | bytes)

@@ -1,0 +1,114 @@
+"""What is no partition of the columns, and how it is said."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.validation import name_columns
+
+__all__ = [
+    "IntArray",
+    "as_indices",
+    "as_int_vector",
+    "check_label",
+    "check_partition",
+    "is_nested",
+    "plural",
+    "positions",
+]
+
+IntArray = NDArray[np.intp]
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def as_int_vector(values: Any, what: str) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
+    return array.astype(np.intp)
+
+
+def as_indices(members: Any, l: int) -> IntArray:
+    values = list(members)
+    if not values:
+        raise ValueError(f"Group {l} is empty; every group needs at least one column.")
+    return as_int_vector(values, f"The columns of group {l}")
+
+
+def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
+    """A label is an integer or text; a missing one or a float is a mistake worth stopping for."""
+    where = name_columns([j], columns)
+    if _is_missing(label):
+        raise ValueError(f"The group label of {where} is missing.")
+    if isinstance(label, bool | np.bool_ | str | int | np.integer):
+        return label
+    kind = f"the float {label!r}" if isinstance(label, numbers.Real) else f"a {type(label).__name__}"
+    raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and pandas.NA, which refuses a truth value."""
+    if label is None:
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
+
+
+def check_partition(
+    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+) -> None:
+    for l, members in enumerate(lists):
+        outside = members[(members < 0) | (members >= n_columns)]
+        if outside.size:
+            raise ValueError(
+                f"Group {names[l]!r} names {name_columns(outside)}, "
+                f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
+            )
+    counts = np.bincount(np.concatenate(lists), minlength=n_columns)
+    twice = np.flatnonzero(counts > 1)
+    if twice.size:
+        j = int(twice[0])
+        where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
+        raise ValueError(
+            f"Groups must not overlap: {name_columns(twice, columns)} "
+            f"{'is' if twice.size == 1 else 'are'} listed more than once "
+            f"({columns[j] if columns else j} in groups {', '.join(where)})."
+        )
+    missing = np.flatnonzero(counts == 0)
+    if missing.size:
+        raise ValueError(
+            f"Every column needs a group: {name_columns(missing, columns)} "
+            f"{'has' if missing.size == 1 else 'have'} none."
+        )
+
+
+def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
+    where: dict[str, int] = {}
+    for j, column in enumerate(columns):
+        if column in where:
+            raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
+        where[column] = j
+    out = []
+    for name, members in zip(names, groups, strict=True):
+        unknown = [c for c in members if isinstance(c, str) and c not in where]
+        if unknown:
+            raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
+        out.append([where[c] if isinstance(c, str) else c for c in members])
+    return out
+
+
+def is_nested(groups: Any) -> bool:
+    if hasattr(groups, "to_numpy"):
+        return False
+    first = next(iter(groups), None)
+    return isinstance(first, Iterable) and not isinstance(first, str | bytes)
