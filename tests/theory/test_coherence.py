@@ -247,3 +247,11 @@ def test_certified_bound_edge_cases():
     assert exact.delta_out <= high * (1 + 1e-12)
     with pytest.raises(ValueError, match="refine"):
         coherence_bounds(np.ones((3, 2)), 2, refine=-1)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, lambda X: pd.DataFrame(X, columns=list("abcd"))])
+def test_missing_values_are_named(wrap):
+    X = np.eye(4)
+    X[2, 3] = np.nan
+    with pytest.raises(ValueError, match=r"in column ('d'|3); impute or drop"):
+        coherence(wrap(X), 2)

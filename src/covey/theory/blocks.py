@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from covey.designs import Design
 from covey.groups import Groups
-from covey.validation import column_names
+from covey.validation import column_names, name_columns
 
 __all__ = [
     "Block",
@@ -63,7 +63,11 @@ def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
     if values.dtype.kind not in "fiub":
         raise ValueError(f"X must hold real numbers, not {values.dtype}.")
     if not _all_finite(values):
-        raise ValueError("X contains missing or infinite values; impute or drop them first.")
+        if sp.issparse(design):
+            culprits = np.unique(design.tocoo().coords[1][~np.isfinite(design.tocoo().data)])
+        else:
+            culprits = np.flatnonzero(~np.isfinite(np.asarray(design, dtype=float)).all(axis=0))
+        raise ValueError(f"X has missing or infinite values in {name_columns(culprits, names)}; impute or drop them.")
     return design, Groups.coerce(groups, p, names)
 
 
