@@ -11,8 +11,9 @@ from joblib import parallel_config
 from covey.datasets import DataNotFoundError
 from covey.experiments import UnknownExperimentError, find, registry
 from covey.experiments.parallel import each, watched
-from covey.experiments.runner import prepare_folder, reproduce, write_atomically, write_claims
+from covey.experiments.runner import prepare_folder, reproduce, write_claims
 from covey.experiments.versions import ROOT, code_version, look_version, sources
+from covey.files import write_atomically
 from experiments import toy
 
 
@@ -138,7 +139,7 @@ def test_a_write_that_fails_leaves_the_old_file(monkeypatch, tmp_path):
     def broken(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("covey.experiments.runner.os.replace", broken)
+    monkeypatch.setattr("covey.files.os.replace", broken)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(file, b"new")
     assert file.read_bytes() == b"old"

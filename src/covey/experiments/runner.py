@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -29,8 +28,9 @@ from covey.experiments.claim import Claim, tabulate
 from covey.experiments.parallel import keeping, watched
 from covey.experiments.registry import Experiment, Mode, find
 from covey.experiments.versions import code_version, look_version
+from covey.files import write_atomically
 
-__all__ = ["Outcome", "prepare_folder", "reproduce", "write_atomically", "write_claims"]
+__all__ = ["Outcome", "prepare_folder", "reproduce", "write_claims"]
 
 
 @dataclass(frozen=True)
@@ -181,20 +181,6 @@ def prepare_folder(folder: Path) -> None:
         raise OSError(
             f"Nothing can be written to {folder} ({reason.strerror or reason}); choose another folder with --out."
         ) from None
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write the file in one go: under another name first, then moved into place."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from covey.experiments.parallel import each, kept_in
+from covey.files import write_atomically
 
 __all__ = ["Row", "Task", "run_tasks"]
 
@@ -55,21 +54,9 @@ def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) ->
         # not there, or cut off by an older crash: compute it
         pass
     rows = function(**task)
-    _write_atomically(file, json.dumps({"task": dict(task), "rows": rows}))
+    write_atomically(file, json.dumps({"task": dict(task), "rows": rows}).encode())
     return rows
 
 
 def _key(task: Task) -> str:
     return hashlib.sha256(json.dumps(dict(task), sort_keys=True).encode()).hexdigest()[:24]
-
-
-def _write_atomically(file: Path, text: str) -> None:
-    """Write beside the target and rename: a reader sees the whole file or none."""
-    handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as part:
-            part.write(text)
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -5,38 +5,22 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from covey.files import write_atomically
 from covey.nn.models import Autoencoder, rebuild
 
-__all__ = ["CheckpointError", "load_model", "read_checkpoint", "write_atomically", "write_checkpoint"]
+__all__ = ["CheckpointError", "load_model", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = "covey autoencoder 1"
 
 
 class CheckpointError(ValueError):
     """A checkpoint that is no checkpoint, or one of another model or run; the message says what to do."""
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write under another name, then move into place: a reader, or a kill, never meets half a file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def write_checkpoint(file: Path, model: Autoencoder, **rest: Any) -> None:

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import torch
 
-from covey.nn.checkpoint import check_same, read_checkpoint, write_atomically, write_checkpoint
+from covey.files import write_atomically
+from covey.nn.checkpoint import check_same, read_checkpoint, write_checkpoint
 from covey.nn.images import as_images, prepare
 from covey.nn.models import Autoencoder
 from covey.nn.progress import Progress

@@ -16,7 +16,8 @@ from pathlib import Path
 import covey
 from covey.experiments.claim import Claim, Verdict
 from covey.experiments.registry import Mode
-from covey.experiments.runner import Outcome, write_atomically
+from covey.experiments.runner import Outcome
+from covey.files import write_atomically
 from covey.report.page import STYLE, paragraphs
 
 __all__ = ["render_report", "write_report"]

@@ -14,8 +14,8 @@ from covey.validation import FloatArray
 
 __all__ = ["PATIENCE", "Monitor"]
 
-# Groups that rise without lowering the error before a path is given up. With three, the choice was that of paths run
-# to their end on the problems of `benchmarks/peers.py`; with one and a half, noisy ones were given up too early.
+# Groups that rise without lowering the error before a path is given up. Chosen on small problems of
+# `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
 PATIENCE = 3.0
 
 # Where noise groups wake in crowds, each of them a little, it is enough that this many wake and a third of the patience
