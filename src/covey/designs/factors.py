@@ -24,8 +24,9 @@ __all__ = ["Factors", "count_factors", "find_factors"]
 
 Array = NDArray[Any]
 
-# How many columns the scores are made of, and their number is decided on; fewer where there are very many rows.
-SCORE_COLUMNS = 1000
+# How many columns the scores are made of, and their number is decided on; fewer where there are very many rows. Scores
+# of 500 columns miss a share (1 - rho) / (500 rho) of a factor with correlation rho, and more would cost more than X.
+SCORE_COLUMNS = 500
 COUNT_COLUMNS = 250
 MOST_NUMBERS = 2**26
 
@@ -38,6 +39,9 @@ COLUMNS_PER_FACTOR = 8
 SMALLEST, LARGEST = 1e-150, 1e150
 # Directions of the columns below this share of the strongest are rounding.
 SMALLEST_SHARE = 1e-10
+# Eigenvectors of a large matrix are looked for among so many powers of it, times so many vectors more than are wanted.
+KRYLOV_STEPS, SPARE = 8, 5
+EXACT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Factors:
 def find_factors(design: Design, q: ArrayLike, k: int, *, fit_intercept: bool = True) -> Factors:
     """The first k principal components of some columns of unit variance, and their effect on all columns.
 
-    Reads at most 1000 columns, evenly spread, and then X once. There are fewer than k factors where the columns have
+    Reads at most 500 columns, evenly spread, and then X once. There are fewer than k factors where the columns have
     fewer directions.
 
     >>> from covey.designs import as_design
@@ -117,14 +121,12 @@ def find_factors(design: Design, q: ArrayLike, k: int, *, fit_intercept: bool = 
     if k < 1:
         raise ValueError(f"factors must be at least 1 to be found, not {k}.")
     columns, means, deviations, Z = _standard_columns(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept)
-    _, V, size = _leading(Z, k)
-    loadings = V / size / deviations[:, None]
-    scores = (np.asarray(design.take(columns)) - means) @ loadings
-    # eigenvectors of a Gram matrix are orthogonal to the ratio of the eigenvalues only
-    R = np.asarray(np.linalg.qr(np.sqrt(q)[:, None] * scores, mode="r"))
-    back = np.linalg.inv(R)
-    loadings, scores = loadings @ back, scores @ back
-    effects = np.asarray(design.correlate(scores.T * q), dtype=np.float64)
+    directions = _leading(Z, k)
+    # the scores of the training rows times sqrt(q); QR, as eigenvectors are orthogonal to the eigenvalues' ratio only
+    weighted = Z @ directions
+    back = np.linalg.inv(np.asarray(np.linalg.qr(weighted, mode="r")))
+    loadings = directions @ back / deviations[:, None]
+    effects = np.asarray(design.correlate((weighted @ back).T * np.sqrt(q)), dtype=np.float64)
     design.refuse(np.flatnonzero(~np.isfinite(effects).all(axis=0)))
     return Factors(columns, means, loadings, effects)
 
@@ -156,9 +158,10 @@ def count_factors(
     most = min(most, rows // COLUMNS_PER_FACTOR, columns // COLUMNS_PER_FACTOR)
     if most < 1:
         return 0
-    values = _leading(Z, most + 1)[0]
-    # X of rank k has no next eigenvalue, and its k directions are all of it
-    values = np.append(values, np.full(most + 1 - values.size, SMALLEST_SHARE * values.max(initial=1.0)))
+    G = _gram(Z)
+    values = scipy.linalg.eigvalsh(G, subset_by_index=[len(G) - most - 1, len(G) - 1])[::-1]
+    # beyond the rank of X there is rounding only
+    values = np.maximum(values, SMALLEST_SHARE * values[0])
     ratios = values[:-1] / values[1:]
     k = int(np.argmax(ratios)) + 1
     return k if ratios[k - 1] >= LEAST_RATIO else 0
@@ -187,35 +190,59 @@ def _standard_columns(
     design: Design, q: FloatArray, columns: NDArray[np.intp], centre: bool
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     """Those of some columns that vary, their means and deviations, and ``sqrt(q) (X - mean) / deviation``."""
-    X = np.array(design.take(columns), dtype=np.float64)
-    design.refuse(columns[~np.isfinite(X).all(axis=0)])
-    top = np.abs(X).max(axis=0, initial=0.0)
+    X = np.asarray(design.take(columns), dtype=np.float64)
+    top = np.maximum(X.max(axis=0), -X.min(axis=0))
+    design.refuse(columns[~np.isfinite(top)])
     usual = (top > SMALLEST) & (top < LARGEST)
-    columns, X = columns[usual], X[:, usual]
-    means = np.zeros(columns.size)
+    if not usual.all():
+        columns, X = columns[usual], X[:, usual]
+    # relative to a row of X, so that a constant column gives exact zeros
+    shift = X[int(np.argmax(q))].copy() if centre else np.zeros(columns.size)
+    Z = X - shift
+    means = shift
     if centre:
-        # relative to a row of X, so that a constant column gives exact zeros
-        shift = X[int(np.argmax(q))].copy()
-        X -= shift
-        rest = q @ X
+        rest = q @ Z
         means = shift + rest
-        X -= rest
-    Z = X * np.sqrt(q)[:, None]
+        Z -= rest
+    Z *= np.sqrt(q)[:, None]
     deviations = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     varies = deviations > np.maximum(8 * np.finfo(float).eps * np.abs(means), SMALLEST)
-    return columns[varies], means[varies], deviations[varies], Z[:, varies] / deviations[varies]
+    if not varies.all():
+        columns, means, deviations, Z = columns[varies], means[varies], deviations[varies], Z[:, varies]
+    Z /= deviations
+    return columns, means, deviations, Z
 
 
-def _leading(Z: FloatArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The k largest eigenvalues of ``Z'Z``, their vectors as columns, and the singular values of Z."""
-    n, m = Z.shape
-    side = min(n, m)
+def _gram(Z: FloatArray) -> FloatArray:
+    """The smaller one of ``Z Z'`` and ``Z'Z``, which have the same eigenvalues."""
+    return Z @ Z.T if Z.shape[0] < Z.shape[1] else Z.T @ Z
+
+
+def _leading(Z: FloatArray, k: int) -> FloatArray:
+    """The k leading right singular vectors of Z over their singular values, as columns; fewer for a lower rank."""
+    G = _gram(Z)
+    side = len(G)
     if side == 0:
-        return np.zeros(0), np.zeros((m, 0)), np.zeros(0)
-    G = Z @ Z.T if n < m else Z.T @ Z
-    values, vectors = scipy.linalg.eigh(G, subset_by_index=[max(0, side - k), side - 1])
-    values, vectors = values[::-1], vectors[:, ::-1]
-    kept = values > SMALLEST_SHARE * values[0]
+        return np.zeros((Z.shape[1], 0))
+    found = _standing_out(G, k) if side >= 2 * (k + SPARE) * (KRYLOV_STEPS + 1) else None
+    values, vectors = found or scipy.linalg.eigh(G, subset_by_index=[max(0, side - k), side - 1])
+    kept = values > SMALLEST_SHARE * values.max()
     values, vectors = values[kept], vectors[:, kept]
-    size = np.sqrt(values)
-    return values, (Z.T @ vectors) / size if n < m else vectors, size
+    return (Z.T @ vectors) / values if Z.shape[0] < Z.shape[1] else vectors / np.sqrt(values)
+
+
+def _standing_out(G: FloatArray, k: int) -> tuple[FloatArray, FloatArray] | None:
+    """The k leading eigenvalues and eigenvectors of G from a block Krylov space; None where they do not stand out."""
+    basis = last = np.linalg.qr(G @ np.random.default_rng(0).standard_normal((len(G), k + SPARE)))[0]
+    for _ in range(KRYLOV_STEPS):
+        last = G @ last
+        for _ in range(2):
+            last -= basis @ (basis.T @ last)
+            last = np.linalg.qr(last)[0]
+        basis = np.hstack([basis, last])
+    image = G @ basis
+    width = basis.shape[1]
+    values, inside = scipy.linalg.eigh(basis.T @ image, subset_by_index=[width - k, width - 1])
+    vectors = basis @ inside
+    residual = np.abs(image @ inside - vectors * values).max()
+    return (values, vectors) if residual <= EXACT * values[-1] else None
