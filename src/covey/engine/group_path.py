@@ -11,6 +11,7 @@ from covey.designs import as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder, StopRule
+from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import ScreenedPath
 from covey.engine.settings import read_settings, step_unit
 from covey.path import Path, PathState
@@ -95,7 +96,7 @@ def group_path(
         Iterations to record; None for a choice that follows the path.
     engine : {"auto", "screened", "exact"}
         "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
-        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start.
+        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
     tol : float
         Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
         correlation below which a group counts as asleep.
@@ -147,8 +148,9 @@ def group_path(
     for l, t in begin.entered:
         recorder.enter(l, t)
     run: ScreenedPath | ExactPath
-    if engine == "exact" or (engine == "auto" and settings.start**settings.depth >= settings.enter):
-        run = ExactPath(problem, settings, recorder, begin)
+    if engine == "exact" or (engine == "auto" and all_awake(settings)):
+        kind = RowSpacePath if prefers_rows(problem, settings) else ExactPath
+        run = kind(problem, settings, recorder, begin)
     else:
         run = ScreenedPath(problem, settings, recorder, begin, tol)
     status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
