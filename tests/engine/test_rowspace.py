@@ -8,7 +8,7 @@ from covey.designs import DenseDesign, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder
-from covey.engine.rowspace import RowSpacePath, prefers_rows
+from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.settings import read_settings
 from covey.preprocess import prepare
 from engine_problems import LAYOUTS, make
@@ -128,18 +128,21 @@ def test_multiply(p):
         assert design.n_passes == 1
 
 
-def choice(X, y, groups, **options):
-    problem, _ = prepare(X, y, groups)
-    return prefers_rows(problem, read_settings(problem, **SETTINGS | options))
+@pytest.mark.parametrize("n", [50, 100])
+def test_row_space_is_for_wide_designs(n):
+    X, y = make(LAYOUTS["equal"], n=n)
+    problem, _ = prepare(X, y, LAYOUTS["equal"])
+    assert prefers_rows(problem) == (n == 50)
 
 
-def test_row_space_is_for_wide_designs_with_everyone_awake():
+@pytest.mark.parametrize(
+    ("depth", "init_scale", "expected"),
+    [(2, 1e-1, True), (2, 1e-2, True), (2, 1e-4, False), (2, 1e-6, False), (3, 0.1, True), (3, 1e-2, False)],
+)
+def test_who_counts_as_awake_from_the_start(depth, init_scale, expected):
     X, y = make(LAYOUTS["equal"], n=50)
-    assert choice(X, y, LAYOUTS["equal"])
-    assert choice(X, y, LAYOUTS["equal"], init_scale=1e-2)
-    assert not choice(X, y, LAYOUTS["equal"], init_scale=1e-6)
-    tall, response = make(LAYOUTS["equal"], n=100)
-    assert not choice(tall, response, LAYOUTS["equal"])
+    problem, _ = prepare(X, y, LAYOUTS["equal"])
+    assert all_awake(read_settings(problem, **SETTINGS | {"depth": depth, "init_scale": init_scale})) is expected
 
 
 @pytest.mark.parametrize("engine", ["auto", "exact"])

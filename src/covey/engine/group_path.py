@@ -149,7 +149,7 @@ def group_path(
         recorder.enter(l, t)
     run: ScreenedPath | ExactPath
     if engine == "exact" or (engine == "auto" and all_awake(settings)):
-        kind = RowSpacePath if prefers_rows(problem, settings) else ExactPath
+        kind = RowSpacePath if prefers_rows(problem) else ExactPath
         run = kind(problem, settings, recorder, begin)
     else:
         run = ScreenedPath(problem, settings, recorder, begin, tol)

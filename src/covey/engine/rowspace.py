@@ -1,7 +1,7 @@
 """The exact path without a Gram matrix: what every group needs comes from two products with X.
 
-With everyone awake the Gram matrix is p x p. Fetching it costs ``n p^2`` and multiplying by it ``p^2``; the products
-``X b`` and ``X' r`` cost ``2 n p`` and hold nothing. The steps, and so the path, are those of `ExactPath`.
+With every group stepped the Gram matrix is soon p x p. Fetching it costs ``n p^2`` and multiplying by it ``p^2``; the
+products ``X b`` and ``X' r`` cost ``2 n p`` and hold nothing. The steps, and so the path, are those of `ExactPath`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def all_awake(settings: Settings) -> bool:
     return bool(sleep * top ** ((N - 2.0) / N) <= SHORT_SLEEP)
 
 
-def prefers_rows(problem: WorkingProblem, settings: Settings) -> bool:
-    """Whether the exact path is better run in row space than through Gram rows."""
+def prefers_rows(problem: WorkingProblem) -> bool:
+    """Whether the exact path is better run in row space than through Gram rows, which all groups need in time."""
     n, r = problem.design.shape[0], problem.n_columns
     small = r * r * problem.design.dtype.itemsize <= LARGEST_GRAM
-    return problem.design.reads_columns and all_awake(settings) and (2 * n < r or not small)
+    return problem.design.reads_columns and (2 * n < r or not small)
