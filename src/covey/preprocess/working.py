@@ -64,6 +64,8 @@ class WorkingProblem:
         y~.
     correlation : ndarray, shape (r,)
         ``Z' diag(q) y~``, the correlations at w = 0.
+    orthonormal : bool
+        Whether the working columns of each group are orthonormal.
     """
 
     design: Any
@@ -78,6 +80,7 @@ class WorkingProblem:
     y_scale: float
     response: FloatArray
     correlation: FloatArray
+    orthonormal: bool
 
     @property
     def n_columns(self) -> int:
@@ -150,6 +153,18 @@ class WorkingProblem:
         # Z has mean zero, so the means of X need not be taken off the other side
         rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
         return self.to_working(rows)
+
+    def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
+        own = spans(self.starts, which)
+        if which.size == 0:
+            return np.empty((0, 0)), np.empty(0)
+        if self.design.reads_columns:
+            Z = np.concatenate([self.working_columns(int(l)) for l in which], axis=1)
+            K = Z.T @ (Z * self.q[:, None])
+        else:
+            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
+        return (K + K.T) / 2, self.correlation[own]
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
@@ -258,6 +273,7 @@ def prepare(
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
+        orthonormal=standardize == "group",
     )  # fmt: skip
     return problem, made
 
