@@ -79,9 +79,9 @@ class GramError:
         self.level = float(self.h @ used)
         centred = np.where(self.h > 0, used - self.level, 0.0)
         self.total = float(self.h @ (centred * centred))
-        p = design.shape[1]
-        made = design.moments(centred, self.h, np.arange(p), np.arange(p + 1), centre=True, scale=np.ones(p))
-        self._mean, self._cross = made.mean, made.correlation
+        self._centred = centred
+        # read with the first column, when the path has read its own moments: one reading may serve both
+        self._mean = self._cross = np.zeros(design.shape[1])
         self._known = np.empty(0, dtype=np.intp)
         self._gram = np.empty((0, 0))
 
@@ -89,9 +89,10 @@ class GramError:
         """The weighted mean squared error of every model, shape (n_models,)."""
         self._fetch(columns)
         B, level = np.asarray(coefs) / self.unit, np.asarray(intercepts) / self.unit
-        bias = self.level - level - B @ self._mean[columns]
+        own = self._known
+        bias = self.level - level - B @ self._mean[own]
         quadratic = np.einsum("mi,mi->m", B @ self._gram, B)
-        error = self.total - 2 * (B @ self._cross[columns]) + quadratic + bias**2
+        error = self.total - 2 * (B @ self._cross[own]) + quadratic + bias**2
         return np.maximum(error, 0.0) * self.unit**2
 
     def _fetch(self, columns: NDArray[np.intp]) -> None:
@@ -99,6 +100,11 @@ class GramError:
         new, k = columns[self._known.size :], self._known.size
         if new.size == 0:
             return
+        if k == 0:
+            p = self.design.shape[1]
+            alone = np.arange(p), np.arange(p + 1)
+            made = self.design.moments(self._centred, self.h, *alone, centre=True, scale=np.ones(p))
+            self._mean, self._cross = made.mean, made.correlation
         rows = self.design.gram_rows(self.h, new, np.eye(new.size), self._mean[new])[:, columns]
         G = np.empty((columns.size, columns.size))
         G[:k, :k], G[k:], G[:k, k:] = self._gram, rows, rows[:, :k].T
