@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.rows import hold_out
+from covey.designs.rows import fold_masks, hold_out, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
@@ -98,10 +98,13 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
+    parallel : "threads" or None
+        How paths on this design are best run side by side, a hint for joblib.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
+    parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
@@ -150,6 +153,14 @@ class Design(ABC):
         """Row weights that add up to one; equal ones for None."""
         return as_sample_weight(values, self.shape[0])
 
+    def total(self, values: Any) -> float:
+        """The sum of a row vector."""
+        return float(values.sum())
+
+    def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
+        """The response centred, where asked for, and of unit mean square, with its mean and its scale."""
+        return standard_response(y, q, centre=centre)
+
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
@@ -184,6 +195,10 @@ class Design(ABC):
     def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
+
+    def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
+        """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""
+        return fold_masks(self.shape[0], cv, y, labels)
 
     def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
         """Be told that paths with these row weights follow, so that one reading of X may serve them all."""

@@ -42,7 +42,7 @@ class PathTask:
     @property
     def n_effective(self) -> float:
         """The number of rows, each counted by its weight."""
-        return float(self.weight.sum())
+        return self.design.total(self.weight)
 
     def on(self, rows: Any) -> PathTask:
         """The same task on some of the rows (a boolean mask)."""
