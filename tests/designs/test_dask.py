@@ -236,7 +236,7 @@ def test_a_bad_response(data, y, message):
 
 
 def test_bad_weights(data):
-    with pytest.raises(ValueError, match=r"must not be negative; rows 0 to 99 hold -1"):
+    with pytest.raises(ValueError, match=r"must not be negative; among the rows 0 to 99 is -1"):
         group_path(chunked(data.X), data.y, SIZE, sample_weight=-np.ones(N))
     with pytest.raises(ValueError, match="zero in every row"):
         group_path(chunked(data.X), data.y, SIZE, sample_weight=np.zeros(N))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -24,7 +25,8 @@ from covey.designs.dask_errors import ResidualError
 from covey.designs.dask_split import split_rows
 from covey.designs.protocol import Design, Moments
 from covey.designs.row_blocks import (
-    Label,
+    Announced,
+    Place,
     Spread,
     Summary,
     add,
@@ -39,6 +41,7 @@ from covey.designs.row_blocks import (
     join_spreads,
     join_triangles,
     largest_of,
+    on_block,
     summarise,
 )
 from covey.validation import name_columns
@@ -99,12 +102,12 @@ class DaskDesign(Design):
             raise ValueError(f"{name} is empty: shape {self.X.shape}.")
         self.counts: tuple[int, ...] = self.X.chunks[0]
         firsts = np.concatenate([[0], np.cumsum(self.counts)])
-        names = None if columns is None else tuple(columns)
-        self.labels = [
-            Label(i, int(firsts[i]), count, self.X.shape[1], self.X.dtype, names, name)
-            for i, count in enumerate(self.counts)
-        ]
+        self.places = [Place(i, int(firsts[i]), count) for i, count in enumerate(self.counts)]
+        self.announced = Announced(
+            int(self.X.shape[1]), self.X.dtype, None if columns is None else tuple(columns), name
+        )
         self.blocks = _blocks(self.X)
+        self._known: dict[str, list[Summary]] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,16 +131,18 @@ class DaskDesign(Design):
         if values is None:
             return da.full(n, 1.0 / n, chunks=(self.counts,))
         vector, summaries = self._checked(values, "sample_weight")
-        for label, own in zip(self.labels, summaries, strict=True):
+        for place, own in zip(self.places, summaries, strict=True):
             if own.least < 0:
+                last = place.first + place.n_rows - 1
                 raise ValueError(
-                    f"sample_weight must not be negative; rows {label.first} to {label.first + label.n_rows - 1} hold "
-                    f"{own.least:g}."
+                    f"sample_weight must not be negative; among the rows {place.first} to {last} is {own.least:g}."
                 )
         largest = max(own.largest for own in summaries)
         if largest == 0:
             raise ValueError("sample_weight is zero in every row.")
-        return vector / largest / sum(own.scaled_sum * (own.largest / largest) for own in summaries)
+        total = sum(own.scaled_sum * (own.largest / largest) for own in summaries)
+        (shares,) = keep([vector / largest / total])
+        return shares
 
     def total(self, values: Any) -> float:
         """The sum of a row vector."""
@@ -159,8 +164,9 @@ class DaskDesign(Design):
 
     def response_scale(self, y: Any, q: Any) -> tuple[float, Array, Array, Array]:
         """The largest absolute value of y where q is positive; weight, mean and variance of each chunk in that unit."""
-        parts = self._compute(delayed(list)([delayed(block_response)(*own) for own in self._aligned(y, q)]))
-        weight, largest, mean, variance = np.array(parts).T
+        own = (_blocks(da.asarray(vector).rechunk((self.counts,))) for vector in (y, q))
+        parts = self._compute(delayed(np.array)([delayed(block_response)(*pair) for pair in zip(*own, strict=True)]))
+        weight, largest, mean, variance = parts.T
         top = float(largest.max())
         ratio = largest / (top or 1.0)
         return top, weight, mean * ratio, variance * ratio**2
@@ -169,12 +175,12 @@ class DaskDesign(Design):
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
 
         def tables(columns: Array) -> list[Any]:
-            aligned = zip(self.blocks, self.labels, self._aligned(weight, y), strict=True)
-            return [delayed(block_table)(block, label, *own, columns) for block, label, own in aligned]
+            return self._each_block(block_table, [weight, y], columns)
 
-        held = keep(split_rows(tables, self.counts, self.shape[1], fraction, random_state))
+        held = split_rows(tables, self.counts, self.shape[1], fraction, random_state)
         parts = [da.from_delayed(own, (count,), dtype=bool) for own, count in zip(held, self.counts, strict=True)]
-        return da.concatenate(parts)
+        (mask,) = keep([da.concatenate(parts)])
+        return mask
 
     def folds(self, cv: Any, y: Any, labels: Any) -> list[da.Array]:
         """Masks of the rows that each fold holds out, cut where the rows are."""
@@ -200,57 +206,39 @@ class DaskDesign(Design):
     def moments(self, y: Any, q: Any, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
-        shared = [delayed(value) for value in (members, starts, centre, scale)]
-        parts = [
-            delayed(block_moments)(block, label, *own, *shared)
-            for block, label, own in zip(self.blocks, self.labels, self._aligned(y, q), strict=True)
-        ]
-        joined = self._reduce(lambda own: delayed(join_moments)(own, shared[1], shared[3]), parts)
-        moments: Moments = joined.moments
+        parts = self._each_block(block_moments, [y, q], members, starts, centre, scale)
+        moments: Moments = self._reduce(partial(join_moments, starts=starts, scale=scale), parts).moments
         return moments
 
     def gram_rows(self, q: Any, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         self.n_passes += 1
-        shared = [delayed(value) for value in (columns, loadings, offset)]
-        parts = [
-            delayed(block_gram)(block, label, *own, *shared)
-            for block, label, own in zip(self.blocks, self.labels, self._aligned(q), strict=True)
-        ]
-        out: Array = self._reduce(delayed(add), parts)
-        return out
+        rows: Array = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        return rows
 
-    def spread(self, y: Any, h: Any, columns: Array, coef: Array, intercept: float, unit: float) -> Spread:
-        """Means and second moments of some columns and of a model's residual over `unit`, with row weights h."""
-        shared = [delayed(value) for value in (columns, coef, intercept, unit)]
-        parts = [
-            delayed(block_spread)(block, label, *own, *shared)
-            for block, label, own in zip(self.blocks, self.labels, self._aligned(y, h), strict=True)
-        ]
-        out: Spread = self._reduce(delayed(join_spreads), parts)
-        return out
+    def triangles(self, q: Any, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. One pass."""
+        self.n_passes += 1
+        parts = self._each_block(block_triangles, [q], pieces, means, gains)
+        triangles: list[Array] = self._reduce(join_triangles, parts)
+        return triangles
+
+    def largest(self) -> Array:
+        """The largest absolute value of each column, shape (p,). One pass."""
+        self.n_passes += 1
+        largest: Array = self._reduce(largest_of, self._each_block(block_largest, []))
+        return largest
 
     def errors(self, y: Any, weight: Any) -> ResidualError:
         """The weighted mean squared error of linear models on the rows of positive weight."""
         return ResidualError(self, y, weight)
 
-    def triangles(self, q: Any, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
-        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. One pass."""
-        self.n_passes += 1
-        shared = [delayed(value) for value in (pieces, means, gains)]
-        parts = [
-            delayed(block_triangles)(block, label, *own, *shared)
-            for block, label, own in zip(self.blocks, self.labels, self._aligned(q), strict=True)
-        ]
-        out: list[Array] = self._reduce(delayed(join_triangles), parts)
-        return out
-
-    def largest(self) -> Array:
-        """The largest absolute value of each column, shape (p,). One pass."""
-        self.n_passes += 1
-        parts = [delayed(block_largest)(*own) for own in zip(self.blocks, self.labels, strict=True)]
-        out: Array = self._reduce(delayed(largest_of), parts)
-        return out
+    def spread(self, y: Any, h: Any, columns: Array, coef: Array, intercept: float, unit: float) -> Spread:
+        """Means and second moments of some columns and of a model's residual over `unit`, with row weights h."""
+        spread: Spread = self._reduce(
+            join_spreads, self._each_block(block_spread, [y, h], columns, coef, intercept, unit)
+        )
+        return spread
 
     def correlate(self, R: Any) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
@@ -287,22 +275,32 @@ class DaskDesign(Design):
 
     def _checked(self, values: Any, name: str) -> tuple[da.Array, list[Summary]]:
         """A row vector held by the workers, known to be finite, with a summary of each chunk."""
+        if isinstance(values, da.Array) and values.name in self._known:
+            return values, self._known[values.name]
         vector = self._vector(values, name).astype(np.float64).rechunk((self.counts,))
         (vector,) = keep([vector])
         summaries = self._compute(delayed(list)([delayed(summarise)(block) for block in _blocks(vector)]))
-        found = zip(self.labels, summaries, strict=True)
-        bad = [(label.first + own.first_bad, own.n_bad) for label, own in found if own.n_bad]
+        found = zip(self.places, summaries, strict=True)
+        bad = [(place.first + own.first_bad, own.n_bad) for place, own in found if own.n_bad]
         if bad:
             total = sum(count for _, count in bad)
             raise ValueError(f"{name} has missing or infinite values, first in row {bad[0][0]} ({total} in all).")
+        self._known[vector.name] = summaries
         return vector, summaries
 
-    def _aligned(self, *vectors: Any) -> list[tuple[Any, ...]]:
-        """The blocks of some row vectors, chunk by chunk."""
-        return list(zip(*(_blocks(da.asarray(own).rechunk((self.counts,))) for own in vectors), strict=True))
+    def _each_block(self, function: Callable[..., Any], vectors: Sequence[Any], *shared: Any) -> list[Any]:
+        """Tasks ``function(block, *blocks of the row vectors, *shared)``, one per chunk."""
+        # sent to the cluster once, not once a chunk
+        common = delayed((self.announced, shared), traverse=False)
+        own = [_blocks(da.asarray(vector).rechunk((self.counts,))) for vector in vectors]
+        return [
+            delayed(on_block)(function, block, place, list(parts), common)
+            for block, place, *parts in zip(self.blocks, self.places, *own, strict=True)
+        ]
 
     def _reduce(self, combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
         """One value of many, by a tree."""
+        combine = delayed(combine)
         while len(parts) > 1:
             parts = [combine(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
         return self._compute(parts[0])
@@ -321,13 +319,15 @@ class DaskDesign(Design):
 
     def _name_chunk(self, error: Exception) -> None:
         """Raise for the first chunk that cannot be computed; return where all of them can."""
-        for block, label in zip(self.blocks, self.labels, strict=True):
+        for block, place in zip(self.blocks, self.places, strict=True):
             try:
                 compute(delayed(len)(block))
             except WorkersLostError:
                 raise
             except Exception as own:
-                raise ValueError(f"{label} cannot be read: {type(own).__name__}: {own}") from error
+                raise ValueError(
+                    f"{self.announced.title(place)} cannot be read: {type(own).__name__}: {own}"
+                ) from error
 
 
 def _blocks(array: da.Array) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs.cluster import keep
 from covey.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class ResidualError:
     """
 
     def __init__(self, design: DaskDesign, y: Any, weight: Any) -> None:
-        self.design, self.y, self.weight = design, y, weight
+        self.design, self.y = design, y
+        (self.weight,) = keep([weight])
         # squares of a response of 1e200 overflow, so errors are taken in this unit
         self.unit = design.response_scale(y, weight)[0] or 1.0
         self._known = -1

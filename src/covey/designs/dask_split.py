@@ -8,7 +8,7 @@ order by itself, and the ranks go back to the partitions. Data of one partition 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +31,7 @@ SAMPLE = 1024
 
 
 def split_rows(
-    tables: Sequence[Any], counts: Sequence[int], n_columns: int, fraction: float, random_state: Any
+    tables: Callable[[Array], list[Any]], counts: Sequence[int], n_columns: int, fraction: float, random_state: Any
 ) -> list[Any]:
     """Masks of rows to hold out, one task per chunk.
 

@@ -6,6 +6,7 @@ functions are all that runs on the workers of a cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,8 +17,9 @@ from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design, Moments, block_offsets
 
 __all__ = [
+    "Announced",
     "BlockMoments",
-    "Label",
+    "Place",
     "Spread",
     "Summary",
     "add",
@@ -32,40 +34,52 @@ __all__ = [
     "join_spreads",
     "join_triangles",
     "largest_of",
+    "on_block",
     "summarise",
 ]
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Label:
-    """Which block this is and what it must be, for checks and messages."""
+class Place(NamedTuple):
+    """Where a block of rows lies."""
 
     index: int
     first: int
     n_rows: int
+
+
+@dataclass(frozen=True)
+class Announced:
+    """What every block must be, for checks and messages."""
+
     n_columns: int
     dtype: np.dtype[Any]
     columns: tuple[str, ...] | None
     name: str
 
-    def __str__(self) -> str:
-        return f"Chunk {self.index} of {self.name} (rows {self.first} to {self.first + self.n_rows - 1})"
+    def title(self, place: Place) -> str:
+        """What messages call a block."""
+        return f"Chunk {place.index} of {self.name} (rows {place.first} to {place.first + place.n_rows - 1})"
 
-    def open(self, block: Any) -> Design:
+    def open(self, block: Any, place: Place) -> Design:
         """The block as a design of its own; an error that names the block if it is not what was announced."""
-        if isinstance(block, Design):
-            return block
+        title = self.title(place)
         block = np.asarray(block)
         if block.dtype != self.dtype:
             raise ValueError(
-                f"{self} holds {block.dtype}, but {self.name} was announced as {self.dtype}; "
+                f"{title} holds {block.dtype}, but {self.name} was announced as {self.dtype}; "
                 f"convert it where it is read, or with {self.name}.astype('float64')."
             )
-        if block.shape != (self.n_rows, self.n_columns):
-            raise ValueError(f"{self} has shape {block.shape}, not {(self.n_rows, self.n_columns)} as announced.")
-        return DenseDesign(block, columns=self.columns, name=str(self))
+        if block.shape != (place.n_rows, self.n_columns):
+            raise ValueError(f"{title} has shape {block.shape}, not {(place.n_rows, self.n_columns)} as announced.")
+        return DenseDesign(block, columns=self.columns, name=title)
+
+
+def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: list[Array], common: Any) -> Any:
+    """One task: a function of a block, of the blocks of some row vectors, and of what all blocks have in common."""
+    announced, shared = common
+    return function(announced.open(block, place), *vectors, *shared)
 
 
 @dataclass(frozen=True)
@@ -78,11 +92,10 @@ class BlockMoments:
 
 
 def block_moments(
-    block: Any, label: Label, y: Array, q: Array, members: Array, starts: Array, centre: bool, scale: Array
+    design: Design, y: Array, q: Array, members: Array, starts: Array, centre: bool, scale: Array
 ) -> BlockMoments | None:
     """The moments of one block; None for a block without weight."""
     weight = float(q.sum())
-    design = label.open(block)
     if weight == 0:
         return None
     share = q / weight
@@ -124,9 +137,9 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
     return left + within // np.maximum(width, 1), left + within % np.maximum(width, 1)
 
 
-def block_gram(block: Any, label: Label, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
     """The block's part of ``Z' diag(q) X``."""
-    return label.open(block).gram_rows(q, columns, loadings, offset)
+    return design.gram_rows(q, columns, loadings, offset)
 
 
 @dataclass(frozen=True)
@@ -139,11 +152,11 @@ class Spread:
 
 
 def block_spread(
-    block: Any, label: Label, y: Array, h: Array, columns: Array, coef: Array, intercept: float, unit: float
+    design: Design, y: Array, h: Array, columns: Array, coef: Array, intercept: float, unit: float
 ) -> Spread:
     """The spread of some columns and of ``(y - X[:, columns] coef - intercept) / unit`` on one block."""
     used = h > 0
-    X = label.open(block).take(columns)[used]
+    X = design.take(columns)[used]
     A = np.column_stack([X, y[used] / unit - X @ (coef / unit) - intercept / unit])
     weight = float(h.sum())
     if weight == 0:
@@ -168,10 +181,10 @@ def join_spreads(parts: list[Spread]) -> Spread:
 
 
 def block_triangles(
-    block: Any, label: Label, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]
+    design: Design, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]
 ) -> list[Array]:
     """The R factors of some columns of the block."""
-    return label.open(block).triangles(q, pieces, means, gains)
+    return design.triangles(q, pieces, means, gains)
 
 
 def join_triangles(parts: list[list[Array]]) -> list[Array]:
@@ -179,10 +192,9 @@ def join_triangles(parts: list[list[Array]]) -> list[Array]:
     return [np.linalg.qr(np.concatenate(own), mode="r") for own in zip(*parts, strict=True)]
 
 
-def block_largest(block: Any, label: Label) -> Array:
+def block_largest(design: Design) -> Array:
     """The largest absolute value of each column."""
-    design = label.open(block)
-    return design.largest() if label.n_rows else np.zeros(label.n_columns)
+    return design.largest() if design.shape[0] else np.zeros(design.shape[1])
 
 
 def block_response(y: Array, q: Array) -> tuple[float, float, float, float]:
@@ -209,9 +221,9 @@ def largest_of(parts: list[Array]) -> Array:
     return np.maximum.reduce(parts)
 
 
-def block_table(block: Any, label: Label, weight: Array, y: Array, columns: Array) -> Array:
+def block_table(design: Design, weight: Array, y: Array, columns: Array) -> Array:
     """Weight, response and some columns of the block, one under the other."""
-    return np.vstack([weight, y, label.open(block).take(columns).T])
+    return np.vstack([weight, y, design.take(columns).T])
 
 
 class Summary(NamedTuple):
