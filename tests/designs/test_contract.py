@@ -5,6 +5,7 @@ A new kind adds a row to `KINDS`: a function that stores a dense array in its ow
 
 from __future__ import annotations
 
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -31,6 +32,7 @@ KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
     "Gram rows only": lambda X, folder: WithoutColumns(X),
+    "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
 }
 
 # relative to the largest coefficient

@@ -188,12 +188,13 @@ class DaskDesign(Design):
             marks = self._vector(cv, "cv")
             found = self._compute(delayed(_values_of)([delayed(np.unique)(block) for block in _blocks(marks)]))
             return [marks.rechunk((self.counts,)) == mark for mark in found]
-        n, k = self.shape[0], cv.get_n_splits() if isinstance(cv, KFold) and not cv.shuffle else cv
-        if isinstance(k, bool) or not isinstance(k, numbers.Integral):
+        folds = cv.get_n_splits() if isinstance(cv, KFold) and not cv.shuffle else cv
+        if isinstance(folds, bool) or not isinstance(folds, numbers.Integral):
             raise ValueError(
                 f"cv must be a number of folds, KFold without shuffling, or a Dask array of labels, one fold per "
                 f"label, for rows that stay on the cluster; not {cv!r}."
             )
+        n, k = self.shape[0], int(folds)
         if not 2 <= k <= n:
             raise ValueError(f"cv={k} folds need at least 2 and at most as many as there are rows, {n}.")
         sizes = np.full(k, n // k) + (np.arange(k) < n % k)

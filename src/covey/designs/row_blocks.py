@@ -44,7 +44,7 @@ Array = NDArray[Any]
 class Place(NamedTuple):
     """Where a block of rows lies."""
 
-    index: int
+    number: int
     first: int
     n_rows: int
 
@@ -60,7 +60,7 @@ class Announced:
 
     def title(self, place: Place) -> str:
         """What messages call a block."""
-        return f"Chunk {place.index} of {self.name} (rows {place.first} to {place.first + place.n_rows - 1})"
+        return f"Chunk {place.number} of {self.name} (rows {place.first} to {place.first + place.n_rows - 1})"
 
     def open(self, block: Any, place: Place) -> Design:
         """The block as a design of its own; an error that names the block if it is not what was announced."""
@@ -189,7 +189,7 @@ def block_triangles(
 
 def join_triangles(parts: list[list[Array]]) -> list[Array]:
     """The R factors of several blocks together: those of their stacked R factors."""
-    return [np.linalg.qr(np.concatenate(own), mode="r") for own in zip(*parts, strict=True)]
+    return [np.asarray(np.linalg.qr(np.concatenate(own), mode="r")) for own in zip(*parts, strict=True)]
 
 
 def block_largest(design: Design) -> Array:
