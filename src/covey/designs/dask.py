@@ -30,9 +30,12 @@ from covey.designs.row_blocks import (
     Spread,
     Summary,
     add,
+    block_columns,
     block_gram,
     block_largest,
     block_moments,
+    block_predictions,
+    block_product,
     block_response,
     block_spread,
     block_table,
@@ -244,12 +247,17 @@ class DaskDesign(Design):
     def correlate(self, R: Any) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
         self.n_passes += 1
-        out: Array = self._compute(da.asarray(R).rechunk({1: (self.counts)}) @ self.X)
-        return out
+        rows = da.asarray(R).T.rechunk((self.counts, -1))
+        product: Array = self._reduce(add, self._each_block(block_product, [rows]))
+        return product
 
-    def take(self, columns: Array) -> da.Array:
+    def take(self, columns: Array) -> Any:
         """Some columns as a Dask array of float64, shape (n, k): nothing is read yet."""
-        return self.X[:, np.asarray(columns)].astype(np.float64)
+        return self._each_row(block_columns, len(columns), columns)
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
+        """``X[:, columns] coefs' + intercepts`` as a Dask array, shape (n, n_models): nothing is read yet."""
+        return self._each_row(block_predictions, len(coefs), columns, coefs, intercepts)
 
     # ------------------------------------------------------------------ the way to the scheduler
 
@@ -293,11 +301,19 @@ class DaskDesign(Design):
         """Tasks ``function(block, *blocks of the row vectors, *shared)``, one per chunk."""
         # sent to the cluster once, not once a chunk
         common = delayed((self.announced, shared), traverse=False)
-        own = [_blocks(da.asarray(vector).rechunk((self.counts,))) for vector in vectors]
+        own = [_blocks(da.asarray(vector).rechunk({0: self.counts})) for vector in vectors]
         return [
             delayed(on_block)(function, block, place, list(parts), common)
             for block, place, *parts in zip(self.blocks, self.places, *own, strict=True)
         ]
+
+    def _each_row(self, function: Callable[..., Any], width: int, *shared: Any) -> da.Array:
+        """A Dask array with the rows of X and `width` columns, made block by block."""
+        parts = [
+            da.from_delayed(part, (count, width), dtype=np.float64)
+            for part, count in zip(self._each_block(function, [], *shared), self.counts, strict=True)
+        ]
+        return da.concatenate(parts)
 
     def _reduce(self, combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
         """One value of many, by a tree."""

@@ -23,9 +23,12 @@ __all__ = [
     "Spread",
     "Summary",
     "add",
+    "block_columns",
     "block_gram",
     "block_largest",
     "block_moments",
+    "block_predictions",
+    "block_product",
     "block_response",
     "block_spread",
     "block_table",
@@ -140,6 +143,21 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
 def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
     """The block's part of ``Z' diag(q) X``."""
     return design.gram_rows(q, columns, loadings, offset)
+
+
+def block_product(design: Design, rows: Array) -> Array:
+    """The block's part of ``rows' X``."""
+    return design.correlate(rows.T)
+
+
+def block_columns(design: Design, columns: Array) -> Array:
+    """Some columns of the block."""
+    return np.asarray(design.take(columns), dtype=np.float64)
+
+
+def block_predictions(design: Design, columns: Array, coefs: Array, intercepts: Array) -> Array:
+    """What several models predict for the block."""
+    return np.asarray(design.predict(columns, coefs, intercepts), dtype=np.float64)
 
 
 @dataclass(frozen=True)
