@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from covey import GroupSparseRegressor, GroupSparseRegressorCV, group_path
 from covey.datasets import make_group_sparse
@@ -167,6 +168,13 @@ def test_empty_chunks_and_chunks_of_columns(data, expected):
     X = da.concatenate([chunked(data.X[:1], 1, 50), chunked(data.X[:0]), chunked(data.X[1:], 211, 50)])
     model = GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
     assert_same_model(model, expected)
+
+
+def test_sparse_chunks(data):
+    X = np.where(abs(data.X) > 1, data.X, 0.0)
+    path = group_path(chunked(X).map_blocks(sp.csr_array), data.y, SIZE, max_iter=300)
+    wanted = group_path(X, data.y, SIZE, max_iter=300)
+    assert abs(path.coefs - wanted.coefs).max() < 1e-8
 
 
 def test_sample_weights(data):

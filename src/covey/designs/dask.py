@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 from dask import delayed
 from numpy.typing import NDArray
@@ -61,7 +60,7 @@ def wrap(X: Any, *, name: str = "X") -> DaskDesign:
     """The design of a Dask array or DataFrame."""
     if isinstance(X, da.Array):
         return DaskDesign(X, name=name)
-    if isinstance(X, dd.DataFrame):
+    if _is_frame(X) and X.ndim == 2:
         _check_frame(X, name)
         return DaskDesign(X.to_dask_array(), columns=tuple(map(str, X.columns)), name=name)
     raise ValueError(
@@ -79,7 +78,8 @@ class DaskDesign(Design):
     Parameters
     ----------
     X : dask.array.Array of float32 or float64, shape (n, p)
-        Chunks of unknown length are measured once. Chunks that do not span all columns are merged.
+        Chunks of unknown length are measured once. Chunks that do not span all columns are merged. They may be
+        scipy's sparse matrices.
     columns : sequence of str or None
         Column names, for messages and groups.
     name : str
@@ -264,7 +264,7 @@ class DaskDesign(Design):
     def _vector(self, values: Any, name: str) -> da.Array:
         """Whatever a user has a number per row in, as a Dask vector of n entries."""
         n = self.shape[0]
-        if isinstance(values, dd.Series | dd.DataFrame):
+        if _is_frame(values):
             same = values.npartitions == len(self.counts)
             values = values.to_dask_array(lengths=list(self.counts) if same else True)
         if not isinstance(values, da.Array):
@@ -345,6 +345,11 @@ class DaskDesign(Design):
                 raise ValueError(
                     f"{self.announced.title(place)} cannot be read: {type(own).__name__}: {own}"
                 ) from error
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a Dask DataFrame or Series, told without importing what those need."""
+    return hasattr(type(X), "to_dask_array")
 
 
 def _blocks(array: da.Array) -> list[Any]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design, Moments, block_offsets
+from covey.designs.sparse import SparseDesign
 
 __all__ = [
     "Announced",
@@ -68,7 +70,7 @@ class Announced:
     def open(self, block: Any, place: Place) -> Design:
         """The block as a design of its own; an error that names the block if it is not what was announced."""
         title = self.title(place)
-        block = np.asarray(block)
+        block = block if sp.issparse(block) else np.asarray(block)
         if block.dtype != self.dtype:
             raise ValueError(
                 f"{title} holds {block.dtype}, but {self.name} was announced as {self.dtype}; "
@@ -76,7 +78,8 @@ class Announced:
             )
         if block.shape != (place.n_rows, self.n_columns):
             raise ValueError(f"{title} has shape {block.shape}, not {(place.n_rows, self.n_columns)} as announced.")
-        return DenseDesign(block, columns=self.columns, name=title)
+        kind = SparseDesign if sp.issparse(block) else DenseDesign
+        return kind(block, columns=self.columns, name=title)
 
 
 def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: list[Array], common: Any) -> Any:
