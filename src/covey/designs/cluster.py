@@ -101,8 +101,8 @@ def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
         except (CancelledError, OSError) as error:
             raise WorkersLostError(
                 f"The Dask scheduler at {_address(client)} is gone, or has lost data that cannot be computed again "
-                f"({type(error).__name__}: {error}). Start a cluster and fit again; data that were scattered, rather "
-                "than read by a task, do not survive their worker."
+                f"({type(error).__name__}: {_in_one_line(error)}). Start a cluster and fit again; data that were "
+                "scattered, rather than read by a task, do not survive their worker."
             ) from error
         alone_since = None if workers else alone_since or time.monotonic()
         if alone_since is not None and time.monotonic() - alone_since > patience():
@@ -116,3 +116,7 @@ def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
 def _address(client: Any) -> str:
     scheduler = getattr(client, "scheduler", None)
     return str(getattr(scheduler, "address", "an unknown address"))
+
+
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -50,10 +50,13 @@ def split_rows(
         chosen = key_columns(n_columns, n_key_columns)
         chunks = tables(chosen)
         parts = keep([delayed(_stack)(chunks[a:b]) for a, b in pairwise(edges)])
-        for j in range(chosen.size + 1):
-            salt = rng.integers(0, 2**63, dtype=np.uint64)
-            values = [delayed(_values)(part, j + 1) for part in parts]
-            keys = [delayed(_mixed)(key, rank, salt) for key, rank in zip(keys, _ranks(values), strict=True)]
+        salts = rng.integers(0, 2**63, size=chosen.size + 1, dtype=np.uint64)
+        if n_buckets == 1:
+            keys = [delayed(_keys)(keys[0], parts[0], salts)]
+        else:
+            for j, salt in enumerate(salts):
+                ranks = _ranks([delayed(_values)(part, j + 1) for part in parts])
+                keys = [delayed(_mixed)(key, rank, salt) for key, rank in zip(keys, ranks, strict=True)]
         keys = keep(keys)
         bins = [delayed(_bins)(key, part, n_buckets) for key, part in zip(keys, parts, strict=True)]
         buckets = keep([delayed(_merge_keys)([delayed(_item)(own, b) for own in bins]) for b in range(n_buckets)])
@@ -120,6 +123,15 @@ def _stack(tables: list[Array]) -> Array:
 
 def _values(table: Array, j: int) -> Array:
     return table[j, table[0] > 0]
+
+
+def _keys(key: Array | None, table: Array, salts: Array) -> Array:
+    """The keys of rows that are all in one partition."""
+    for j, salt in enumerate(salts):
+        rank = np.unique(_values(table, j + 1), return_inverse=True)[1]
+        key = _mixed(key, rank, salt)
+    assert key is not None
+    return key
 
 
 def _mixed(key: Array | None, rank: Array, salt: np.uint64) -> Array:
