@@ -362,6 +362,29 @@ def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch)
     assert_same_model(model, expected)
 
 
+# ---------------------------------------------------------------------- joblib's backend
+
+
+@pytest.mark.parametrize("store", [np.asarray, chunked], ids=["in memory", "Dask"])
+def test_folds_through_the_dask_backend(client, data, store):
+    wanted = GroupSparseRegressorCV(SIZE, cv=2).fit(data.X, data.y)
+    with joblib.parallel_config(backend="dask"):
+        model = GroupSparseRegressorCV(SIZE, cv=2, n_jobs=-1).fit(store(data.X), data.y)
+    np.testing.assert_allclose(model.mse_path_, wanted.mse_path_, rtol=1e-7)
+    assert_same_model(model, wanted)
+
+
+def test_experiments_through_the_dask_backend(client):
+    here = os.getpid()
+    with joblib.parallel_config(backend="dask"):
+        places = each(lambda _: os.getpid(), range(4), jobs=-1)
+    assert here not in places
+    assert len(places) == 4
+
+
+# ---------------------------------------------------------------------- last, because the workers do not come back
+
+
 def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
     X = chunked(data.X).persist()
     operation = DaskDesign.gram_rows
@@ -388,23 +411,3 @@ def test_all_workers_lost(client, cluster, data, monkeypatch):
         pytest.raises(WorkersLostError, match=r"no workers for 2 s.*covey\.worker-timeout"),
     ):
         GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
-
-
-# ---------------------------------------------------------------------- joblib's backend
-
-
-@pytest.mark.parametrize("store", [np.asarray, chunked], ids=["in memory", "Dask"])
-def test_folds_through_the_dask_backend(client, data, store):
-    wanted = GroupSparseRegressorCV(SIZE, cv=3).fit(data.X, data.y)
-    with joblib.parallel_config(backend="dask"):
-        model = GroupSparseRegressorCV(SIZE, cv=3, n_jobs=-1).fit(store(data.X), data.y)
-    np.testing.assert_allclose(model.mse_path_, wanted.mse_path_, rtol=1e-7)
-    assert_same_model(model, wanted)
-
-
-def test_experiments_through_the_dask_backend(client):
-    here = os.getpid()
-    with joblib.parallel_config(backend="dask"):
-        places = each(lambda _: os.getpid(), range(4), jobs=-1)
-    assert here not in places
-    assert len(places) == 4
