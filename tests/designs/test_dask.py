@@ -235,6 +235,23 @@ def test_a_missing_chunk_is_named(data):
         group_path(X, data.y, SIZE)
 
 
+def test_a_missing_partition_of_a_dataframe_is_named(data):
+    names = [f"x{j}" for j in range(3)]
+    partition = pd.DataFrame(data.X[:, :3], columns=names)
+
+    def read(i):
+        return missing_file(partition, [{"chunk-location": (i,)}])
+
+    with pytest.raises(ValueError, match=r"Chunk 2 of X cannot be read: FileNotFoundError: part-2"):
+        group_path(dd.from_map(read, range(4), meta=partition[:0]), data.y, 1)
+
+
+def test_a_missing_chunk_is_named_by_a_cluster(client, data):
+    X = chunked(data.X).map_blocks(missing_file, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"Chunk 2 of X \(rows 200 to 299\) cannot be read: FileNotFoundError: part-2"):
+        group_path(X, data.y, SIZE)
+
+
 def test_a_chunk_of_another_dtype_is_named(data):
     X = chunked(data.X).map_blocks(wrong_kind, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match=r"Chunk 1 of X \(rows 100 to 199\) holds int64"):

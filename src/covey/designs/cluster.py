@@ -15,7 +15,7 @@ import dask
 from dask.base import get_scheduler
 from dask.utils import parse_timedelta
 
-__all__ = ["WorkersLostError", "compute", "keep", "patience"]
+__all__ = ["WorkersLostError", "compute", "first_failure", "keep", "patience"]
 
 # How long a cluster may be without any worker: enough for a worker to be restarted, not for a person to lose theirs.
 PATIENCE = "60 s"
@@ -54,6 +54,21 @@ def compute(*tasks: Any) -> tuple[Any, ...]:
         return _wait(client, client.compute(list(tasks)))
 
 
+def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
+    """The first of some tasks that cannot be computed, and why; None where all of them can."""
+    with _client() as client:
+        if client is not None:
+            futures = client.compute(list(tasks))
+            _until_done(client, futures)
+            return next(((i, own.exception()) for i, own in enumerate(futures) if own.status == "error"), None)
+        for i, task in enumerate(tasks):
+            try:
+                dask.compute(task)
+            except Exception as error:
+                return i, error
+        return None
+
+
 def keep(tasks: Sequence[Any]) -> list[Any]:
     """The same collections with their values held by the workers; on a cluster this does not wait for them."""
     with _client():
@@ -83,28 +98,39 @@ def _client() -> Iterator[Any]:
 
 
 def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
-    """Gather futures, looking now and then whether anybody is there to compute them."""
-    from distributed import CancelledError, KilledWorker, wait
+    """The values of futures."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        _until_done(client, futures)
+        return tuple(client.gather(futures))
+    except KilledWorker as error:
+        raise WorkersLostError(
+            f"Workers died one after another on the same piece of work ({_in_one_line(error)}); usually they ran out "
+            "of memory: use smaller chunks or larger workers."
+        ) from error
+    except (CancelledError, OSError) as error:
+        if any(own.status == "error" for own in futures):
+            raise  # a task's own error, of reading a file for instance
+        raise WorkersLostError(
+            f"The Dask scheduler at {_address(client)} is gone, or has lost data that cannot be computed again "
+            f"({type(error).__name__}: {_in_one_line(error)}). Start a cluster and fit again; data that were "
+            "scattered, rather than read by a task, do not survive their worker."
+        ) from error
+
+
+def _until_done(client: Any, futures: list[Any]) -> None:
+    """Wait for futures, looking now and then whether anybody is there to compute them."""
+    from distributed import wait
 
     alone_since = None
     while True:
         try:
             wait(futures, timeout=LOOK_EVERY)
-            return tuple(client.gather(futures))
         except TimeoutError:
-            workers = client.nthreads()
-        except KilledWorker as error:
-            raise WorkersLostError(
-                f"Workers died one after another on the same piece of work ({error}); usually they ran out of memory: "
-                "use smaller chunks or larger workers."
-            ) from error
-        except (CancelledError, OSError) as error:
-            raise WorkersLostError(
-                f"The Dask scheduler at {_address(client)} is gone, or has lost data that cannot be computed again "
-                f"({type(error).__name__}: {_in_one_line(error)}). Start a cluster and fit again; data that were "
-                "scattered, rather than read by a task, do not survive their worker."
-            ) from error
-        alone_since = None if workers else alone_since or time.monotonic()
+            alone_since = None if client.nthreads() else alone_since or time.monotonic()
+        else:
+            return
         if alone_since is not None and time.monotonic() - alone_since > patience():
             client.cancel(futures, force=True)
             raise WorkersLostError(

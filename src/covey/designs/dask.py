@@ -19,12 +19,13 @@ from dask import delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from covey.designs.cluster import WorkersLostError, compute, keep
+from covey.designs.cluster import WorkersLostError, compute, first_failure, keep
 from covey.designs.dask_errors import ResidualError
 from covey.designs.dask_split import split_rows
 from covey.designs.protocol import Design, Moments
 from covey.designs.row_blocks import (
     Announced,
+    ChunkError,
     Place,
     Spread,
     Summary,
@@ -326,25 +327,15 @@ class DaskDesign(Design):
         """The value of a task; where a chunk cannot be had, an error that names it."""
         try:
             return compute(task)[0]
-        except (WorkersLostError, KeyboardInterrupt):
+        except (WorkersLostError, ChunkError):
             raise
         except Exception as error:
-            if str(error).startswith("Chunk "):
+            failure = first_failure([delayed(_length)(block) for block in self.blocks])
+            if failure is None:
                 raise
-            self._name_chunk(error)
-            raise
-
-    def _name_chunk(self, error: Exception) -> None:
-        """Raise for the first chunk that cannot be computed; return where all of them can."""
-        for block, place in zip(self.blocks, self.places, strict=True):
-            try:
-                compute(delayed(len)(block))
-            except WorkersLostError:
-                raise
-            except Exception as own:
-                raise ValueError(
-                    f"{self.announced.title(place)} cannot be read: {type(own).__name__}: {own}"
-                ) from error
+            i, reason = failure
+            title = self.announced.title(self.places[i])
+            raise ChunkError(f"{title} cannot be read: {type(reason).__name__}: {reason}") from error
 
 
 def _is_frame(X: Any) -> bool:
@@ -361,20 +352,23 @@ def _measured(array: da.Array, name: str) -> da.Array:
     """The array with its chunks' lengths known: DataFrames do not know theirs."""
     if not np.isnan(array.shape[0]):
         return array
-    lengths = []
-    for i, length in enumerate(compute(*(delayed(_length)(block) for block in _blocks(array)))):
-        if length is None:
-            raise ValueError(f"Chunk {i} of {name} is no array of rows.")
-        lengths.append(int(length))
-    return da.Array(array.dask, array.name, (tuple(lengths), *array.chunks[1:]), meta=array._meta)
+    tasks = [delayed(_length)(block) for block in _blocks(array)]
+    try:
+        lengths = compute(*tasks)
+    except WorkersLostError:
+        raise
+    except Exception as error:
+        i, reason = first_failure(tasks) or (0, error)
+        raise ChunkError(f"Chunk {i} of {name} cannot be read: {type(reason).__name__}: {reason}") from error
+    return da.Array(array.dask, array.name, (lengths, *array.chunks[1:]), meta=array._meta)
 
 
 def _values_of(parts: list[Array]) -> Array:
     return np.unique(np.concatenate(parts))
 
 
-def _length(block: Any) -> int | None:
-    return int(block.shape[0]) if getattr(block, "shape", ()) else None
+def _length(block: Any) -> int:
+    return int(block.shape[0])
 
 
 def _check_frame(X: Any, name: str) -> None:

@@ -21,6 +21,7 @@ from covey.designs.sparse import SparseDesign
 __all__ = [
     "Announced",
     "BlockMoments",
+    "ChunkError",
     "Place",
     "Spread",
     "Summary",
@@ -44,6 +45,10 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+
+
+class ChunkError(ValueError):
+    """A block that cannot be used; the message names it."""
 
 
 class Place(NamedTuple):
@@ -85,7 +90,10 @@ class Announced:
 def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: list[Array], common: Any) -> Any:
     """One task: a function of a block, of the blocks of some row vectors, and of what all blocks have in common."""
     announced, shared = common
-    return function(announced.open(block, place), *vectors, *shared)
+    try:
+        return function(announced.open(block, place), *vectors, *shared)
+    except ValueError as error:
+        raise ChunkError(str(error)) from error
 
 
 @dataclass(frozen=True)
