@@ -31,6 +31,7 @@ from covey.designs.row_blocks import (
     Summary,
     add,
     block_columns,
+    block_count,
     block_gram,
     block_largest,
     block_moments,
@@ -151,6 +152,12 @@ class DaskDesign(Design):
     def total(self, values: Any) -> float:
         """The sum of a row vector."""
         return float(self._compute(self._vector(values, "values").sum()))
+
+    def count(self, weight: Any) -> float:
+        """Rows counted by their weights, in units of the least."""
+        blocks = _blocks(da.asarray(weight).rechunk((self.counts,)))
+        totals, least = self._compute(delayed(np.array)([delayed(block_count)(own) for own in blocks])).T
+        return float(totals.sum() / least.min())
 
     def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[da.Array, float, float]:
         """The response centred and of unit mean square, with its mean and its scale."""

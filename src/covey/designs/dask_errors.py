@@ -34,32 +34,36 @@ class ResidualError:
         (self.weight,) = keep([weight])
         # squares of a response of 1e200 overflow, so errors are taken in this unit
         self.unit = design.response_scale(y, weight)[0] or 1.0
-        self._known = -1
+        self._columns = np.empty(0, dtype=np.intp)
         self._coef: FloatArray = np.empty(0)
         self._intercept = 0.0
-        self._spread: Spread
+        self._spread: Spread | None = None
 
     def __call__(self, columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray) -> FloatArray:
         """The weighted mean squared error of every model, shape (n_models,)."""
-        return np.array([self._error(columns, *model) for model in zip(coefs, intercepts, strict=True)])
+        new = columns[~np.isin(columns, self._columns)]
+        if new.size:
+            self._columns = np.concatenate([self._columns, new])
+            self._spread = None
+        known = np.argsort(self._columns, kind="stable")
+        at = known[np.searchsorted(self._columns[known], columns)]
+        models = np.zeros((len(coefs), self._columns.size))
+        models[:, at] = coefs
+        return np.array([self._error(*model) for model in zip(models, intercepts, strict=True)])
 
-    def _error(self, columns: NDArray[np.intp], coef: FloatArray, intercept: float) -> float:
-        if columns.size != self._known:
-            self._refer_to(columns, coef, intercept)
-        error, largest = self._difference(coef, intercept)
+    def _error(self, coef: FloatArray, intercept: float) -> float:
+        error, largest = self._difference(coef, intercept) if self._spread is not None else (0.0, 1.0)
         if error < CANCELLED * largest:
-            self._refer_to(columns, coef, intercept)
+            self._coef, self._intercept = coef, float(intercept)
+            self._spread = self.design.spread(self.y, self.weight, self._columns, coef, self._intercept, self.unit)
             error, _ = self._difference(coef, intercept)
         return error * self.unit**2
 
     def _difference(self, coef: FloatArray, intercept: float) -> tuple[float, float]:
         """The model's error, and the largest number that it is a difference of, both in the unit."""
+        assert self._spread is not None
         mean, gram = self._spread.mean, self._spread.gram
         move = np.append((self._coef - coef) / self.unit, 1.0)
         level = float(mean @ move) + (self._intercept - intercept) / self.unit
         error = level**2 + max(float(move @ gram @ move), 0.0)
         return error, float(gram[-1, -1] + mean[-1] ** 2)
-
-    def _refer_to(self, columns: NDArray[np.intp], coef: FloatArray, intercept: float) -> None:
-        self._spread = self.design.spread(self.y, self.weight, columns, coef, intercept, self.unit)
-        self._known, self._coef, self._intercept = columns.size, np.array(coef, dtype=float), float(intercept)

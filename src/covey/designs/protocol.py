@@ -157,6 +157,10 @@ class Design(ABC):
         """The sum of a row vector."""
         return float(values.sum())
 
+    def count(self, weight: Any) -> float:
+        """Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated."""
+        return float(weight.sum()) / float(weight[weight > 0].min())
+
     def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
         """The response centred, where asked for, and of unit mean square, with its mean and its scale."""
         return standard_response(y, q, centre=centre)

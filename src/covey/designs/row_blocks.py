@@ -27,6 +27,7 @@ __all__ = [
     "Summary",
     "add",
     "block_columns",
+    "block_count",
     "block_gram",
     "block_largest",
     "block_moments",
@@ -235,6 +236,11 @@ def block_response(y: Array, q: Array) -> tuple[float, float, float, float]:
     share, unit = q / weight, y / largest
     mean = float(share @ unit)
     return weight, largest, mean, float(share @ (unit - mean) ** 2)
+
+
+def block_count(weight: Array) -> tuple[float, float]:
+    """The sum of the weights of a block, and the least positive one."""
+    return float(weight.sum()), float(weight.min(initial=np.inf, where=weight > 0))
 
 
 def add(parts: list[Array]) -> Array:

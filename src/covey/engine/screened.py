@@ -9,13 +9,15 @@ on who was thought to be near, and the stop rule only ever sees accepted models.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
 from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, pulls, unit_groups
+from covey.engine.kernels import gains, phi_of, pulls, risen, unit_groups
 from covey.engine.looks import ColumnLook, GramLook, KeptRows
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
@@ -24,7 +26,7 @@ from covey.path import PathState
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
-__all__ = ["ScreenedPath"]
+__all__ = ["NearGroups", "ScreenedPath"]
 
 # Below this many columns everybody is near; above, this many or a share of all columns.
 FEW_COLUMNS = 1500
@@ -43,20 +45,56 @@ SOON = 0.5
 # reading X.
 PIECES = 5
 
+# Groups next in line that the stop rule is told of when it looks ahead.
+NEXT_GROUPS = 8
+
+# Groups wake one by one when they start this far below the norm at which they have woken up.
+ONE_BY_ONE = 1e-3
+
+# Keeps least squares on groups that repeat each other finite.
+SMALL_RIDGE = 1e-9
+
+# A group is up once it has come this share of the way to where a unit gradient step points.
+UP = 0.5
+
+
+@dataclass
+class NearGroups:
+    """What a run has read of X, for the next one on the same problem.
+
+    Attributes
+    ----------
+    groups, problem
+        The groups that are near, and the problem restricted to them.
+    rows : dict
+        Gram rows of some of them, by position among the near.
+    kept : KeptRows or None
+        Gram rows against everybody, where columns cannot be held.
+    """
+
+    groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    problem: WorkingProblem | None = None
+    rows: dict[int, FloatArray] = field(default_factory=dict)
+    kept: KeptRows | None = None
+
 
 class ScreenedPath:
     """One run of the screened engine: `run` does it, and the attributes then say where it ended."""
 
     def __init__(
-        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float
-    ) -> None:
+        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float,
+        known: NearGroups,
+    ) -> None:  # fmt: skip
         self.problem, self.settings, self.recorder, self.begin, self.tol = problem, settings, recorder, begin, tol
+        self.known = known
         N = settings.depth
         self.threshold = phi_of(join_at(settings, tol) ** (1.0 / N), N)
         self.phi = phis_of(begin.log_u, N)
         self.directions = begin.v
         self.rate = N * settings.gamma * settings.speeds
-        self.kept = None if problem.design.reads_columns else KeptRows(problem)
+        if known.kept is None and not problem.design.reads_columns:
+            known.kept = KeptRows(problem)
+        self.kept = known.kept
         self.look = self._look_at([])
         self.far = problem.ranks > 0
         self.pull = self._first_pulls()
@@ -82,6 +120,8 @@ class ScreenedPath:
             if self.path.switch.frozen and not frozen and self.far.any():
                 self._freeze()
             self._publish()
+            if not self.recorder.stopped and self._one_by_one:
+                self._look_ahead()
             if self.recorder.stopped:
                 return "stopped"
             if status in ("exhausted", "diverged"):
@@ -94,18 +134,24 @@ class ScreenedPath:
     # ------------------------------------------------------------------ who is near
 
     def _begin(self, stops: NDArray[np.int64]) -> None:
-        """Choose the first near groups and start their path."""
-        self.near = self._next_in_line(self.begin.awake)
-        begin = self.begin
-        near_problem = self._restrict(self.near)
-        if not self.far.any():
-            near_begin = begin
+        """Choose the first near groups, those of the run before if there was one, and start their path."""
+        begin, known = self.begin, self.known
+        if known.problem is None or not np.isin(begin.awake, known.groups).all():
+            self.near = self._next_in_line(begin.awake)
+            known.groups, known.problem, known.rows = self.near, self._restrict(self.near), {}
         else:
-            near_begin = Beginning(
-                begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
-                np.arange(begin.awake.size), begin.eta, begin.armed,
-            )  # fmt: skip
-        self.path = NearPath(near_problem, self.settings.restrict(self.near), near_begin, stops, self.tol)
+            self.near = known.groups
+            self.far[self.near] = False
+        position = np.empty(self.problem.ranks.size, dtype=np.intp)
+        position[self.near] = np.arange(self.near.size)
+        near_begin = Beginning(
+            begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
+            position[begin.awake], begin.eta, begin.armed,
+        )  # fmt: skip
+        assert known.problem is not None
+        self.path = NearPath(
+            known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows
+        )
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
         """The problem of some groups: on a copy of their columns, or on kept Gram rows."""
@@ -138,6 +184,7 @@ class ScreenedPath:
             self._restrict(more), self.settings.restrict(self.near),
             self.phi[more], self.directions[spans(self.problem.starts, more)],
         )  # fmt: skip
+        self.known.groups, self.known.problem, self.known.rows = self.near, self.path.problem, self.path.stash
 
     def _steps_to_wake(self) -> FloatArray:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
@@ -223,6 +270,46 @@ class ScreenedPath:
         for event in draft.entered[told:]:
             self._tell(event)
         path.draft = Draft(n_entered=draft.n_entered)
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether it makes sense to ask what the next groups would do: not where many wake together."""
+        small = self.settings.start**self.settings.depth < ONE_BY_ONE * self.settings.enter
+        return small and self.problem.orthonormal and self.recorder.looks_ahead
+
+    def _look_ahead(self) -> None:
+        """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
+        path, awake = self.path, self.path.awake
+        g = path.g[awake.columns]
+        now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if awake.which else np.empty(0)
+        pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if awake.which else np.empty(0)
+        up = now >= UP * pointed
+        own = np.repeat(up, np.diff(awake.starts))
+        following: dict[int, FloatArray] = {}
+        for a in np.flatnonzero(~up & (path.entered_at >= 0))[:NEXT_GROUPS].tolist():
+            following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
+        steps = self._steps_to_wake()
+        steps[self.near] = path.steps_to_wake()
+        line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
+        position = {int(self.near[l]): l for l in range(self.near.size)}
+        for l in line[np.isfinite(steps[line])].tolist():
+            if l in position:
+                i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
+                following[l] = path.g[i:j]
+            else:
+                following[l] = self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
+        settling = []
+        if up.any():
+            block = awake.K[np.ix_(own, own)]
+            block.flat[:: block.shape[0] + 1] += SMALL_RIDGE
+            whole_way = np.linalg.solve(block, g[own])
+            which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
+            ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
+            for change in (awake.direction_step * g[own], whole_way):
+                settling.append(dict(zip(which, np.split(change, ends), strict=True)))
+        count = risen(awake.K, awake.c, awake.starts, awake.w)
+        until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
+        self.recorder.look_ahead(path.t, self.which, awake.starts, awake.w, count, settling, following, until)
 
     def _tell(self, event: tuple[int, int]) -> None:
         self.recorder.enter(int(self.near[event[0]]), event[1])
