@@ -204,8 +204,8 @@ class Design(ABC):
         """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""
         return fold_masks(self.shape[0], cv, y, labels)
 
-    def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths with these row weights follow, so that one reading of X may serve them all."""
+    def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""
 
     # ------------------------------------------------------------------ for messages
 

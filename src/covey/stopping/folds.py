@@ -103,6 +103,7 @@ class CrossValidation(Stopping):
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         masks = list(self._masks(task))
+        task.design.expect(task.y, task.weight, masks)
         start = task.path(max_iter=1)  # for the step that the folds share
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
