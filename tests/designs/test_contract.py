@@ -5,6 +5,7 @@ A new kind adds a row to `KINDS`: a function that stores a dense array in its ow
 
 from __future__ import annotations
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +61,7 @@ KINDS = {
     "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
+    "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
 }
 
 # relative to the largest coefficient

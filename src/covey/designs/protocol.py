@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.rows import hold_out
+from covey.designs.rows import fold_masks, hold_out, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
@@ -101,10 +101,13 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
+    parallel : "threads" or None
+        How paths on this design are best run side by side, a hint for joblib.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
+    parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
@@ -162,6 +165,18 @@ class Design(ABC):
             out += self.take(columns) @ coef[columns]
         return out
 
+    def total(self, values: Any) -> float:
+        """The sum of a row vector."""
+        return float(values.sum())
+
+    def count(self, weight: Any) -> float:
+        """Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated."""
+        return float(weight.sum()) / float(weight[weight > 0].min())
+
+    def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
+        """The response centred, where asked for, and of unit mean square, with its mean and its scale."""
+        return standard_response(y, q, centre=centre)
+
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
@@ -197,11 +212,12 @@ class Design(ABC):
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
 
-    def expect(self, y: Any, weight: Any, parts: Any) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths of y on unions of disjoint parts of the rows follow: one reading of X may serve them all.
+    def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
+        """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""
+        return fold_masks(self.shape[0], cv, y, labels)
 
-        Every row has its part's number, from 0.
-        """
+    def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""
 
     # ------------------------------------------------------------------ for messages
 

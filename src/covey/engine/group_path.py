@@ -13,6 +13,7 @@ from covey.preprocess import Standardize
 
 __all__ = ["group_path"]
 
+
 def group_path(
     X: Any,
     y: ArrayLike,
@@ -110,9 +111,7 @@ def group_path(
     >>> path.entered[0][0], path.status
     (0, 'completed')
     """
-    runner = PathRunner(
-        X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
-    )
+    runner = PathRunner(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight)
     return runner.run(
         algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
         switch_tol=switch_tol, depth=depth, group_weights=group_weights, max_iter=max_iter, times=times,

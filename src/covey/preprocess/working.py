@@ -253,7 +253,7 @@ def prepare(
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
     response = design.rows(y)
     q = design.weights(sample_weight)
-    unit_y, y_mean, y_scale = _standard_response(response, q, fit_intercept)
+    unit_y, y_mean, y_scale = design.standard(response, q, centre=fit_intercept)
 
     scale = np.ones(p)
     moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
@@ -276,22 +276,6 @@ def prepare(
         orthonormal=standardize == "group",
     )  # fmt: skip
     return problem, made
-
-
-def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
-    """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
-    used = np.where(q > 0, y, 0.0)
-    largest = float(np.abs(used).max())
-    if largest == 0:
-        return np.zeros_like(y), 0.0, 1.0
-    unit = np.where(q > 0, y / largest, 0.0)
-    mean = float(q @ unit) if centre else 0.0
-    unit = np.where(q > 0, unit - mean, 0.0)
-    size = float(np.sqrt(q @ (unit * unit)))
-    # what rounding leaves of a constant response is no signal
-    if size <= 8 * np.finfo(float).eps * abs(mean):
-        return np.zeros_like(y), mean * largest, 1.0
-    return unit / size, mean * largest, size * largest
 
 
 def _factors(

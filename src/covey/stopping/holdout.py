@@ -56,7 +56,7 @@ class HoldOut(Stopping):
             leg = best_leg(trial, explore(trial, patience))
             return Choice(leg.path, leg.time, leg.monitor.to_frame())
         held = split_rows(task, self.fraction, self.random_state)
-        task.design.expect(task.y, task.weight, np.where(held, 1, 0))
+        task.design.expect(task.y, task.weight, [held])
         scorer = Scorer(task.design, task.y, np.where(held, task.weight, 0.0))
         trial = Trial(task.on(~held), scorer)
         leg = best_leg(trial, explore(trial, patience))

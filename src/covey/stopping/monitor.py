@@ -66,7 +66,7 @@ class Scorer:
     def __init__(self, X: Any, y: Any, weight: Any) -> None:
         self.design, self.y, self.weight = as_design(X), y, weight
         self.errors = self.design.errors(y, weight)
-        self.n_rows = float(weight.sum()) / float(np.where(weight > 0, weight, np.inf).min())
+        self.n_rows = self.design.count(weight)
 
     def simplest(self, columns: Any, coefs: FloatArray, intercepts: FloatArray, sizes: Any) -> tuple[int, FloatArray]:
         """The smallest model that cannot be told from the best one, and the error of every model.
