@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
+    from covey.persistence import load, save
 
 __all__ = [
     "GroupSparseRegressor",
@@ -25,8 +26,10 @@ __all__ = [
     "dynamics",
     "experiments",
     "group_path",
+    "load",
     "nn",
     "plots",
+    "save",
     "stopping",
     "theory",
 ]
@@ -41,6 +44,8 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
+    "load": "covey.persistence",
+    "save": "covey.persistence",
 }
 
 

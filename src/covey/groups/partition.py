@@ -362,16 +362,17 @@ class Groups:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.lists(), self.n_columns, self.names, self.columns)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"members": self.members, "starts": self.starts, "names": self.names, "columns": self.columns}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a file: checked like what a user gives."""
+        members, starts = (as_int_vector(state[name], f"The {name} of groups") for name in ("members", "starts"))
+        Groups.__init__(
+            self, np.split(members, starts[1:-1]), members.size, names=state["names"], columns=state["columns"]
+        )
 
     def __repr__(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
         size = plural(low, "column") if low == high else f"{low} to {high} columns"
         return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')})"
-
-
-def _rebuild(
-    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
-) -> Groups:
-    return Groups(lists, n_columns, names=names, columns=columns)
