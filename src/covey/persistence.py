@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -182,19 +181,18 @@ def _skops() -> ModuleType:
     To list scikit-learn's estimators skops imports all of scikit-learn, and with it torch and dask where they are
     installed: seconds, of which nothing is used.
     """
-    with _hidden("torch", "dask"):
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
         import skops.io
+    finally:
+        sys.meta_path.remove(absent)
     return skops.io
 
 
-@contextmanager
-def _hidden(*names: str) -> Iterator[None]:
-    """Let these libraries seem absent, unless they are there already."""
-    hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        for name in hidden:
-            if sys.modules.get(name) is None:
-                sys.modules.pop(name, None)
+class _Absent(MetaPathFinder):
+    """Lets libraries that are not imported yet seem not to be installed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in ("torch", "dask"):
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
