@@ -80,7 +80,9 @@ def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -
     except re.error as reason:
         raise TableError(f"--groups regex:{pattern} is no regular expression: {reason}.") from None
     if not expression.groups:
-        raise TableError(f"--groups regex:{pattern} has no bracket; put one around the group's name, as in (gene[0-9]+)_.")
+        raise TableError(
+            f"--groups regex:{pattern} has no bracket; put one around the group's name, as in (gene[0-9]+)_."
+        )
     labels = []
     for name in columns:
         found = expression.match(name)

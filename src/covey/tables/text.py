@@ -82,7 +82,7 @@ def _separator(header: str, promised: str) -> str:
 
 
 def check_names(names: list[str], path: Path) -> None:
-    """pandas renames the second of two columns of one name; here that is a mistake worth stopping for."""
+    """Pandas renames the second of two columns of one name; here that is a mistake worth stopping for."""
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise TableError(f"{path} has columns of the same name: {listed(twice)}; rename them.")

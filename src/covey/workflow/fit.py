@@ -108,25 +108,6 @@ class Fit:
         intercept = pd.DataFrame({"column": ["(intercept)"], "source": [None], "group": [None]})
         return pd.concat([intercept.assign(coefficient=e.intercept_), columns.astype({"group": object})])
 
-    def path_table(self) -> pd.DataFrame:
-        """The path in long form: a row for each time and awake column, and one without a column for the intercept."""
-        e = self.estimator
-        coefs = e.path_.coefs.tocoo()
-        names = np.array([str(name) for name in e.groups_.names], dtype=object)
-        rows, columns = coefs.row, coefs.col
-        times = np.asarray(e.path_.times)
-        awake = pd.DataFrame(
-            {
-                "time": times[rows],
-                "group": names[e.groups_.labels[columns]],
-                "column": np.asarray(self.problem.X.columns, dtype=object)[columns],
-                "coefficient": coefs.data,
-            }
-        )
-        intercepts = pd.DataFrame({"time": times, "group": None, "column": None, "coefficient": e.path_.intercepts})
-        whole = pd.concat([intercepts, awake.astype({"group": object, "column": object})], ignore_index=True)
-        return whole.sort_values("time", kind="stable", ignore_index=True)
-
 
 def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     """Read the table, expand it, fit it, and judge the fit.
@@ -162,7 +143,9 @@ def make_estimator(settings: FitSettings, groups: Any) -> Any:
         known, made = GroupSparseRegressorCV().get_params(), GroupSparseRegressorCV(groups, cv=cv)
     else:
         if settings.stopping not in RULES and not settings.stopping.isdigit():
-            raise TableError(f"--stopping is one of {', '.join(RULES)} or a number of iterations, not {settings.stopping}.")
+            raise TableError(
+                f"--stopping is one of {', '.join(RULES)} or a number of iterations, not {settings.stopping}."
+            )
         rule = int(settings.stopping) if settings.stopping.isdigit() else settings.stopping
         known = GroupSparseRegressor().get_params()
         made = GroupSparseRegressor(groups, stopping=rule, random_state=settings.seed)

@@ -16,6 +16,7 @@ from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.workflow.fit import Fit
+from covey.workflow.trace import coefficients_along
 
 __all__ = ["FILES", "check_out", "describe", "write_fit"]
 
@@ -97,7 +98,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 def _parquet(fit: Fit) -> bytes:
     stream = io.BytesIO()
-    fit.path_table().to_parquet(stream, index=False)
+    coefficients_along(fit.estimator.path_).to_parquet(stream, index=False)
     return stream.getvalue()
 
 
@@ -113,7 +114,5 @@ def _report(fit: Fit) -> str:
         **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
         **{name: asked for name in ("impute", "weights") if (asked := getattr(table, name))},
     }
-    report = FitReport.from_model(
-        fit.estimator, fit.problem.X, fit.problem.y, target=table.target, settings=settings
-    )
+    report = FitReport.from_model(fit.estimator, fit.problem.X, fit.problem.y, target=table.target, settings=settings)
     return render(report)

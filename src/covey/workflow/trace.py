@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from pathlib import Path as File
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from covey.engine import Snapshot, group_path
+from covey.files import write_atomically
 from covey.path import Path
-from covey.workflow.problem import Problem, pose
+from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent
 
-__all__ = ["order_table", "trace_table"]
+__all__ = ["coefficients_along", "draw", "order_table", "trace_table"]
+
+PICTURES = ("png", "svg", "pdf")
 
 
-def trace_table(
-    settings: TableSettings, *, most: int, options: Mapping[str, Any], told: Told = silent
-) -> tuple[Problem, Path]:
+def trace_table(settings: TableSettings, *, most: int, options: Mapping[str, Any], told: Told = silent) -> Path:
     """Read a table and run its path until `most` groups are awake, or nothing is left to explain."""
     problem = pose(settings, told)
     told("running")
@@ -25,10 +29,7 @@ def trace_table(
     def enough(snapshot: Snapshot) -> bool:
         return snapshot.n_woken >= most
 
-    path = group_path(
-        problem.X, problem.y, problem.groups, sample_weight=problem.weight, stop=enough, **options
-    )
-    return problem, path
+    return group_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, stop=enough, **options)
 
 
 def order_table(path: Path) -> pd.DataFrame:
@@ -44,3 +45,32 @@ def order_table(path: Path) -> pd.DataFrame:
             "strength": last[order],
         }
     )
+
+
+def coefficients_along(path: Path) -> pd.DataFrame:
+    """The path in long form: a row for each time and awake column, and one without a column for the intercept."""
+    coefs = path.coefs.tocoo()
+    names = np.array([str(name) for name in path.groups.names], dtype=object)
+    columns = np.array([path.groups.column_name(j) for j in range(path.groups.n_columns)], dtype=object)
+    awake = {
+        "time": path.times[coefs.row],
+        "group": names[path.groups.labels[coefs.col]],
+        "column": columns[coefs.col],
+        "coefficient": coefs.data,
+    }
+    none = np.full(len(path), None, dtype=object)
+    intercepts = {"time": path.times, "group": none, "column": none, "coefficient": path.intercepts}
+    whole = pd.DataFrame({name: np.concatenate([intercepts[name], awake[name]]) for name in awake})
+    return whole.sort_values("time", kind="stable", ignore_index=True)
+
+
+def draw(path: Path, file: File) -> None:
+    """Draw the path; the picture is whole or not there."""
+    from covey.plots import GroupPathDisplay
+
+    kind = file.suffix.lower().removeprefix(".")
+    if kind not in PICTURES:
+        raise ValueError(f"--plot {file}: use a name that ends in {', '.join('.' + p for p in PICTURES)}.")
+    stream = io.BytesIO()
+    GroupPathDisplay.from_path(path).figure_.savefig(stream, format=kind, dpi=150)
+    write_atomically(file, stream.getvalue())
