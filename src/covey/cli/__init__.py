@@ -40,9 +40,9 @@ app.command(rich_help_panel=SHELL)(completion)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from covey import __version__
+        import covey as library
 
-        typer.echo(f"covey {__version__}")
+        typer.echo(f"covey {library.__version__}")
         raise typer.Exit
 
 
@@ -52,11 +52,12 @@ def covey(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Group-sparse regression without a penalty: which groups of columns predict a target, and how well.
+    """Group-sparse regression without a penalty: which groups of columns matter?
 
-    A table has a target column and other columns that belong together: the levels of a category, the spline of a
-    variable, the probes of a gene. covey grows a model in which groups wake up one after another, strongest first, and
-    stops it early: a group is in whole or not at all, and a group that is in is not shrunk.
+    A table has a target and columns that belong together: the levels of a
+    category, the spline of a variable, the probes of a gene. covey grows a model
+    in which groups wake up one after another, strongest first, and stops early:
+    a group is in whole or not at all, and a group that is in is not shrunk.
 
     \b
     Examples:
@@ -82,7 +83,7 @@ def covey(
 def main() -> None:
     """Entry point of the ``covey`` command."""
     if "_COVEY_COMPLETE" in os.environ:
-        from typer.completion import completion_init
+        from typer import completion as shell
 
-        completion_init()
+        shell.completion_init()  # type: ignore[attr-defined]
     app(prog_name="covey")

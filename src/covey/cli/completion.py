@@ -22,6 +22,6 @@ def completion(
       covey completion zsh > "${fpath\\[1]}/_covey"
       covey completion fish > ~/.config/fish/completions/covey.fish
     """
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     typer.echo(get_completion_script(prog_name="covey", complete_var="_COVEY_COMPLETE", shell=shell))

@@ -17,8 +17,9 @@ def demo(
 ) -> None:
     """Show everything on data that come along: which variables drive the progression of diabetes.
 
-    Writes the table, fits it with a spline for each variable, prints the variables that matter, and says with which
-    commands to go on. It needs no network, and takes a few seconds.
+    Writes the table, fits it with a spline for each variable, prints those that
+    matter, and says with which command to do the same by hand. It needs no
+    network, and takes a few seconds.
 
     \b
     Examples:

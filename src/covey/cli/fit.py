@@ -71,69 +71,74 @@ def fit(
         ),
     ] = "cv",
     cv: Annotated[
-        int | None, typer.Option(help="Folds of --stopping cv: 5 unless given.", rich_help_panel=MODEL)
+        int | None, typer.Option(help="Folds of --stopping cv.", show_default="5", rich_help_panel=MODEL)
     ] = None,
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="With --stopping cv: the time of least error (unless given), or the earliest within one standard error "
-            "of it, which selects fewer groups.",
+            help="With --stopping cv: the time of least error, or the earliest within one standard error of it, which "
+            "selects fewer groups.",
+            show_default="min",
             rich_help_panel=MODEL,
         ),
     ] = None,
     validation_fraction: Annotated[
         float | None,
         typer.Option(
-            help="With --stopping holdout: the share of rows held out, 0.2 unless given.", rich_help_panel=MODEL
+            "--holdout",
+            help="With --stopping holdout: the share of rows held out.",
+            show_default="0.2",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     standardize: Annotated[
         Literal["group", "column", "none"] | None,
         typer.Option(
-            help="Orthonormalise within groups (unless given), scale columns, or neither.", rich_help_panel=MODEL
+            help="Orthonormalise within groups, scale columns, or neither.", show_default="group", rich_help_panel=MODEL
         ),
     ] = None,
     group_weights: Annotated[
         Literal["sqrt", "none"] | None,
         typer.Option(
-            help="Hold large groups back by the root of their size (unless given), or not.", rich_help_panel=MODEL
+            help="Hold large groups back by the root of their size, or not.", show_default="sqrt", rich_help_panel=MODEL
         ),
     ] = None,
     algorithm: Annotated[
         Literal["single-stage", "two-stage"] | None,
-        typer.Option(help="The paper's Algorithm 1 (unless given) or 2.", rich_help_panel=MODEL),
+        typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=MODEL),
     ] = None,
     init_scale: Annotated[
-        float | None, typer.Option(help="The start of every magnitude, 1e-6 unless given.", rich_help_panel=MODEL)
+        float | None, typer.Option(help="The start of every magnitude.", show_default="1e-6", rich_help_panel=MODEL)
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="The last iteration, 100000 unless given.", rich_help_panel=MODEL)
+        int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=MODEL)
     ] = None,
     n_jobs: Annotated[
         int | None,
-        typer.Option("--jobs", help="Folds at a time, -1 for one a core; 1 unless given.", rich_help_panel=MODEL),
+        typer.Option("--jobs", help="Folds at a time; -1 for one a core.", show_default="1", rich_help_panel=MODEL),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
-    Reads the table, expands columns where asked, chooses the time of stopping by cross-validation, prints the selected
-    groups, and writes a folder that is whole or not there:
+    Reads the table, expands columns where asked, chooses the time of stopping
+    by cross-validation, prints the selected groups, and writes a folder that is
+    whole or not there:
 
     \b
-      report.html       one page that opens offline: quality, groups, the path with a slider
-      model.skops       the model; predicts from the raw table (covey predict, covey.load)
+      report.html       one page that opens offline, with the path and a slider
+      model.skops       the model, for `covey predict` and `covey.load`
       coefficients.csv  every column's coefficient, in the table's units
-      groups.csv        every group: selected or not, strength, norm, when it woke up
+      groups.csv        every group: selected or not, strength, norm, wake-up
       path.parquet      every coefficient along the path
       run.json          settings, versions, seed, and the hash of the input
 
     \b
     Examples:
-      covey fit expression.csv --target TRIM32 --groups _ --out fit
-      covey fit patients.csv --target progression --spline '*:5' --onehot sex --drop id
-      covey fit 'parts/*.parquet' --target y --groups groups.csv --impute median --rule 1se
-      covey fit table.csv --target y --groups 'gene01_*' --groups 'gene02_*' --json
+      covey fit genes.csv --target TRIM32 --groups _ --out fit
+      covey fit patients.csv --target y --spline '*:5' --onehot sex --drop id
+      covey fit 'parts/*.parquet' --target y --groups groups.csv --rule 1se
+      covey fit table.csv --target y --groups 'gene01_*' --impute median --json
     """
     with complaints():
         from covey.workflow import FitSettings, TableSettings, check_out, fit_table, write_fit

@@ -13,9 +13,9 @@ TABLE, MODEL = "The table", "The model"
 Data = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
-        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files or a pattern ('parts/*.parquet') "
-        "with the same columns, or a folder of Parquet.",
+        metavar="DATA",
+        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files of the same columns, a pattern "
+        "such as 'parts/*.parquet', or a folder of Parquet.",
         show_default=False,
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,8 +40,9 @@ def predict(
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    The table is the raw one: columns are found by name, expanded and filled as at the fit; others are ignored. A model
-    file is data, not a program: nothing in it is run.
+    The table is the raw one: columns are found by name, expanded and filled as
+    at the fit; others are ignored. A model file is data, not a program: nothing
+    in it is run.
 
     \b
     Examples:
@@ -58,8 +59,12 @@ def predict(
             write(made.table, out)
         if as_json:
             shown = {"r2": made.r2, "rmse": made.rmse} if target is not None else {}
-            content = {"out": str(out)} if out is not None else json.loads(made.table.to_json(orient="list"))
-            typer.echo(json.dumps({"rows": len(made.table), **shown, **content}, ensure_ascii=False))
+            content: Any = (
+                {"out": str(out)}
+                if out is not None
+                else made.table.astype(object).where(made.table.notna(), None).to_dict("list")
+            )
+            typer.echo(json.dumps({"rows": len(made.table), **shown, **content}, ensure_ascii=False, default=str))
             return
         if out is None:
             made.table.to_csv(sys.stdout, index=False)

@@ -24,8 +24,9 @@ def reproduce(
 ) -> None:
     """Run the paper's figures and tables, and judge its claims.
 
-    Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, and index.html, which holds everything. Results are
-    kept: the same command again takes up where it was stopped.
+    Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, and
+    index.html, which holds everything. Results are kept: the same command again
+    takes up where it was stopped.
 
     \b
     Examples:

@@ -84,10 +84,13 @@ def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
     import pyarrow.feather
     import pyarrow.parquet
 
-    read = pyarrow.parquet.read_table if kind == ".parquet" else pyarrow.feather.read_table
     try:
-        table = read(path)
-        check_names(table.column_names, path)
+        if kind == ".parquet":
+            check_names(pyarrow.parquet.read_schema(path).names, path)
+            table = pyarrow.parquet.read_table(path, partitioning=None)
+        else:
+            table = pyarrow.feather.read_table(path)
+            check_names(table.column_names, path)
         return table.to_pandas()
     except (pyarrow.ArrowException, OSError) as reason:
         said = str(reason).splitlines()[0].rstrip(".")

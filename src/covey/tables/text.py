@@ -7,7 +7,7 @@ import gzip
 import io
 from collections import Counter
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, cast
 
 import pandas as pd
 
@@ -52,11 +52,11 @@ def read_text(path: Path, kind: str, *, longest_line: int = LONGEST_LINE) -> pd.
     return frame
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb")
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb"))
 
 
-def _check_lines(stream: IO[bytes], path: Path, longest: int) -> None:
+def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
     """Refuse a file as soon as a line is longer than `longest`, having read no more than that of it."""
     block_size = min(BLOCK, longest)
     since = 0  # bytes since the last line end

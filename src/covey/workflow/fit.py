@@ -128,6 +128,9 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     notices = tuple(dict.fromkeys(str(w.message) for w in caught))
+    if not estimator.path_.entered and estimator.path_.times[-1] >= estimator.max_iter:
+        converged = False
+        notices += (f"No group had woken up when the path reached max_iter={estimator.max_iter}; increase max_iter.",)
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     return Fit(settings, problem, model, _scores(settings, problem, estimator), converged, notices, seconds)
 

@@ -54,16 +54,7 @@ def describe(fit: Fit) -> dict[str, Any]:
         "rows": len(problem.y),
         "columns": problem.X.shape[1],
         "groups": problem.groups.n_groups,
-        "selected_groups": [
-            {
-                "group": row.group,
-                "size": int(row.size),
-                "strength": float(row.strength),
-                "norm": float(row.norm),
-                "woke_up": int(row.woke_up),
-            }
-            for row in table[table["selected"]].itertuples()
-        ],
+        "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
         "intercept": float(e.intercept_),
         "stopped_at": int(e.n_iter_),
         "scores": asdict(fit.scores),
