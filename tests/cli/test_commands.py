@@ -139,5 +139,5 @@ def test_progress_on_a_terminal(table, tmp_path):
     except OSError:
         pass  # the other end is closed
     assert process.wait(60) == 0
-    assert b"fitting" in seen
+    assert b"fitting, path " in seen
     assert b"\x1b[3" not in seen  # NO_COLOR

@@ -66,6 +66,7 @@ def test_the_folder(fitted, table, frame):
     assert run["settings"]["options"]["rule"] == "1se"
     assert run["versions"]["covey"] == library.__version__
     assert run["converged"] is True
+    assert run["settings"]["options"]["verbose"] == 0
     assert run["scores"]["held_out_r2"] > 0.97
     assert "<title" in (fitted / "report.html").read_text()
 

@@ -81,16 +81,18 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda stage: None
+        from covey.workflow.settings import silent
+
+        yield silent
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description:<12}"), BarColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description:<16}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
 
         def told(stage: str) -> None:
-            progress.update(bar, description=stage, completed=names.index(stage))
+            progress.update(bar, description=stage, completed=names.index(stage.split(",")[0]))
 
         yield told
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 from sklearn.utils import check_random_state
 
 from covey.estimators.base import PathRegressor
@@ -161,18 +160,6 @@ class GroupSparseRegressor(PathRegressor):
         if "mse" in choice.scores:
             self._warn_if_cut_short(choice.scores["time"].to_numpy(), choice.scores["mse"].to_numpy())
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is kept is plain: numbers, arrays and names, so that files of it need no pickle."""
-        state = dict(super().__getstate__())
-        if "scores_" in state:
-            state["scores_"] = {name: column.to_numpy() for name, column in state["scores_"].items()}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "scores_" in state:
-            state = {**state, "scores_": pd.DataFrame(state["scores_"])}
-        super().__setstate__(state)
 
     def _rule(self) -> Stopping:
         stopping = self.stopping

@@ -39,7 +39,8 @@ def numeric_frame(frame: pd.DataFrame, remedy: str) -> pd.DataFrame:
     """The same columns as floats; the remedy is for columns that hold anything else."""
     plain = [dtype.kind in "fiub" if isinstance(dtype, np.dtype) else False for dtype in frame.dtypes]
     if all(plain):
-        made = frame.astype(float)
+        # in one block: pandas takes ten thousand columns of a file one by one otherwise
+        made = pd.DataFrame(frame.to_numpy(dtype=float), columns=frame.columns, index=frame.index)
     else:
         made = pd.DataFrame({name: numbers(column, remedy) for name, column in frame.items()}, index=frame.index)
     infinite = np.isinf(made.to_numpy()).any(axis=0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,7 +125,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     estimator = make_estimator(settings, problem.groups)
     told("fitting")
     begin = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _paths_told(estimator, told):
         warnings.simplefilter("always")
         estimator.fit(problem.X, problem.y, problem.weight)
     seconds = time.perf_counter() - begin
@@ -133,6 +136,31 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         notices += (f"No group had woken up when the path reached max_iter={estimator.max_iter}; increase max_iter.",)
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     return Fit(settings, problem, model, _scores(settings, problem, estimator), converged, notices, seconds)
+
+
+@contextmanager
+def _paths_told(estimator: Any, told: Told) -> Iterator[None]:
+    """Tell of every path that the estimator has run: it prints a line for each, which is caught here."""
+    if told is silent:
+        yield
+        return
+    estimator.set_params(verbose=1)
+    with redirect_stdout(_Lines(told)):
+        yield
+    estimator.set_params(verbose=0)
+
+
+class _Lines(io.TextIOBase):
+    """A stream that counts lines."""
+
+    def __init__(self, told: Told) -> None:
+        self.told, self.count = told, 0
+
+    def write(self, text: str) -> int:
+        if "\n" in text:
+            self.count += text.count("\n")
+            self.told(f"fitting, path {self.count + 1}")
+        return len(text)
 
 
 def make_estimator(settings: FitSettings, groups: Any) -> Any:

@@ -18,7 +18,7 @@ from covey.tables import read_tables as read
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
 from covey.workflow.settings import TableSettings, Told, silent
-from covey.workflow.terms import column_sources, make_transformer, read_terms
+from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
 __all__ = ["Input", "Problem", "counted", "pose"]
 
@@ -97,6 +97,7 @@ def pose(settings: TableSettings, told: Told = silent) -> Problem:
         X = transformer.fit_transform(raw)
     except ValueError as reason:
         raise TableError(f"The columns cannot be expanded: {str(reason).splitlines()[0]}") from None
+    compact(transformer)
     sources = column_sources(transformer)
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
     labels = [by_column.names[group_of[source]] for source in sources]

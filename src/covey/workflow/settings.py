@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["FitSettings", "TableSettings", "Told", "silent"]
 
-# Called with what is being done, for a progress bar.
+# Called with what is being done, for a progress bar: a stage, and after a comma how far it has come.
 Told = Callable[[str], None]
 
 

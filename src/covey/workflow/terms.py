@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -12,11 +13,14 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey.tables import TableError, find_columns
 
-__all__ = ["column_sources", "make_transformer", "read_terms"]
+__all__ = ["column_sources", "compact", "make_transformer", "read_terms"]
 
 # Columns of a spline where no number is given: a cubic with two knots inside.
 SPLINE_COLUMNS = 5
 DEGREE = 3
+
+# An array of text gives every name the room of the longest.
+LONG_NAME = 200
 
 
 def read_terms(spline: Sequence[str], onehot: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
@@ -63,6 +67,26 @@ def make_transformer(columns: Sequence[str], terms: Mapping[str, int], impute: s
     return ColumnTransformer(blocks, verbose_feature_names_out=False).set_output(transform="pandas")
 
 
+def compact(fitted: ColumnTransformer) -> None:
+    """Keep names as arrays of text, which a file holds in one piece, and not one by one.
+
+    A model of ten thousand columns is written and read several times as fast so.
+    """
+    kept: dict[tuple[str, ...], Any] = {}
+
+    def text(names: Any) -> Any:
+        key = tuple(map(str, names))
+        if max(map(len, key), default=0) > LONG_NAME:
+            return names
+        return kept.setdefault(key, np.array(key, dtype=str))
+
+    for part in (fitted, *(step for _, step, _ in fitted.transformers_)):
+        if "feature_names_in_" in getattr(part, "__dict__", ()):
+            part.feature_names_in_ = text(part.feature_names_in_)
+    fitted.transformers = [(name, step, text(columns)) for name, step, columns in fitted.transformers]
+    fitted.transformers_ = [(name, step, text(columns)) for name, step, columns in fitted.transformers_]
+
+
 def column_sources(fitted: ColumnTransformer) -> list[str]:
     """The column of the table that each column of the fit came from.
 
@@ -72,5 +96,6 @@ def column_sources(fitted: ColumnTransformer) -> list[str]:
     sources: list[str] = []
     for name, _, columns in fitted.transformers_:
         block = fitted.output_indices_[name]
-        sources += list(columns) if name == "plain" else list(columns) * (block.stop - block.start)
+        names = [str(column) for column in columns]
+        sources += names if name == "plain" else names * (block.stop - block.start)
     return sources
