@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.stopping.folds import standard_error
+from covey.validation import FloatArray
 
 __all__ = ["Curve", "stopping_curve"]
-
-Vector = NDArray[np.float64]
 
 CRITERIA = {
     "bic": "Bayesian information criterion",
@@ -42,9 +40,9 @@ class Curve:
     """
 
     label: str
-    times: Vector
-    values: Vector
-    band: Vector | None = None
+    times: FloatArray
+    values: FloatArray
+    band: FloatArray | None = None
     n_folds: int = 0
     rules: Mapping[str, float] = field(default_factory=dict)
     held_out: bool = False
@@ -54,7 +52,7 @@ class Curve:
         return np.searchsorted(self.times, times, side="right").clip(1) - 1
 
     @property
-    def r2(self) -> Vector:
+    def r2(self) -> FloatArray:
         """Share of the error without any group that each model removes."""
         null = self.values[0]
         return 1 - self.values / null if null > 0 else np.zeros_like(self.values)

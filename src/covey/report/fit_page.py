@@ -170,7 +170,7 @@ def _data(report: FitReport, times: Axis, strengths: Axis, scores: Axis | None) 
         "total": report.n_groups,
         "top": strengths.high,
         "limit": MOST_SHOWN,
-        "groups": [[group.first, len(group.columns)] for group in frames.groups],
+        "groups": [[group.first, group.size, len(group.columns)] for group in frames.groups],
         "series": _series(report),
     }
     if curve is not None and scores is not None:
@@ -181,7 +181,7 @@ def _data(report: FitReport, times: Axis, strengths: Axis, scores: Axis | None) 
 
 
 def _series(report: FitReport) -> str:
-    """Every group's numbers, frame after frame: its strength, then its coefficients; 4-byte floats in base64."""
-    parts = [np.concatenate([group.strengths[:, None], group.coefs], axis=1).ravel() for group in report.frames.groups]
+    """Every group's numbers, frame after frame: its facts, then its coefficients; 4-byte floats in base64."""
+    parts = [np.concatenate([group.facts, group.coefs], axis=1).ravel() for group in report.frames.groups]
     flat = np.concatenate([np.empty(0, np.float32), *parts]).astype("<f4")
     return base64.b64encode(flat.tobytes()).decode()

@@ -23,49 +23,42 @@ LONGEST_NAME = 120
 
 def group_table(frames: Frames) -> str:
     """The body of the table, the strongest group first."""
-    strengths = [group.strength(frames.chosen) for group in frames.groups]
-    strongest = max(strengths, default=0.0) or 1.0
-    return "".join(
-        _row(i, group, strength, group.coef(frames.chosen), strongest)
-        for i, (group, strength) in enumerate(zip(frames.groups, strengths, strict=True))
-    )
+    strongest = max((group.strength(frames.chosen) for group in frames.groups), default=0.0) or 1.0
+    return "".join(_row(i, group, frames.chosen, strongest) for i, group in enumerate(frames.groups))
 
 
-def _row(i: int, group: GroupTrace, strength: float, coefs: Float32, strongest: float) -> str:
-    size = len(group.columns)
-    name = _name(group.name)
+def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
+    facts, coefs = group.at(frame)
+    strength, norm, plus, minus = facts.tolist()
     hidden = "" if strength > 0 else " hidden"
-    norm = float(np.linalg.norm(coefs.astype(float)))
-    signs = shown(float(coefs[0]), 4) if size == 1 else _details(group, coefs)
+    signs = " ".join(part for part in (f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else "") if part)
+    if group.columns:
+        signs = shown(float(coefs[0]), 4) if group.size == 1 else _details(group, coefs, signs)
     return (
         f'<tr{hidden}><td class="rank">{i + 1}</td>'
-        f'<th scope="row">{swatch(i)}<bdi>{name}</bdi></th>'
+        f'<th scope="row">{swatch(i)}<bdi>{_name(group.name)}</bdi></th>'
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="width:{100 * strength / strongest:.1f}%"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
         f'<td class="signs" data-label="coefficients">{signs}</td>'
-        f'<td data-label="columns">{size}</td><td data-label="woke up at">{group.woke:g}</td></tr>'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{group.woke:g}</td></tr>'
     )
 
 
-def _details(group: GroupTrace, coefs: Float32) -> str:
+def _details(group: GroupTrace, coefs: Float32, signs: str) -> str:
     largest = float(np.abs(coefs).max(initial=0)) or 1.0
     rows = "".join(
         f'<tr><th scope="row"><bdi>{_name(column)}</bdi></th><td>{shown(value, 4)}</td>'
         f'<td><i class="{_side(value)}" style="width:{50 * abs(value) / largest:.1f}%"></i></td></tr>'
         for column, value in zip(group.columns, coefs.tolist(), strict=True)
     )
-    return f'<details><summary>{_signs(coefs)}</summary><table class="coefs">{rows}</table></details>'
+    rest = group.size - len(group.columns)
+    note = f"<p>The {rest} smallest are not listed.</p>" if rest else ""
+    return f'<details><summary>{signs}</summary><table class="coefs">{rows}</table>{note}</details>'
 
 
 def _side(value: float) -> str:
     return "minus" if value < 0 else "plus"
-
-
-def _signs(coefs: Float32) -> str:
-    """How many coefficients are positive and how many negative."""
-    plus, minus = int((coefs > 0).sum()), int((coefs < 0).sum())
-    return " ".join(part for part in (f"+{plus}" if plus else "", f"−{minus}" if minus else "") if part)
 
 
 def _name(name: str) -> str:

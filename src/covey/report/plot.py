@@ -173,7 +173,7 @@ def _rule(mark: float, kind: str) -> str:
 
 def _rule_labels(curve: Curve, times: Axis) -> str:
     """The rules' names at the top, beside their lines."""
-    out = []
+    out: list[str] = []
     for name, at in sorted(curve.rules.items(), key=lambda rule: rule[1]):
         place = float(times.position(at))
         side = "before" if place > 0.5 or (place > 0.12 and not out) else "after"

@@ -22,17 +22,21 @@
     return new Float32Array(bytes.buffer);
   }
 
-  // A group's numbers lie frame after frame from its first one on: its strength, then its coefficients.
+  // A group's numbers lie frame after frame from its first one on: four facts (strength, norm, how many coefficients
+  // are positive, how many negative), then the coefficients that are listed.
+  const facts = 4;
   const groups = [];
   let offset = 0;
-  for (const [first, size] of data.groups) {
-    groups.push({ first, size, offset });
-    offset += (data.times.length - first) * (size + 1);
+  for (const [first, size, listed] of data.groups) {
+    groups.push({ first, size, listed, offset });
+    offset += (data.times.length - first) * (facts + listed);
   }
 
   function at(group, t) {
-    const start = group.offset + (t - group.first) * (group.size + 1);
-    return t < group.first ? null : series.subarray(start, start + group.size + 1);
+    if (t < group.first) return null;
+    const start = group.offset + (t - group.first) * (facts + group.listed);
+    const [strength, norm, plus, minus] = series.subarray(start, start + facts);
+    return { strength, norm, plus, minus, coefs: series.subarray(start + facts, start + facts + group.listed) };
   }
 
   // The same digits as the page was written with.
@@ -47,9 +51,7 @@
     return (value < 0 ? "\u2212" : "") + text;
   }
 
-  function signs(values) {
-    const plus = values.filter((value) => value > 0).length;
-    const minus = values.filter((value) => value < 0).length;
+  function signs({ plus, minus }) {
     return [plus ? `+${plus}` : "", minus ? `\u2212${minus}` : ""].filter(Boolean).join(" ");
   }
 
@@ -65,24 +67,23 @@
     });
   }
 
-  function fillRow(row, group, values, strongest) {
-    const coefs = values.subarray(1);
+  function fillRow(row, group, now, strongest) {
     const [, , strength, norm, sign] = row.cells;
-    strength.firstChild.textContent = shown(values[0], 3);
-    strength.lastChild.style.width = `${((100 * values[0]) / strongest).toFixed(1)}%`;
-    norm.textContent = shown(Math.hypot(...coefs), 3);
-    if (group.size === 1) {
-      sign.textContent = shown(coefs[0], 4);
-      return;
+    strength.firstChild.textContent = shown(now.strength, 3);
+    strength.lastChild.style.width = `${((100 * now.strength) / strongest).toFixed(1)}%`;
+    norm.textContent = shown(now.norm, 3);
+    const details = sign.querySelector("details");
+    if (details) {
+      details.firstChild.textContent = signs(now);
+      if (details.open) fillCoefficients(row, now.coefs);
+    } else {
+      sign.textContent = group.listed ? shown(now.coefs[0], 4) : signs(now);
     }
-    const details = sign.firstChild;
-    details.firstChild.textContent = signs(coefs);
-    if (details.open) fillCoefficients(row, coefs);
   }
 
   function fillTable() {
     const values = groups.map((group) => at(group, frame));
-    const strengths = values.map((value) => (value ? value[0] : 0));
+    const strengths = values.map((now) => now?.strength ?? 0);
     const strongest = strengths.reduce((most, value) => Math.max(most, value), 0) || 1;
     const wanted = [...order].sort((a, b) => strengths[b] - strengths[a] || a - b);
     if (wanted.some((i, place) => i !== order[place])) {
@@ -169,15 +170,17 @@
     row.addEventListener("pointerenter", () => light(true));
     row.addEventListener("pointerleave", () => light(false));
     row.querySelector("details")?.addEventListener("toggle", (event) => {
-      const values = at(groups[i], frame);
-      if (event.target.open && values) fillCoefficients(row, values.subarray(1));
+      const now = at(groups[i], frame);
+      if (event.target.open && now) fillCoefficients(row, now.coefs);
     });
   });
   // Everything that is shown goes to paper: the rows below the fold are brought up to date first.
   addEventListener("beforeprint", () => {
     table.classList.add("all");
     fillTable();
-    rows.forEach((row, i) => !row.hidden && groups[i].size > 1 && fillCoefficients(row, at(groups[i], frame).subarray(1)));
+    rows.forEach((row, i) => {
+      if (!row.hidden && row.querySelector(".coefs")) fillCoefficients(row, at(groups[i], frame).coefs);
+    });
   });
 
   document.documentElement.classList.add("js");
