@@ -188,7 +188,7 @@ def _end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
     for _, _, i in sorted(named, key=lambda label: label[1]):
         below = tops[i] = min(tops[i], below - LABEL_GAP)
     labels = "".join(
-        f'<b class="end" style="top:{100 * tops[i]:.2f}%"><bdi class="k{i + 1}">{escape(name)}</bdi></b>'
+        f'<b class="end" style="top:{100 * tops[i]:.2f}%">{swatch(i)}<bdi>{escape(name)}</bdi></b>'
         for name, _, i in named
     )
     return f'<span aria-hidden="true">{labels}</span>'
