@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
-from covey.theory import coherence
+from covey.theory.coherence import group_deviations
 
 __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
@@ -128,5 +128,6 @@ def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[
         Z = design.take(columns)
         Z = Z - Z.mean(axis=0)
         spread = Z.std(axis=0)
-        found.append((int(l), coherence(Z / np.where(spread > 0, spread, 1.0), len(columns)).delta_in))
+        Z /= np.where(spread > 0, spread, 1.0)
+        found.append((int(l), float(group_deviations(Z.T @ Z / len(Z), np.array([0, columns.size]))[0])))
     return sorted(found, key=lambda item: -item[1])

@@ -63,7 +63,16 @@ def remarks(model: Any, curve: Curve | None, time: float, X: Any = None, y: Any 
     """
     found = [*_on_the_path(model, curve, time), *_on_the_error(curve, time), *_on_the_rules(model, curve, time)]
     selected = np.flatnonzero(model.group_norms_)
-    if X is not None and selected.size:
+    if selected.size == 0:
+        found.append(
+            Remark(
+                "No group was selected",
+                "The path was stopped before any group woke up: the model predicts the same value for every row.",
+                "If you expect an effect, look at the path beyond this time, or gather more rows.",
+                True,
+            )
+        )
+    elif X is not None:
         found += _on_the_groups(model, selected[np.argsort(-model.group_strengths_[selected], kind="stable")], X, y)
     return tuple(sorted(found, key=lambda remark: not remark.serious))
 
