@@ -103,7 +103,7 @@ def test_inner_coherence_is_the_norm_of_the_correlations():
     assert value == pytest.approx(np.linalg.norm(R - np.eye(4), 2))
 
 
-def rules(model, strict: float, lax: float) -> Curve:
+def rules(strict: float, lax: float) -> Curve:
     times = np.array([0.0, strict, lax, 2 * lax])
     return Curve("error", times, np.array([4.0, 1.1, 1.0, 1.2]), np.full(4, 0.2), 5, {"1se": strict, "min": lax}, True)
 
@@ -113,15 +113,17 @@ def test_groups_within_the_noise_are_named(data):
     model = fit(X, y)
     (first, _), *_, (last, at) = model.path_.entered
     names = model.groups_.names
-    curve = rules(model, at - 1, at + 1)
-    (remark,) = (r for r in remarks(model, curve, at + 1) if "noise of cross-validation" in r.heading)
+    path = model.path_
+    before, after = (float(path.times[i]) for i in (path.index(at) - 1, -1))
+    curve = rules(before, after)
+    (remark,) = (r for r in remarks(model, curve, after) if "noise of cross-validation" in r.heading)
     assert remark.serious
     assert f"“{names[last]}”" in remark.meaning
     assert f"“{names[first]}”" not in remark.meaning
-    (remark,) = (r for r in remarks(model, curve, at - 1) if "noise of cross-validation" in r.heading)
+    (remark,) = (r for r in remarks(model, curve, before) if "noise of cross-validation" in r.heading)
     assert not remark.serious
-    nothing = rules(model, 0.0, at + 1)
-    assert any(r.heading == "The evidence for any group is weak" and r.serious for r in remarks(model, nothing, at + 1))
+    nothing = rules(0.0, after)
+    assert any(r.heading == "The evidence for any group is weak" and r.serious for r in remarks(model, nothing, after))
 
 
 def test_a_path_that_was_cut_short_a_poor_one_and_a_diverged_one(data):
