@@ -40,7 +40,7 @@ def file(report, tmp_path_factory):
 
 
 def table(page) -> list[list[str]]:
-    """The rows in sight: rank, group, strength, norm, signs, columns, wake-up time."""
+    """The rows in sight: rank, group, strength, norm, columns, wake-up time, signs."""
     rows = page.locator("#group-table > tbody > tr:visible")
     return [[cell.strip() for cell in row.split("\t")] for row in rows.evaluate_all(ROWS)]
 
@@ -58,7 +58,7 @@ def expected(report, frame: int) -> list[list[str]]:
         (strength, norm, plus, minus), coefs = (values.tolist() for values in group.at(frame))
         signs = " ".join(filter(None, [f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else ""]))
         signs = shown(coefs[0], 4) if group.size == 1 else signs
-        facts = [shown(strength), shown(norm), signs, str(group.size), f"{group.woke:g}"]
+        facts = [shown(strength), shown(norm), str(group.size), f"{group.woke:g}", signs]
         rows.append([str(rank), group.name, *facts])
     return rows
 
@@ -191,6 +191,8 @@ def test_the_page_may_fetch_nothing_and_run_nothing_else(browser, file):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_it_fits_every_width_light_and_dark(browser, file, width, scheme):
     with opened(browser, file, width=width, color_scheme=scheme) as page:
+        for row in page.locator("#group-table summary:visible").all():
+            row.click()
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(255, 255, 255)") == (scheme == "light")

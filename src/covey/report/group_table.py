@@ -40,8 +40,8 @@ def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="width:{100 * strength / strongest:.1f}%"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
-        f'<td class="signs" data-label="coefficients">{signs}</td>'
-        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{group.woke:g}</td></tr>'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{group.woke:g}</td>'
+        f'<td class="signs" data-label="coefficients">{signs}</td></tr>'
     )
 
 

@@ -68,7 +68,7 @@
   }
 
   function fillRow(row, group, now, strongest) {
-    const [, , strength, norm, sign] = row.cells;
+    const [, , strength, norm, , , sign] = row.cells;
     strength.firstChild.textContent = shown(now.strength, 3);
     strength.lastChild.style.width = `${((100 * now.strength) / strongest).toFixed(1)}%`;
     norm.textContent = shown(now.norm, 3);
@@ -166,14 +166,15 @@
     fillTable();
   });
   rows.forEach((row, i) => {
-    const light = (on) => lines.get(i)?.classList.toggle("lit", on);
-    row.addEventListener("pointerenter", () => light(true));
-    row.addEventListener("pointerleave", () => light(false));
+    row.addEventListener("pointerenter", () => {
+      for (const [line, path] of lines) path.classList.toggle("lit", line === i);
+    });
     row.querySelector("details")?.addEventListener("toggle", (event) => {
       const now = at(groups[i], frame);
       if (event.target.open && now) fillCoefficients(row, now.coefs);
     });
   });
+  table.addEventListener("pointerleave", () => lines.forEach((path) => path.classList.remove("lit")));
   // Everything that is shown goes to paper: the rows below the fold are brought up to date first.
   addEventListener("beforeprint", () => {
     table.classList.add("all");
