@@ -51,11 +51,14 @@ class Curve:
         """The position of the last time not after each of these."""
         return np.searchsorted(self.times, times, side="right").clip(1) - 1
 
-    @property
-    def r2(self) -> FloatArray:
-        """Share of the error without any group that each model removes."""
-        null = self.values[0]
-        return 1 - self.values / null if null > 0 else np.zeros_like(self.values)
+    def r2(self, times: Any) -> FloatArray | None:
+        """Share of the held-out error without any group that the model at each of these times removes.
+
+        None where there is no held-out error, or where the curve does not start at time 0 (after a warm start).
+        """
+        if not self.held_out or self.times[0] > 0 or self.values[0] <= 0:
+            return None
+        return 1 - self.values[self.position(times)] / self.values[0]
 
 
 def stopping_curve(model: Any) -> Curve | None:

@@ -110,9 +110,8 @@ def _curve_words(report: FitReport) -> list[str]:
     curve = report.curve
     if curve is None:
         return []
-    at = curve.position(report.frames.times)
-    values, r2 = curve.values[at], curve.r2[at]
-    if curve.held_out:
+    values, r2 = curve.values[curve.position(report.frames.times)], curve.r2(report.frames.times)
+    if r2 is not None:
         return [f"held-out error {shown(v, 4)}, R² {shown(r)}" for v, r in zip(values, r2, strict=True)]
     return [f"{curve.label} {shown(v, 5)}" for v in values]
 

@@ -26,6 +26,9 @@ MOST_DRAWN = 250
 # From here on a linear axis shows the first groups in its first few per cent, and a logarithmic one is drawn.
 WIDE_RANGE = 25.0
 
+# How much of the curve is drawn beyond the end of the path, in parts of the path.
+FURTHER = 0.6
+
 # Labels at the right end are at least this far apart, in parts of the height (of 18 rem: 1.2 rem).
 LABEL_GAP = 0.068
 
@@ -33,12 +36,13 @@ Vector = NDArray[np.float64]
 
 
 def time_axis(frames: Frames, curve: Curve | None) -> Axis:
-    """From a little before anything happens to the end of the path, or of the curve where that goes on."""
+    """From a little before anything happens to the end of the path, and further where the curve goes on."""
     marks = [float(frames.times[frames.chosen]), *(curve.rules.values() if curve is not None else ())]
-    last = max(float(frames.times[-1]), float(curve.times[-1]) if curve is not None else 0.0, 1.0)
-    first_wake = min((group.woke for group in frames.groups), default=last)
-    low = max(0.0, min(0.85 * first_wake, *(0.95 * mark for mark in marks), 0.9 * last))
-    return Axis(low, last, log=low > 0 and last > WIDE_RANGE * low)
+    end = max(float(frames.times[-1]), 1.0)
+    first_wake = min((group.woke for group in frames.groups), default=end)
+    low = max(0.0, min(0.85 * first_wake, *(0.95 * mark for mark in marks), 0.9 * end))
+    high = end if curve is None else max(end, min(float(curve.times[-1]), end + FURTHER * (end - low)))
+    return Axis(low, high, log=low > 0 and high > WIDE_RANGE * low)
 
 
 def strength_axis(frames: Frames) -> Axis:
@@ -84,7 +88,7 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis, chosen_label: str) -
 
 def curve_plot(curve: Curve, times: Axis, scores: Axis, mark: float, time: float) -> str:
     """The stopping rule's score against time, with its band and the times that rules choose."""
-    seen = curve.times >= times.low
+    seen = (curve.times >= times.low) & (curve.times <= times.high)
     x = times.position(curve.times[seen])
     y = 1 - scores.position(curve.values[seen])
     band = ""

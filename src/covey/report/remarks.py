@@ -94,13 +94,14 @@ def _on_the_path(model: Any, curve: Curve | None, time: float) -> list[Remark]:
 
 
 def _on_the_error(curve: Curve | None, time: float) -> list[Remark]:
-    if curve is None or not curve.held_out or (r2 := float(curve.r2[curve.position(time)])) >= POOR_R2:
+    r2 = None if curve is None else curve.r2(time)
+    if r2 is None or r2 >= POOR_R2:
         return []
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that it has not seen it removes {max(r2, 0.0):.0%} of the squared error that is left without any "
-            "group. Which groups were selected then says little.",
+            f"On rows that it has not seen it removes {max(float(r2), 0.0):.0%} of the squared error that is left "
+            "without any group. Which groups were selected then says little.",
             "Look for better columns or more rows before reading on.",
             True,
         )

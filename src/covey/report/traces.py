@@ -157,11 +157,16 @@ def _columns(path: Path, kept: list[int], at: int) -> list[NDArray[np.intp]]:
 
 
 def _positions(path: Path, n_frames: int, marks: list[float]) -> NDArray[np.intp]:
-    """Recorded times nearest to evenly spaced ones, with those that are marked."""
+    """Recorded times, with those that are marked.
+
+    Half of them evenly spaced in time, half among the records, which lie closest where most happens.
+    """
     times = np.asarray(path.times, dtype=float)
-    even = np.searchsorted(times, np.linspace(times[0], times[-1], n_frames))
+    half = n_frames // 2
+    even = np.searchsorted(times, np.linspace(times[0], times[-1], half))
+    records = np.linspace(0, len(times) - 1, half).round()
     marked = [path.index(mark) for mark in marks if times[0] <= mark <= times[-1]]
-    return np.unique(np.concatenate([even, marked]).astype(np.intp))
+    return np.unique(np.concatenate([even, records, marked]).astype(np.intp))
 
 
 def _trace(
