@@ -40,9 +40,7 @@ CASES = {
 
 
 def main() -> None:
-    print(
-        f"{'10 000 columns':<34} {'MB':>5} {'write s':>8} {'answer ms, median':>18} {'worst':>6} {'all rows, median':>17}"
-    )
+    print(f"{'10 000 columns':<34} {'MB':>5} {'write s':>8} {'answer ms':>10} {'worst':>6} {'with all rows':>14}")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (groups, options) in CASES.items():

@@ -38,7 +38,7 @@ def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
         f'<tr{hidden}><td class="rank">{i + 1}</td>'
         f'<th scope="row">{swatch(i)}<bdi>{_name(group.name)}</bdi></th>'
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
-        f'<i class="bar" style="width:{100 * strength / strongest:.1f}%"></i></td>'
+        f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
         f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{group.woke:g}</td>'
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'

@@ -51,6 +51,11 @@
     return (value < 0 ? "\u2212" : "") + text;
   }
 
+  // Only what differs is written: the browser lays out again what is touched.
+  function put(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+  }
+
   function signs({ plus, minus }) {
     return [plus ? `+${plus}` : "", minus ? `\u2212${minus}` : ""].filter(Boolean).join(" ");
   }
@@ -59,8 +64,7 @@
     const cells = row.querySelectorAll(".coefs tr");
     const largest = coefs.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     coefs.forEach((value, j) => {
-      const cell = cells[j].cells[1];
-      cell.textContent = shown(value, 4);
+      put(cells[j].cells[1], shown(value, 4));
       const bar = cells[j].cells[2].firstChild;
       bar.className = value < 0 ? "minus" : "plus";
       bar.style.width = `${((50 * Math.abs(value)) / largest).toFixed(1)}%`;
@@ -69,15 +73,15 @@
 
   function fillRow(row, group, now, strongest) {
     const [, , strength, norm, , , sign] = row.cells;
-    strength.firstChild.textContent = shown(now.strength, 3);
-    strength.lastChild.style.width = `${((100 * now.strength) / strongest).toFixed(1)}%`;
-    norm.textContent = shown(now.norm, 3);
+    put(strength.firstChild, shown(now.strength, 3));
+    strength.lastChild.style.transform = `scaleX(${(now.strength / strongest).toFixed(3)})`;
+    put(norm, shown(now.norm, 3));
     const details = sign.querySelector("details");
     if (details) {
-      details.firstChild.textContent = signs(now);
+      put(details.firstChild, signs(now));
       if (details.open) fillCoefficients(row, now.coefs);
     } else {
-      sign.textContent = group.listed ? shown(now.coefs[0], 4) : signs(now);
+      put(sign, group.listed ? shown(now.coefs[0], 4) : signs(now));
     }
   }
 
@@ -86,15 +90,16 @@
     const strengths = values.map((now) => now?.strength ?? 0);
     const strongest = strengths.reduce((most, value) => Math.max(most, value), 0) || 1;
     const wanted = [...order].sort((a, b) => strengths[b] - strengths[a] || a - b);
-    if (wanted.some((i, place) => i !== order[place])) {
+    const moved = wanted.findIndex((i, place) => i !== order[place]);
+    if (moved >= 0) {
       order.splice(0, order.length, ...wanted);
-      body.append(...order.map((i) => rows[i]));
+      body.append(...order.slice(moved).map((i) => rows[i]));
     }
     const limit = table.classList.contains("all") ? Infinity : data.limit;
     order.forEach((i, place) => {
       const row = rows[i];
-      row.hidden = strengths[i] === 0;
-      row.cells[0].firstChild.textContent = String(place + 1);
+      if (row.hidden !== (strengths[i] === 0)) row.hidden = strengths[i] === 0;
+      put(row.cells[0], String(place + 1));
       if (!row.hidden && place < limit) fillRow(row, groups[i], values[i], strongest);
     });
     const awake = strengths.filter((value) => value > 0).length;
