@@ -13,6 +13,7 @@ from covey.report import FitReport, fit_report, render, write
 from covey.report.curve import stopping_curve
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
+from covey.report.plot import LABEL_GAP, _spread
 from covey.report.traces import keep_frames
 from report.pages import constructed_path, constructed_report
 
@@ -137,6 +138,15 @@ def test_escaping():
     assert not set("<>&\u2028\u2029") & set(script_json(["</script>", "<!--", "&", "\u2028\u2029"]))
     with pytest.raises(ValueError, match="JSON"):
         script_json(float("nan"))
+
+
+def test_labels_keep_apart_and_inside():
+    for tops in ([0.0, 0.0, 0.01, 0.02], [0.97, 0.98, 1.0], [0.1, 0.5, 0.9], []):
+        spread = _spread(tops)
+        assert np.all(np.diff(spread) >= LABEL_GAP - 1e-12)
+        assert all(0 <= top <= 1 for top in spread)
+    assert spread == []
+    assert _spread([0.1, 0.5, 0.9]) == [0.1, 0.5, 0.9]
 
 
 def test_numbers_for_people():

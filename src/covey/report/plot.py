@@ -187,15 +187,25 @@ def _rule_labels(curve: Curve, times: Axis) -> str:
 
 def _end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
     """Names beside the ends of their lines, pushed apart so that they do not overlap."""
-    tops = {i: _from_top(last, strengths) for _, last, i in named}
-    below = 1.0 + LABEL_GAP
-    for _, _, i in sorted(named, key=lambda label: label[1]):
-        below = tops[i] = min(tops[i], below - LABEL_GAP)
+    downwards = sorted(named, key=lambda label: -label[1])
+    tops = _spread([_from_top(last, strengths) for _, last, _ in downwards])
     labels = "".join(
-        f'<b class="end" style="top:{100 * tops[i]:.2f}%">{swatch(i)}<bdi>{escape(name)}</bdi></b>'
-        for name, _, i in named
+        f'<b class="end" style="top:{100 * top:.2f}%">{swatch(i)}<bdi>{escape(name)}</bdi></b>'
+        for (name, _, i), top in zip(downwards, tops, strict=True)
     )
     return f'<span aria-hidden="true">{labels}</span>'
+
+
+def _spread(tops: list[float]) -> list[float]:
+    """Increasing positions between 0 and 1, moved as little as keeps them a gap apart: down first, then up again."""
+    out: list[float] = []
+    for top in tops:
+        out.append(max(top, out[-1] + LABEL_GAP if out else 0.0))
+    ceiling = 1.0
+    for k in reversed(range(len(out))):
+        out[k] = min(out[k], ceiling)
+        ceiling = out[k] - LABEL_GAP
+    return out
 
 
 def _plot(id: str, description: str, drawing: str, overlay: str) -> str:
