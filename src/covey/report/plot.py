@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from covey.report.axis import Axis, round_ticks
 from covey.report.curve import Curve
 from covey.report.page import escape
-from covey.report.traces import Frames, GroupTrace
+from covey.report.traces import LEAD_IN, Frames, GroupTrace
 
 __all__ = ["MOST_NAMED", "curve_axis", "curve_plot", "path_plot", "strength_axis", "swatch", "time_axis"]
 
@@ -40,7 +40,7 @@ def time_axis(frames: Frames, curve: Curve | None) -> Axis:
     marks = [float(frames.times[frames.chosen]), *(curve.rules.values() if curve is not None else ())]
     end = max(float(frames.times[-1]), 1.0)
     first_wake = min((group.woke for group in frames.groups), default=end)
-    low = max(0.0, min(0.85 * first_wake, *(0.95 * mark for mark in marks), 0.9 * end))
+    low = max(0.0, min(LEAD_IN * first_wake, *(0.95 * mark for mark in marks), 0.9 * end))
     high = end if curve is None else max(end, min(float(curve.times[-1]), end + FURTHER * (end - low)))
     return Axis(low, high, log=low > 0 and high > WIDE_RANGE * low)
 

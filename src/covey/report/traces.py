@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from covey.path import Path
 from covey.validation import FloatArray
 
-__all__ = ["Float32", "Frames", "GroupTrace", "keep_frames"]
+__all__ = ["LEAD_IN", "Float32", "Frames", "GroupTrace", "keep_frames"]
 
 Float32 = NDArray[np.float32]
 
 # Positions of the slider: enough for a smooth move, and every transition shows in several.
 MOST_FRAMES = 200
 FEWEST_FRAMES = 40
+
+# Where the first frame lies, as a share of the time at which the first group wakes up: nothing happens before.
+LEAD_IN = 0.85
 
 # What a page of 3 MB can carry. Numbers take 5.3 bytes each (4-byte floats in base64), a group's row of the table about
 # 600, a column's row 100 and its name.
@@ -157,14 +160,15 @@ def _columns(path: Path, kept: list[int], at: int) -> list[NDArray[np.intp]]:
 
 
 def _positions(path: Path, n_frames: int, marks: list[float]) -> NDArray[np.intp]:
-    """Recorded times, with those that are marked.
+    """Recorded times from shortly before the first group wakes up, and those that are marked.
 
     Half of them evenly spaced in time, half among the records, which lie closest where most happens.
     """
     times = np.asarray(path.times, dtype=float)
+    begin = path.index(max(times[0], LEAD_IN * min((t for _, t in path.entered), default=0.0)))
     half = n_frames // 2
-    even = np.searchsorted(times, np.linspace(times[0], times[-1], half))
-    records = np.linspace(0, len(times) - 1, half).round()
+    even = np.searchsorted(times, np.linspace(times[begin], times[-1], half))
+    records = np.linspace(begin, len(times) - 1, half).round()
     marked = [path.index(mark) for mark in marks if times[0] <= mark <= times[-1]]
     return np.unique(np.concatenate([even, records, marked]).astype(np.intp))
 
