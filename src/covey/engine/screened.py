@@ -9,13 +9,16 @@ on who was thought to be near, and the stop rule only ever sees accepted models.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
 from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, pulls, unit_groups
+from covey.engine.kernels import gains, phi_of, pulls, risen, unit_groups
+from covey.engine.looks import ColumnLook, GramLook, KeptRows
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
@@ -23,7 +26,7 @@ from covey.path import PathState
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
-__all__ = ["ScreenedPath"]
+__all__ = ["NearGroups", "ScreenedPath"]
 
 # Below this many columns everybody is near; above, this many or a share of all columns.
 FEW_COLUMNS = 1500
@@ -42,21 +45,57 @@ SOON = 0.5
 # reading X.
 PIECES = 5
 
+# Groups next in line that the stop rule is told of when it looks ahead.
+NEXT_GROUPS = 8
+
+# Groups wake one by one when they start this far below the norm at which they have woken up.
+ONE_BY_ONE = 1e-3
+
+# Keeps least squares on groups that repeat each other finite.
+SMALL_RIDGE = 1e-9
+
+# A group is up once it has come this share of the way to where a unit gradient step points.
+UP = 0.5
+
+
+@dataclass
+class NearGroups:
+    """What a run has read of X, for the next one on the same problem.
+
+    Attributes
+    ----------
+    groups, problem
+        The groups that are near, and the problem restricted to them.
+    rows : dict
+        Gram rows of some of them, by position among the near.
+    kept : KeptRows or None
+        Gram rows against everybody, where columns cannot be held.
+    """
+
+    groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    problem: WorkingProblem | None = None
+    rows: dict[int, FloatArray] = field(default_factory=dict)
+    kept: KeptRows | None = None
+
 
 class ScreenedPath:
     """One run of the screened engine: `run` does it, and the attributes then say where it ended."""
 
     def __init__(
-        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float
-    ) -> None:
+        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float,
+        known: NearGroups,
+    ) -> None:  # fmt: skip
         self.problem, self.settings, self.recorder, self.begin, self.tol = problem, settings, recorder, begin, tol
+        self.known = known
         N = settings.depth
         self.threshold = phi_of(join_at(settings, tol) ** (1.0 / N), N)
         self.phi = phis_of(begin.log_u, N)
         self.directions = begin.v
         self.rate = N * settings.gamma * settings.speeds
-        self.n_passes = 1
-        self.Z = np.empty((problem.q.size, 0))
+        if known.kept is None and not problem.design.reads_columns:
+            known.kept = KeptRows(problem)
+        self.kept = known.kept
+        self.look = self._look_at([])
         self.far = problem.ranks > 0
         self.pull = self._first_pulls()
         self.near = np.empty(0, dtype=np.intp)
@@ -81,6 +120,8 @@ class ScreenedPath:
             if self.path.switch.frozen and not frozen and self.far.any():
                 self._freeze()
             self._publish()
+            if not self.recorder.stopped and self._one_by_one:
+                self._look_ahead()
             if self.recorder.stopped:
                 return "stopped"
             if status in ("exhausted", "diverged"):
@@ -93,18 +134,30 @@ class ScreenedPath:
     # ------------------------------------------------------------------ who is near
 
     def _begin(self, stops: NDArray[np.int64]) -> None:
-        """Choose the first near groups and start their path."""
-        self.near = self._next_in_line(self.begin.awake)
-        begin = self.begin
-        if not self.far.any():
-            near_problem, near_begin = self.problem, begin
+        """Choose the first near groups, those of the run before if there was one, and start their path."""
+        begin, known = self.begin, self.known
+        if known.problem is None or not np.isin(begin.awake, known.groups).all():
+            self.near = self._next_in_line(begin.awake)
+            known.groups, known.problem, known.rows = self.near, self._restrict(self.near), {}
         else:
-            near_problem = self.problem.restrict(self.near)
-            near_begin = Beginning(
-                begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
-                np.arange(begin.awake.size), begin.eta, begin.armed,
-            )  # fmt: skip
-        self.path = NearPath(near_problem, self.settings.restrict(self.near), near_begin, stops, self.tol)
+            self.near = known.groups
+            self.far[self.near] = False
+        position = np.empty(self.problem.ranks.size, dtype=np.intp)
+        position[self.near] = np.arange(self.near.size)
+        near_begin = Beginning(
+            begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
+            position[begin.awake], begin.eta, begin.armed,
+        )  # fmt: skip
+        assert known.problem is not None
+        self.path = NearPath(
+            known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows
+        )
+
+    def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
+        """The problem of some groups: on a copy of their columns, or on kept Gram rows."""
+        if self.kept is not None:
+            return self.kept.restrict(which)
+        return self.problem if not self.far.any() and which.size == self.far.size else self.problem.restrict(which)
 
     def _next_in_line(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
         """These groups and those expected to wake first among the far; marks them as near."""
@@ -128,9 +181,10 @@ class ScreenedPath:
         more = self._next_in_line(late)
         self.near = np.concatenate([self.near, more])
         self.path.widen(
-            self.problem.restrict(more), self.settings.restrict(self.near),
+            self._restrict(more), self.settings.restrict(self.near),
             self.phi[more], self.directions[spans(self.problem.starts, more)],
         )  # fmt: skip
+        self.known.groups, self.known.problem, self.known.rows = self.near, self.path.problem, self.path.stash
 
     def _steps_to_wake(self) -> FloatArray:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
@@ -151,10 +205,9 @@ class ScreenedPath:
         if not self.far.any() or not draft.intervals:
             return nobody
         path = self.path
-        new = [path.problem.working_columns(l) for l in draft.joined]
-        Z = np.concatenate([self.Z, *new], axis=1)
-        pieces = _merge(draft.intervals, PIECES, Z.shape[1])
-        G = self._correlations(Z, np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
+        look = self.look.join(path.problem, draft.joined)
+        pieces = _merge(draft.intervals, PIECES, path.awake.w.size)
+        G = look.correlations(np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
         P = self._pulls(G)
         phi, pull = self.phi.copy(), self.pull
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
@@ -168,14 +221,13 @@ class ScreenedPath:
                 return late
             phi += gain
             pull = P[2 * i]
-        self.phi, self.pull, self.Z, self.g = phi, pull, Z, G[2 * len(pieces) - 2]
+        self.phi, self.pull, self.look, self.g = phi, pull, look, G[2 * len(pieces) - 2]
         return nobody
 
-    def _correlations(self, Z: FloatArray, W: FloatArray) -> FloatArray:
-        """Correlations of all groups with the residuals of several models."""
-        residuals = self.problem.response - W @ Z.T
-        self.n_passes += 1
-        return self.problem.to_working(self.problem.design.correlate(residuals * self.problem.q))
+    def _look_at(self, awake: list[int]) -> ColumnLook | GramLook:
+        if self.kept is None:
+            return ColumnLook.first(self.problem, awake)
+        return GramLook(self.kept, tuple(awake))
 
     def _pulls(self, G: FloatArray) -> FloatArray:
         out = np.empty((G.shape[0], self.phi.size))
@@ -190,8 +242,7 @@ class ScreenedPath:
             own = spans(problem.starts, begin.awake)
             sizes = np.exp(self.settings.depth * begin.log_u[begin.awake])
             w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
-            Z = np.concatenate([problem.working_columns(int(l)) for l in begin.awake], axis=1)
-            self.g = self._correlations(Z, w[None, :])[0]
+            self.g = self._look_at(begin.awake.tolist()).correlations(w[None, :])[0]
         return self._pulls(self.g[None, :])[0]
 
     def _freeze(self) -> None:
@@ -219,6 +270,46 @@ class ScreenedPath:
         for event in draft.entered[told:]:
             self._tell(event)
         path.draft = Draft(n_entered=draft.n_entered)
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether it makes sense to ask what the next groups would do: not where many wake together."""
+        small = self.settings.start**self.settings.depth < ONE_BY_ONE * self.settings.enter
+        return small and self.problem.orthonormal and self.recorder.looks_ahead
+
+    def _look_ahead(self) -> None:
+        """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
+        path, awake = self.path, self.path.awake
+        g = path.g[awake.columns]
+        now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if awake.which else np.empty(0)
+        pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if awake.which else np.empty(0)
+        up = now >= UP * pointed
+        own = np.repeat(up, np.diff(awake.starts))
+        following: dict[int, FloatArray] = {}
+        for a in np.flatnonzero(~up & (path.entered_at >= 0))[:NEXT_GROUPS].tolist():
+            following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
+        steps = self._steps_to_wake()
+        steps[self.near] = path.steps_to_wake()
+        line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
+        position = {int(self.near[l]): l for l in range(self.near.size)}
+        for l in line[np.isfinite(steps[line])].tolist():
+            if l in position:
+                i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
+                following[l] = path.g[i:j]
+            else:
+                following[l] = self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
+        settling = []
+        if up.any():
+            block = awake.K[np.ix_(own, own)]
+            block.flat[:: block.shape[0] + 1] += SMALL_RIDGE
+            whole_way = np.linalg.solve(block, g[own])
+            which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
+            ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
+            for change in (awake.direction_step * g[own], whole_way):
+                settling.append(dict(zip(which, np.split(change, ends), strict=True)))
+        count = risen(awake.K, awake.c, awake.starts, awake.w)
+        until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
+        self.recorder.look_ahead(path.t, self.which, awake.starts, awake.w, count, settling, following, until)
 
     def _tell(self, event: tuple[int, int]) -> None:
         self.recorder.enter(int(self.near[event[0]]), event[1])
