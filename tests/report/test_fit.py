@@ -1,5 +1,7 @@
 """The report of a fit: its numbers are the model's, and the page holds them all within its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +81,17 @@ def test_every_rule_has_its_page(stopping, data):
     assert (curve is None) == isinstance(stopping, int)
     assert ('id="curve-plot"' in page) == (curve is not None)
     assert (curve is not None and curve.held_out) == ("Held-out R²" in page)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e100])
+def test_units_beyond_four_byte_floats_are_kept(unit):
+    path = constructed_path(Groups.from_size(2, 20))
+    large = replace(path, coefs=path.coefs * unit, strengths=path.strengths * unit)
+    plain, scaled = keep_frames(path, 400.0), keep_frames(large, 400.0)
+    for group, same in zip(plain.groups, scaled.groups, strict=True):
+        np.testing.assert_allclose(same.coefs / unit, group.coefs, rtol=1e-6)
+    page = render(replace(constructed_report(path.groups), frames=scaled))
+    assert '"bytes":8' in page
 
 
 def test_two_fits_give_the_same_page(model, data):

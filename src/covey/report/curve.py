@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,17 @@ class Curve:
 
 def stopping_curve(model: Any) -> Curve | None:
     """The curve of a fitted estimator; None where its rule looked at none, as at a time that was given."""
+    curve = _looked_at(model)
+    if curve is None:
+        return None
+    finite = np.isfinite(curve.values)  # criteria are infinite where degrees of freedom run out
+    if finite.sum() < 2:
+        return None
+    band = None if curve.band is None else np.nan_to_num(curve.band[finite], posinf=0.0)
+    return replace(curve, times=curve.times[finite], values=curve.values[finite], band=band)
+
+
+def _looked_at(model: Any) -> Curve | None:
     if hasattr(model, "mse_path_"):
         mse = np.asarray(model.mse_path_, dtype=float)
         return Curve(
@@ -88,7 +99,5 @@ def stopping_curve(model: Any) -> Curve | None:
         return Curve("mean squared residual", times, scores["mean_square"].to_numpy(dtype=float))
     for name, label in CRITERIA.items():
         if name in scores:
-            values = scores[name].to_numpy(dtype=float)
-            finite = np.isfinite(values)
-            return Curve(label, times[finite], values[finite]) if finite.any() else None
+            return Curve(label, times, scores[name].to_numpy(dtype=float))
     return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covey.report.axis import Axis
 from covey.report.group_table import MOST_SHOWN, group_table
-from covey.report.numbers import shown
+from covey.report.numbers import iteration, shown
 from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import curve_axis, curve_plot, path_plot, strength_axis, time_axis
 from covey.report.remarks import Remark
@@ -26,7 +26,7 @@ def render_page(report: FitReport) -> str:
     frames, curve = report.frames, report.curve
     times, strengths = time_axis(frames, curve), strength_axis(frames)
     scores = None if curve is None else curve_axis(curve, times)
-    label = f"The model was stopped at iteration {report.time:g}"
+    label = f"The model was stopped at iteration {iteration(report.time)}"
     mark = float(times.position(report.time))
     body = fill(
         "fit.html",
@@ -66,7 +66,7 @@ def _lead(report: FitReport) -> str:
     found = f"<b>{report.n_selected} of {report.n_groups} groups</b>"
     return (
         f"From {what}, <bdi>{escape(report.target)}</bdi> is predicted with {found}. The path was stopped at iteration "
-        f"{report.time:g}, chosen by {escape(report.how_chosen)}."
+        f"{iteration(report.time)}, chosen by {escape(report.how_chosen)}."
     )
 
 
@@ -101,7 +101,7 @@ def _readouts(report: FitReport) -> list[str]:
     """What is said of each frame: the same words as fit.js puts together."""
     frames, told = report.frames, _curve_words(report)
     return [
-        f"Iteration {t:g}: {awake} of {report.n_groups} groups" + (f"; {told[i]}" if told else "")
+        f"Iteration {iteration(t)}: {awake} of {report.n_groups} groups" + (f"; {told[i]}" if told else "")
         for i, (t, awake) in enumerate(zip(frames.times, frames.awake, strict=True))
     ]
 
@@ -128,7 +128,7 @@ def _jumps(report: FitReport) -> str:
         used = " (chosen)" if time == report.time and name != "chosen" else ""
         pressed = "true" if frame == frames.chosen else "false"
         rule = "" if name == "chosen" else " rule"
-        label = f"{escape(name)}{rule}: {time:g}{used}"
+        label = f"{escape(name)}{rule}: {iteration(time)}{used}"
         buttons.append(f'<button type="button" data-frame="{frame}" aria-pressed="{pressed}">{label}</button>')
     return "".join(buttons)
 
@@ -137,8 +137,8 @@ def _path_note(report: FitReport) -> str:
     notes = []
     if report.curve is not None and report.curve.times[-1] > 1.02 * report.frames.times[-1]:
         notes.append(
-            f"The model was fitted up to iteration {report.frames.times[-1]:g} and no further, so the lines and the "
-            "slider end there."
+            f"The model was fitted up to iteration {iteration(report.frames.times[-1])} and no further, so the lines "
+            "and the slider end there."
         )
     if report.frames.n_left_out:
         left_out = report.frames.n_left_out
@@ -171,6 +171,7 @@ def _data(report: FitReport, times: Axis, strengths: Axis, scores: Axis | None) 
         "limit": MOST_SHOWN,
         "groups": [[group.first, group.size, len(group.columns)] for group in frames.groups],
         "series": _series(report),
+        "bytes": _dtype(report).itemsize,
     }
     if curve is not None and scores is not None:
         at = curve.position(frames.times)
@@ -180,7 +181,12 @@ def _data(report: FitReport, times: Axis, strengths: Axis, scores: Axis | None) 
 
 
 def _series(report: FitReport) -> str:
-    """Every group's numbers, frame after frame: its facts, then its coefficients; 4-byte floats in base64."""
+    """Every group's numbers, frame after frame: its facts, then its coefficients; floats in base64."""
     parts = [np.concatenate([group.facts, group.coefs], axis=1).ravel() for group in report.frames.groups]
-    flat = np.concatenate([np.empty(0, np.float32), *parts]).astype("<f4")
+    dtype = _dtype(report)
+    flat = np.concatenate([np.empty(0, dtype), *parts]).astype(dtype.newbyteorder("<"))
     return base64.b64encode(flat.tobytes()).decode()
+
+
+def _dtype(report: FitReport) -> np.dtype[Any]:
+    return report.frames.groups[0].facts.dtype if report.frames.groups else np.dtype(np.float32)

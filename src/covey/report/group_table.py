@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.report.numbers import shown
+from covey.report.numbers import iteration, shown
 from covey.report.page import escape
 from covey.report.plot import swatch
-from covey.report.traces import Float32, Frames, GroupTrace
+from covey.report.traces import Frames, GroupTrace
+from covey.validation import FloatArray
 
 __all__ = ["MOST_SHOWN", "group_table"]
 
@@ -40,12 +41,12 @@ def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
-        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{group.woke:g}</td>'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{iteration(group.woke)}</td>'
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'
     )
 
 
-def _details(group: GroupTrace, coefs: Float32, signs: str) -> str:
+def _details(group: GroupTrace, coefs: FloatArray, signs: str) -> str:
     largest = float(np.abs(coefs).max(initial=0)) or 1.0
     rows = "".join(
         f'<tr><th scope="row"><bdi>{_name(column)}</bdi></th><td>{shown(value, 4)}</td>'

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["shown"]
+__all__ = ["iteration", "shown"]
+
+
+def iteration(time: float) -> str:
+    """A time on a path: whole where it is whole, however large.
+
+    >>> iteration(1234567.0), iteration(0.25)
+    ('1234567', '0.25')
+    """
+    return f"{time:.0f}" if time == round(time) else f"{time:g}"
 
 
 def shown(value: float, digits: int = 3) -> str:

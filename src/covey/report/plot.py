@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from covey.report.axis import Axis, round_ticks
 from covey.report.curve import Curve
+from covey.report.numbers import iteration
 from covey.report.page import escape
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 
@@ -99,9 +100,9 @@ def curve_plot(curve: Curve, times: Axis, scores: Axis, mark: float, time: float
     rules = "".join(_rule(float(times.position(at)), f"rule-{escape(name)}") for name, at in curve.rules.items())
     value = float(curve.values[curve.position(time)])
     dot = f'<i class="dot" id="curve-dot" style="{_place(mark, _from_top(value, scores))}"></i>'
-    rule_words = "; ".join(f"rule {name} chooses iteration {at:g}" for name, at in curve.rules.items())
+    rule_words = "; ".join(f"rule {name} chooses iteration {iteration(at)}" for name, at in curve.rules.items())
     best = float(curve.times[int(np.argmin(curve.values))])
-    description = f"Line plot: {curve.label} against the iteration; it is least at iteration {best:g}"
+    description = f"Line plot: {curve.label} against the iteration; it is least at iteration {iteration(best)}"
     description += f"; {rule_words}." if rule_words else "."
     return _plot(
         "curve-plot",

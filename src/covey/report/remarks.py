@@ -115,6 +115,8 @@ def _on_the_rules(model: Any, curve: Curve | None, time: float) -> list[Remark]:
     path, names = model.path_, model.groups_.names
     lax, strict = (set(np.flatnonzero(_norms(model, curve.rules[rule])).tolist()) for rule in ("min", "1se"))
     extra = [names[l] for l, _ in path.entered if l in lax - strict]
+    if not lax:
+        return []
     if not extra:
         return [Remark("Both rules agree", f"The rules min and 1se select the same {_counted(len(lax), 'group')}.")]
     if not strict:

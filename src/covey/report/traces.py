@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from covey.path import Path
 from covey.validation import FloatArray
 
-__all__ = ["LEAD_IN", "Float32", "Frames", "GroupTrace", "keep_frames"]
-
-Float32 = NDArray[np.float32]
+__all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
 
 # Positions of the slider: enough for a smooth move, and every transition shows in several.
 MOST_FRAMES = 200
@@ -22,14 +20,17 @@ FEWEST_FRAMES = 40
 # Where the first frame lies, as a share of the time at which the first group wakes up: nothing happens before.
 LEAD_IN = 0.85
 
-# What a page of 3 MB can carry. Numbers take 5.3 bytes each (4-byte floats in base64), a group's row of the table about
+# What a page of 3 MB can carry. A number takes 5.3 bytes (4-byte floats in base64), a group's row of the table about
 # 600, a column's row 100 and its name.
 MOST_NUMBERS = 250_000
 MOST_GROUPS = 500
 MOST_COLUMNS = 4_000
 MOST_COLUMNS_OF_A_GROUP = 200
 
-# Numbers of a group at a time beside its coefficients: strength, norm, how many are positive, how many negative.
+# float32 ends at 1e38; digits are lost below 1e-38.
+SAFE = 1e30
+
+# FloatArray of a group at a time beside its coefficients: strength, norm, how many are positive, how many negative.
 N_FACTS = 4
 
 
@@ -49,10 +50,10 @@ class GroupTrace:
         The time at which it woke up.
     first : int
         The first frame at which it is awake.
-    facts : ndarray of float32, shape (n_frames - first, 4)
+    facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
         At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, how many of
         them are positive and how many negative.
-    coefs : ndarray of float32, shape (n_frames - first, n_columns kept)
+    coefs : ndarray, shape (n_frames - first, n_columns kept)
         Coefficients in the user's columns and units.
     """
 
@@ -61,18 +62,18 @@ class GroupTrace:
     columns: tuple[str, ...]
     woke: float
     first: int
-    facts: Float32
-    coefs: Float32
+    facts: FloatArray
+    coefs: FloatArray
 
     @property
-    def strengths(self) -> Float32:
+    def strengths(self) -> FloatArray:
         """The strength at each frame from `first` on."""
         return self.facts[:, 0]
 
-    def at(self, frame: int) -> tuple[Float32, Float32]:
+    def at(self, frame: int) -> tuple[FloatArray, FloatArray]:
         """Facts and coefficients at a frame; zeros while the group sleeps."""
         if frame < self.first:
-            return np.zeros(N_FACTS, np.float32), np.zeros(len(self.columns), np.float32)
+            return np.zeros(N_FACTS), np.zeros(len(self.columns))
         return self.facts[frame - self.first], self.coefs[frame - self.first]
 
     def strength(self, frame: int) -> float:
@@ -123,8 +124,9 @@ def keep_frames(path: Path, chosen: float, marks: Iterable[float] = ()) -> Frame
     n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
     woke = dict(path.entered)
     index = _positions(path, n_frames, [chosen, *marks])
+    precision = _precision(path, strengths)
     traces = (
-        _trace(path, l, woke.get(l, 0.0), index, strengths[index, l], listed)
+        _trace(path, l, woke.get(l, 0.0), index, strengths[index, l], listed, precision)
         for l, listed in zip(kept, columns, strict=True)
     )
     return Frames(
@@ -141,6 +143,15 @@ def _ranked(path: Path, strengths: FloatArray, at: int) -> list[int]:
     order = {l: i for i, (l, _) in enumerate(path.entered)}
     ever = np.flatnonzero(strengths.any(axis=0)).tolist()
     return sorted(ever, key=lambda l: (-strengths[at, l], order.get(l, len(order)), l))
+
+
+def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
+    """4 bytes a number, unless the units of the data are beyond what these hold."""
+    for values in (path.coefs.data, strengths):
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest > SAFE or 0 < largest < 1 / SAFE:
+            return np.float64
+    return np.float32
 
 
 def _columns(path: Path, kept: list[int], at: int) -> list[NDArray[np.intp]]:
@@ -174,7 +185,13 @@ def _positions(path: Path, n_frames: int, marks: list[float]) -> NDArray[np.intp
 
 
 def _trace(
-    path: Path, l: int, woke: float, index: NDArray[np.intp], strengths: FloatArray, listed: NDArray[np.intp]
+    path: Path,
+    l: int,
+    woke: float,
+    index: NDArray[np.intp],
+    strengths: FloatArray,
+    listed: NDArray[np.intp],
+    precision: DTypeLike,
 ) -> GroupTrace:
     groups = path.groups
     columns = groups.members[groups.starts[l] : groups.starts[l + 1]]
@@ -188,6 +205,6 @@ def _trace(
         columns=tuple(groups.column_name(int(j)) for j in listed),
         woke=float(woke),
         first=first,
-        facts=np.column_stack(facts).astype(np.float32),
-        coefs=coefs[:, np.searchsorted(columns, listed)].astype(np.float32),
+        facts=np.column_stack(facts).astype(precision),
+        coefs=coefs[:, np.searchsorted(columns, listed)].astype(precision),
     )

@@ -19,7 +19,7 @@
 
   function decode(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    return new Float32Array(bytes.buffer);
+    return new (data.bytes === 8 ? Float64Array : Float32Array)(bytes.buffer);
   }
 
   // A group's numbers lie frame after frame from its first one on: four facts (strength, norm, how many coefficients
@@ -171,15 +171,17 @@
     fillTable();
   });
   rows.forEach((row, i) => {
-    row.addEventListener("pointerenter", () => {
-      for (const [line, path] of lines) path.classList.toggle("lit", line === i);
-    });
+    const light = () => lines.forEach((path, line) => path.classList.toggle("lit", line === i));
+    row.addEventListener("pointerenter", light);
+    row.addEventListener("focusin", light);
     row.querySelector("details")?.addEventListener("toggle", (event) => {
       const now = at(groups[i], frame);
       if (event.target.open && now) fillCoefficients(row, now.coefs);
     });
   });
-  table.addEventListener("pointerleave", () => lines.forEach((path) => path.classList.remove("lit")));
+  for (const leave of ["pointerleave", "focusout"]) {
+    table.addEventListener(leave, () => lines.forEach((path) => path.classList.remove("lit")));
+  }
   // Everything that is shown goes to paper: the rows below the fold are brought up to date first.
   addEventListener("beforeprint", () => {
     table.classList.add("all");
