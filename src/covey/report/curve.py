@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.stopping.folds import standard_error
+from covey.validation import FloatArray
 
 __all__ = ["Curve", "stopping_curve"]
-
-Vector = NDArray[np.float64]
 
 CRITERIA = {
     "bic": "Bayesian information criterion",
@@ -42,9 +40,9 @@ class Curve:
     """
 
     label: str
-    times: Vector
-    values: Vector
-    band: Vector | None = None
+    times: FloatArray
+    values: FloatArray
+    band: FloatArray | None = None
     n_folds: int = 0
     rules: Mapping[str, float] = field(default_factory=dict)
     held_out: bool = False
@@ -53,15 +51,29 @@ class Curve:
         """The position of the last time not after each of these."""
         return np.searchsorted(self.times, times, side="right").clip(1) - 1
 
-    @property
-    def r2(self) -> Vector:
-        """Share of the error without any group that each model removes."""
-        null = self.values[0]
-        return 1 - self.values / null if null > 0 else np.zeros_like(self.values)
+    def r2(self, times: Any) -> FloatArray | None:
+        """Share of the held-out error without any group that the model at each of these times removes.
+
+        None where there is no held-out error, or where the curve does not start at time 0 (after a warm start).
+        """
+        if not self.held_out or self.times[0] > 0 or self.values[0] <= 0:
+            return None
+        return 1 - self.values[self.position(times)] / self.values[0]
 
 
 def stopping_curve(model: Any) -> Curve | None:
     """The curve of a fitted estimator; None where its rule looked at none, as at a time that was given."""
+    curve = _looked_at(model)
+    if curve is None:
+        return None
+    finite = np.isfinite(curve.values)  # criteria are infinite where degrees of freedom run out
+    if finite.sum() < 2:
+        return None
+    band = None if curve.band is None else np.nan_to_num(curve.band[finite], posinf=0.0)
+    return replace(curve, times=curve.times[finite], values=curve.values[finite], band=band)
+
+
+def _looked_at(model: Any) -> Curve | None:
     if hasattr(model, "mse_path_"):
         mse = np.asarray(model.mse_path_, dtype=float)
         return Curve(
@@ -87,7 +99,5 @@ def stopping_curve(model: Any) -> Curve | None:
         return Curve("mean squared residual", times, scores["mean_square"].to_numpy(dtype=float))
     for name, label in CRITERIA.items():
         if name in scores:
-            values = scores[name].to_numpy(dtype=float)
-            finite = np.isfinite(values)
-            return Curve(label, times[finite], values[finite]) if finite.any() else None
+            return Curve(label, times, scores[name].to_numpy(dtype=float))
     return None

@@ -212,11 +212,13 @@ def _how_chosen(model: Any, curve: Curve | None) -> str:
     stopping = getattr(model, "stopping", None)
     if stopping == "holdout":
         return f"held-out rows ({model.validation_fraction:.0%} of all; the model was then fitted on all)"
-    if isinstance(stopping, int):
-        return "number of iterations that was given"
+    if stopping == "cv":
+        return "cross-validation"
+    if stopping == "discrepancy":
+        return "the discrepancy principle (the residual has fallen to the noise)"
     if isinstance(stopping, str):
-        return curve.label if curve is not None else stopping
-    return f"rule {type(stopping).__name__}"
+        return f"the least {curve.label}" if curve is not None else stopping
+    return "hand" if isinstance(stopping, int) else f"the rule {type(stopping).__name__}"
 
 
 def _parameters(model: Any) -> dict[str, str]:

@@ -38,9 +38,8 @@ def quality(
         value = float(r2_score(test[1], model.predict(test[0])))
         note = f"On {len(test[1])} rows that were kept apart throughout."
         found.append(Score("R² on test rows", value, note))
-    if curve is not None and curve.held_out:
-        value = float(curve.r2[curve.position(time)])
-        found.append(Score("Held-out R²", value, _how_held_out(curve)))
+    if curve is not None and (held_out := curve.r2(time)) is not None:
+        found.append(Score("Held-out R²", float(held_out), _how_held_out(curve)))
     if X is not None:
         value = float(r2_score(y, model.predict(X)))
         found.append(Score("R² on training rows", value, "On the rows of the fit: always flattering."))
