@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.monitor import PATIENCE, Monitor, Scorer
 from covey.validation import FloatArray, positive
 
 __all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
@@ -139,7 +139,7 @@ def time_grid(last: int) -> NDArray[np.int64]:
 def _run_fold(
     task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], float]:
-    monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
+    monitor = Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 
