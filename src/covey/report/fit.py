@@ -121,7 +121,7 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         name = target or str(getattr(y, "name", None) or "y")
-        curve = stopping_curve(model)
+        curve = stopping_curve(model, y)
         time = float(model.path_.times[model.path_.index(float(model.n_iter_))])
         frames = keep_frames(model.path_, time, curve.rules.values() if curve is not None else ())
         chosen = model.group_norms_ > 0
