@@ -26,7 +26,7 @@ help:
 $(STAMP): pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch,dask]'
 	touch $(STAMP)
 
 install: $(STAMP)

@@ -13,6 +13,7 @@ from covey.preprocess import Standardize
 
 __all__ = ["group_path"]
 
+
 def group_path(
     X: Any,
     y: ArrayLike,
@@ -79,7 +80,7 @@ def group_path(
         Iterations to record; None for a choice that follows the path.
     engine : {"auto", "screened", "exact"}
         "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
-        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start.
+        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
     tol : float
         Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
         correlation below which a group counts as asleep.
@@ -110,9 +111,7 @@ def group_path(
     >>> path.entered[0][0], path.status
     (0, 'completed')
     """
-    runner = PathRunner(
-        X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
-    )
+    runner = PathRunner(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight)
     return runner.run(
         algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
         switch_tol=switch_tol, depth=depth, group_weights=group_weights, max_iter=max_iter, times=times,

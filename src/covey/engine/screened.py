@@ -149,9 +149,7 @@ class ScreenedPath:
             position[begin.awake], begin.eta, begin.armed,
         )  # fmt: skip
         assert known.problem is not None
-        self.path = NearPath(
-            known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows
-        )
+        self.path = NearPath(known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows)
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
         """The problem of some groups: on a copy of their columns, or on kept Gram rows."""

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from covey.designs import is_table
 from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
@@ -55,6 +57,11 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     selected_groups_: list[Any]
     path_: Path
     n_features_in_: int
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _pose(self, X: Any, y: Any, sample_weight: Any) -> PathTask:
         """Validate and gather what the stopping rule needs."""
@@ -114,6 +121,29 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         used = np.flatnonzero(self.coef_)
         fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_], dtype=self.coef_.dtype))
         return fitted[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R^2 of the predictions, computed where the rows are.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if is_table(X):
+            return float(super().score(X, y, sample_weight))
+        design = read_rows(self, X)
+        response, weight = design.rows(y), design.weights(sample_weight)
+        used = np.flatnonzero(self.coef_)
+        error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
+        spread = design.standard(response, weight, centre=True)[2]
+        return 1.0 - float(error / spread**2)
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, in the order in which they woke up.
