@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -112,6 +113,16 @@ def test_a_path_that_goes_on_from_an_earlier_one(data):
     assert time_axis(report.frames, report.curve).low >= 200
     assert "R² 0.750" in render(report)
     assert stopping_curve(model).r2(300.0) is None
+
+
+def test_sparse_data_are_reported_like_dense(data):
+    X = data.X * (np.abs(data.X) > 0.7)
+    dense, sparse = (
+        FitReport.from_model(GroupSparseRegressor(groups=3, random_state=0).fit(kind, data.y), kind, data.y)
+        for kind in (X, sp.csr_array(X))
+    )
+    assert [score.value for score in sparse.scores] == pytest.approx([score.value for score in dense.scores])
+    assert [remark.heading for remark in sparse.remarks] == [remark.heading for remark in dense.remarks]
 
 
 def test_two_fits_give_the_same_page(model, data):
