@@ -31,6 +31,7 @@ KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
     "Gram rows only": lambda X, folder: WithoutColumns(X),
+    "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
 }
 
 # relative to the largest coefficient

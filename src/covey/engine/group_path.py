@@ -17,7 +17,7 @@ from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
 
-__all__ = ["group_path"]
+__all__ = ["group_path", "read_times"]
 
 ENGINES = ("auto", "screened", "exact")
 
@@ -130,7 +130,7 @@ def group_path(
         raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
     max_iter = whole(max_iter, "max_iter")
     tol = positive(tol, "tol")
-    wanted = _read_times(times, max_iter)
+    wanted = read_times(times, max_iter)
     design = as_design(X)
     passes_before = design.n_passes
     problem, made = prepare(
@@ -170,7 +170,7 @@ def group_path(
     )
 
 
-def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
+def read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
     """Sorted distinct iterations in range."""
     if times is None:
         return None

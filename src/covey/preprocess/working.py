@@ -22,7 +22,7 @@ from covey.groups import Groups
 from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
 from covey.validation import FloatArray
 
-__all__ = ["Standardize", "WorkingProblem", "prepare"]
+__all__ = ["Standardize", "WorkingProblem", "prepare", "standard_response"]
 
 Array = NDArray[Any]
 Standardize = Literal["group", "column", False]
@@ -144,17 +144,19 @@ class WorkingProblem:
 
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
-        columns = np.concatenate([self.members(l) for l in which])
-        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
-        means = self.mean[spans(self.layout.starts, np.array(which))]
         # Z has mean zero, so the means of X need not be taken off the other side
-        rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
-        return self.to_working(rows)
+        return self.to_working(self.design.gram_rows(self.q, *self._combination(which)))
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
-        Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
-        return other.to_working(other.design.correlate(Z.T * self.q))
+        return other.to_working(self.design.cross_rows(other.design, self.q, *self._combination(which)))
+
+    def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
+        """Columns, loadings and offset that make the working columns of some groups."""
+        columns = np.concatenate([self.members(l) for l in which])
+        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
+        means = self.mean[spans(self.layout.starts, np.array(which))]
+        return columns, loadings, means @ loadings
 
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
@@ -219,7 +221,7 @@ def prepare(
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
     response = design.rows(y)
     q = design.weights(sample_weight)
-    unit_y, y_mean, y_scale = _standard_response(response, q, fit_intercept)
+    unit_y, y_mean, y_scale = standard_response(response, q, fit_intercept)
 
     scale = np.ones(p)
     moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
@@ -243,7 +245,7 @@ def prepare(
     return problem, made
 
 
-def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
+def standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
     """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
     used = np.where(q > 0, y, 0.0)
     largest = float(np.abs(used).max())
@@ -281,7 +283,9 @@ def _factors(
         else:
             gain[alive] = scale[alive] / root[alive]
         return factor_columns(gain, alive, groups.starts)
-    factors, factor_starts, ranks, doubtful = factor_groups(
+    # on its own device, where X has one
+    factorise = getattr(design, "factor_groups", factor_groups)
+    factors, factor_starts, ranks, doubtful = factorise(
         moments.blocks, moments.block_starts, groups.starts, scale, root, alive
     )
     if doubtful.size == 0:

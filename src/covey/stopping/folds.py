@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
+from covey.batched import group_paths
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE, Monitor
@@ -108,9 +109,12 @@ class CrossValidation(Stopping):
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
         while True:
-            runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-                delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
-            )
+            if task.design.batches:
+                runs = _run_folds(task, masks, grid, start.step_size, patience)
+            else:
+                runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+                    delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
+                )
             errors = _align(runs, grid, start.step_size)
             at_edge = choose_time(errors, "min") > EDGE * errors.times[-1]
             if not at_edge or errors.times[-1] <= reached:
@@ -142,6 +146,21 @@ def _run_fold(
     monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, path.status != "stopped"
+
+
+def _run_folds(
+    task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
+) -> list[tuple[list[float], list[float], bool]]:
+    """All folds as one batch, on the device of X."""
+    monitors = [
+        Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups) for held in masks
+    ]
+    settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
+    weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
+    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
+    return [
+        (monitor.times, monitor.errors, path.status != "stopped") for monitor, path in zip(monitors, paths, strict=True)
+    ]
 
 
 def _align(runs: list[tuple[list[float], list[float], bool]], grid: NDArray[np.int64], step: float) -> FoldErrors:

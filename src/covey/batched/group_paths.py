@@ -1,0 +1,149 @@
+"""group_paths: the public call for many paths of one design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from covey.designs import Design, as_design
+from covey.designs.protocol import LARGEST_BLOCK
+from covey.engine import Snapshot, StopRule, group_path
+from covey.groups import Groups
+from covey.path import Path
+from covey.validation import as_response, as_sample_weight, on_host, whole
+
+__all__ = ["group_paths"]
+
+# Padding all groups to the size of the largest may cost this many times the memory; beyond, paths run one by one.
+MOST_PADDING = 8
+
+
+def group_paths(
+    X: Any,
+    y: ArrayLike,
+    groups: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    max_groups: int | None = None,
+    stop: Sequence[StopRule] | None = None,
+    **options: Any,
+) -> list[Path]:
+    """Many paths of one X: one per bootstrap sample, fold or response.
+
+    Each is the path that `covey.group_path` runs for its own response and row weights, to the accuracy of its `tol`.
+    Where X is a torch tensor, all of them run as one batch on its device: a look at X is one product for all paths. For
+    every other kind of X they run one after another.
+
+    Parameters
+    ----------
+    X : torch tensor, or whatever `group_path` takes, shape (n, p)
+    y : array-like, shape (n,) or (n, m)
+        One response for all paths, or one per path.
+    groups : None, int, labels, lists of columns, dict or Groups
+    sample_weight : array-like, shape (n,) or (n, m), or None
+        Row weights, of all paths or one column per path. How often a bootstrap sample draws each row makes that
+        sample; zero for held-out rows and one for the others makes a fold.
+    max_groups : int or None
+        End a path once so many groups have woken up.
+    stop : sequence of m callables or None
+        A stop rule for each path; see `group_path`.
+    **options
+        `algorithm`, `init_scale`, `step_size`, `depth`, `group_weights`, `max_iter`, `fit_intercept`, `standardize`,
+        `times`, `tol` and the other options of `group_path`. Paths with ``algorithm="two-stage"``,
+        ``engine="exact"`` or ``start`` run one after another, and so do those with a group of more than 64 columns.
+
+    Returns
+    -------
+    list of Path
+        Those of a batch cannot be continued: their ``state`` is None.
+
+    Examples
+    --------
+    How often each group is among the first three to wake up, over 20 bootstrap samples:
+
+    >>> import numpy as np
+    >>> import covey
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(100, 60, 3, active=3, random_state=0)
+    >>> drawn = np.random.default_rng(0).multinomial(100, np.full(100, 0.01), size=20).T
+    >>> paths = covey.group_paths(data.X, data.y, 3, sample_weight=drawn, max_groups=3)
+    >>> first = [l for path in paths for l, _ in path.entered[:3]]
+    >>> np.bincount(first, minlength=20)[:5].tolist()
+    [20, 20, 20, 0, 0]
+    """
+    design = as_design(X)
+    n, p = design.shape
+    responses, weights = _columns(y, n, "y"), _columns(sample_weight, n, "sample_weight")
+    m = _common_count(responses, weights)
+    if stop is not None and (not isinstance(stop, Sequence) or len(stop) != m):
+        raise ValueError(f"stop must be a sequence of {m} rules, one per path.")
+    if max_groups is not None:
+        whole(max_groups, "max_groups")
+    made = Groups.coerce(groups, p, getattr(design, "columns", None))
+    if _runs_as_batch(design, made, options):
+        from covey.batched.run import run_batch
+
+        Y = np.stack([as_response(column, n) for column in responses])
+        Q = np.stack([as_sample_weight(column, n) for column in weights])
+        Y, Q = (np.broadcast_to(rows, (m, n)) for rows in (Y, Q))
+        return run_batch(design, Y, Q, made, max_groups=max_groups, stop=stop, **options)
+    return [
+        group_path(
+            design,
+            responses[i % len(responses)],
+            made,
+            sample_weight=weights[i % len(weights)],
+            stop=_until(max_groups, None if stop is None else stop[i]),
+            **options,
+        )
+        for i in range(m)
+    ]
+
+
+def _columns(values: Any, n: int, name: str) -> list[Any]:
+    """One vector per path, or a single one for all."""
+    if values is None:
+        return [None]
+    array = np.asarray(on_host(values))
+    if array.ndim < 2:
+        return [array]
+    if array.ndim > 2 or array.shape[0] != n or array.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n,) or (n, m) with n = {n} rows, not {array.shape}.")
+    return list(array.T)
+
+
+def _common_count(responses: list[Any], weights: list[Any]) -> int:
+    counts = {len(responses), len(weights)} - {1}
+    if len(counts) > 1:
+        raise ValueError(
+            f"y has {len(responses)} columns and sample_weight {len(weights)}; give as many of both, or one of one."
+        )
+    return counts.pop() if counts else 1
+
+
+def _runs_as_batch(design: Design, groups: Groups, options: dict[str, Any]) -> bool:
+    """Whether the paths can run in lockstep."""
+    largest = int(groups.sizes.max())
+    return (
+        type(design).__name__ == "TorchDesign"
+        and largest <= LARGEST_BLOCK
+        and groups.n_groups * largest <= MOST_PADDING * groups.n_columns
+        and options.get("algorithm", "single-stage") == "single-stage"
+        and options.get("engine", "auto") != "exact"
+        and options.get("start") is None
+    )
+
+
+def _until(max_groups: int | None, stop: StopRule | None) -> StopRule | None:
+    """A rule that also ends a path at a number of groups."""
+    if max_groups is None:
+        return stop
+
+    def enough(snapshot: Snapshot) -> bool:
+        asked = stop is not None and stop(snapshot)
+        return bool(asked or snapshot.n_woken >= max_groups)
+
+    return enough
