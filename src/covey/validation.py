@@ -131,7 +131,7 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
 
 def on_host(values: Any) -> Any:
     """A torch tensor as a numpy array, wherever it lies; anything else as it is."""
-    return values.detach().cpu().numpy() if type(values).__module__ == "torch" else values
+    return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,10 +86,10 @@ def group_paths(
     if _runs_as_batch(design, made, options):
         from covey.batched.run import run_batch
 
-        Y = np.stack([as_response(column, n) for column in responses])
-        Q = np.stack([as_sample_weight(column, n) for column in weights])
-        Y, Q = (np.broadcast_to(rows, (m, n)) for rows in (Y, Q))
-        return run_batch(design, Y, Q, made, max_groups=max_groups, stop=stop, **options)
+        Y = [as_response(column, n, name=_name("y", i, responses)) for i, column in enumerate(responses)]
+        Q = [as_sample_weight(column, n, name=_name("sample_weight", i, weights)) for i, column in enumerate(weights)]
+        Y, Q = (rows if len(rows) == m else rows * m for rows in (Y, Q))
+        return run_batch(cast(Any, design), np.stack(Y), np.stack(Q), made, max_groups=max_groups, stop=stop, **options)
     return [
         group_path(
             design,
@@ -107,12 +107,18 @@ def _columns(values: Any, n: int, name: str) -> list[Any]:
     """One vector per path, or a single one for all."""
     if values is None:
         return [None]
+    if getattr(values, "ndim", 2) == 1:
+        return [values]
     array = np.asarray(on_host(values))
     if array.ndim < 2:
         return [array]
     if array.ndim > 2 or array.shape[0] != n or array.shape[1] == 0:
         raise ValueError(f"{name} must have shape (n,) or (n, m) with n = {n} rows, not {array.shape}.")
     return list(array.T)
+
+
+def _name(what: str, i: int, columns: list[Any]) -> str:
+    return f"{what}[:, {i}]" if len(columns) > 1 else what
 
 
 def _common_count(responses: list[Any], weights: list[Any]) -> int:
@@ -128,7 +134,7 @@ def _runs_as_batch(design: Design, groups: Groups, options: dict[str, Any]) -> b
     """Whether the paths can run in lockstep."""
     largest = int(groups.sizes.max())
     return (
-        type(design).__name__ == "TorchDesign"
+        design.can_batch
         and largest <= LARGEST_BLOCK
         and groups.n_groups * largest <= MOST_PADDING * groups.n_columns
         and options.get("algorithm", "single-stage") == "single-stage"

@@ -89,7 +89,36 @@ PROBLEM = ("q", "y", "y_mean", "y_scale", "mean", "T", "ranks", "c")
 
 
 class Lockstep:
-    """A batch of running paths: `advance` goes on to the next look, `node` reads the models there."""
+    """A batch of running paths: `advance` goes on to the next look, `node` reads the models there.
+
+    Attributes
+    ----------
+    phi, pull, asleep : tensors, shape (m, groups)
+        As in `covey.engine.near`; `g`, of shape (m, groups, size), are the correlations at the last look.
+    which, entered, u, speed : tensors, shape (m, slots)
+        The awake groups of each path, -1 for a free slot; when each passed the threshold of entering, -1 for not
+        yet; its magnitude; its growth rate relative to the average.
+    w, c, K : tensors, shapes (m, slots * size) and (m, slots * size, slots * size)
+        Coefficients, correlations at w = 0 and Gram block of the awake groups; zero in free slots.
+    Z : tensor, shape (m, slots * size, n)
+        Their working columns, as rows.
+    T, mean : tensors
+        Their factors and column means.
+    s, curvature : tensors, shape (m,)
+        As in `Awake`.
+    """
+
+    which: torch.Tensor
+    entered: torch.Tensor
+    u: torch.Tensor
+    speed: torch.Tensor
+    w: torch.Tensor
+    c: torch.Tensor
+    K: torch.Tensor
+    Z: torch.Tensor
+    T: torch.Tensor
+    mean: torch.Tensor
+    vector: torch.Tensor
 
     def __init__(self, problems: Problems, numbers: Numbers, tol: float) -> None:
         self.problems, self.depth = problems, numbers.depth

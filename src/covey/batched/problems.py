@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from covey.designs.pivots import DOUBTFUL
 from covey.designs.torch import TorchDesign
@@ -18,6 +17,7 @@ from covey.designs.torch_groups import orthonormal_factors
 from covey.groups import Groups
 from covey.preprocess import Standardize
 from covey.preprocess.working import standard_response
+from covey.validation import FloatArray
 
 __all__ = ["Padding", "Problems", "prepare_many"]
 
@@ -108,8 +108,8 @@ class Problems:
 
 def prepare_many(
     design: TorchDesign,
-    responses: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    responses: FloatArray,
+    weights: FloatArray,
     groups: Groups,
     *,
     standardize: Standardize,
@@ -155,7 +155,7 @@ def prepare_many(
                 _refine(factor, ~certain, Z, total, inverse, q, fit_intercept)
             factor = factor * inverse[..., :, None]
         else:
-            factor = torch.diag_embed(inverse if standardize == "column" else alive.double())
+            factor = torch.diag_embed(inverse if standardize == "column" else alive / gain)
             rank = alive.sum(dim=-1)
             roots = torch.maximum(roots, (root / gain * alive).flatten(1).amax(dim=1))
         c[:, own] = (cross[..., :, None] * factor).sum(dim=2)

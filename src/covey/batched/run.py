@@ -19,7 +19,7 @@ from covey.engine.settings import ENTER, RETURN_RATE, read_step, read_weights
 from covey.groups import Groups
 from covey.path import Path
 from covey.preprocess import Standardize
-from covey.validation import positive, whole
+from covey.validation import FloatArray, positive, whole
 
 __all__ = ["run_batch"]
 
@@ -32,8 +32,8 @@ GPU_SHARE, CPU_BYTES = 0.4, 2**30
 
 def run_batch(
     design: TorchDesign,
-    responses: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    responses: FloatArray,
+    weights: FloatArray,
     groups: Groups,
     *,
     max_groups: int | None,

@@ -100,13 +100,15 @@ class Design(ABC):
         Up to how many columns `gram_rows` costs hardly more than reading X.
     near_share : float
         The share of all columns that the engine gathers as near to waking.
-    batches : bool
-        Whether many paths (folds, bootstrap samples) run faster as one batch than one after another.
+    can_batch, batches : bool
+        Whether many paths (folds, bootstrap samples) can run as one batch, see `covey.batched`; and whether that is
+        faster than one after another.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
     near_share: float = 0.05
+    can_batch: bool = False
     batches: bool = False
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
@@ -175,7 +177,7 @@ class Design(ABC):
     def gather(self, columns: Array) -> Any:
         """A copy of some columns, to work on between two looks at all of X.
 
-        It offers ``shape``, ``dtype``, `correlate`, `gram_rows`, ``cross_rows(other, ...)``, `take` and ``join(other)``.
+        It offers what `GatheredColumns` does.
         """
         raise NotImplementedError(f"{type(self).__name__} does not gather columns.")
 

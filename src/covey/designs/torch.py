@@ -77,12 +77,15 @@ class TorchDesign(Design):
     """
 
     batch_columns = WIDE
-    near_share = 0.01
+    can_batch = True
 
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = checked_tensor(X, name=name)
         self.batches = self.X.is_cuda
+        if self.X.is_cuda:
+            # looks are cheap there, and near groups are followed on the host
+            self.near_share = 0.01
 
     @property
     def shape(self) -> tuple[int, int]:
