@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path
 from covey.designs import DenseDesign, Design, as_design
@@ -30,6 +31,8 @@ class WithoutColumns(DenseDesign):
 KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "CSR matrix": lambda X, folder: sp.csr_matrix(X),
+    "CSC array": lambda X, folder: sp.csc_array(X),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
 }
@@ -67,6 +70,7 @@ LAYOUTS = {
     "equal": Groups.from_size(4, 120),
     "unequal, one large": Groups.from_sizes([1, 2, 3, 4, 5] * 4 + [70]),
     "scattered": Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(30), 3)).tolist()),
+    "more rows than columns": Groups.from_size(3, 60),
     "many": Groups.from_size(5, 3000),
 }
 

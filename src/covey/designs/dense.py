@@ -104,6 +104,10 @@ class DenseDesign(Design):
         gather_columns(self.X, columns, self._by_column, out)
         return GatheredColumns([out])
 
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
