@@ -39,7 +39,7 @@ def assert_same_entries(path, wanted):
 
 def one_by_one(X, y, groups, weights, **options):
     """The same paths on numpy arrays, each by itself and ten times as accurate as by default."""
-    return [group_path(X, y, groups, sample_weight=q, tol=1e-4, **options) for q in weights.T]
+    return [group_path(X, y, groups, sample_weight=q, **{**options, "tol": 1e-4}) for q in weights.T]
 
 
 LAYOUTS = {
@@ -61,7 +61,7 @@ def test_bootstrap_samples(layout):
     [
         {"standardize": "column"},
         {"standardize": False, "fit_intercept": False},
-        {"depth": 3, "init_scale": 0.05},
+        {"depth": 3, "init_scale": 0.05, "tol": 1e-4},
         {"group_weights": None, "step_size": 0.02},
         {"group_weights": np.linspace(1, 2, 50)},
     ],
@@ -72,7 +72,7 @@ def test_settings(options):
     settings = {"times": TIMES[:3], "max_iter": TIMES[2], **options}
     found = group_paths(torch.from_numpy(X), DATA.y, 3, sample_weight=DRAWN[:, :2], **settings)
     # with depth 3 groups rise so steeply that a small part of an iteration shows
-    assert_same_paths(found, one_by_one(X, DATA.y, 3, DRAWN[:, :2], **settings), 0.08 if "depth" in options else 4e-3)
+    assert_same_paths(found, one_by_one(X, DATA.y, 3, DRAWN[:, :2], **settings), 0.03 if "depth" in options else 4e-3)
 
 
 def test_one_response_per_path_and_a_dtype_of_32_bits():
@@ -173,7 +173,9 @@ def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
     assert ran
     assert model.selected_groups_ == expected.selected_groups_
     common = min(model.times_.size, expected.times_.size)
-    np.testing.assert_allclose(model.mse_path_[:common], expected.mse_path_[:common], rtol=0.01)
+    np.testing.assert_allclose(
+        model.mse_path_[:common], expected.mse_path_[:common], atol=2e-3 * expected.mse_path_[0].mean()
+    )
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=0.02)
 
 

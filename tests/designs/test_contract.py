@@ -28,6 +28,13 @@ class WithoutColumns(DenseDesign):
         return Design.errors(self, y, weight)
 
 
+def on_gpu(X):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return torch.from_numpy(X).cuda()
+
+
 KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
@@ -35,6 +42,7 @@ KINDS = {
     "CSC array": lambda X, folder: sp.csc_array(X),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
+    "torch on a GPU": lambda X, folder: on_gpu(X),
 }
 
 # relative to the largest coefficient

@@ -49,11 +49,7 @@ class GatheredColumns:
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        return self.cross_rows(self, q, columns, loadings, offset)
-
-    def cross_rows(self, other: GatheredColumns, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """The same with the columns of another copy."""
-        return other.correlate((self.take(columns) @ loadings - offset).T * q)
+        return self.correlate((self.take(columns) @ loadings - offset).T * q)
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""

@@ -149,7 +149,11 @@ class WorkingProblem:
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
-        return other.to_working(self.design.cross_rows(other.design, self.q, *self._combination(which)))
+        on_device = getattr(self.design, "cross_rows", None)
+        if on_device is not None:
+            return other.to_working(on_device(other.design, self.q, *self._combination(which)))
+        Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
+        return other.to_working(other.design.correlate(Z.T * self.q))
 
     def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """Columns, loadings and offset that make the working columns of some groups."""
