@@ -29,6 +29,10 @@ def assert_same_paths(paths, expected, tolerance=4e-3):
         assert abs(path.strengths - wanted.strengths).max() <= tolerance * abs(wanted.strengths).max()
 
 
+def in_batch(X, y, groups, **settings):
+    return group_paths(torch.as_tensor(X), y, groups, batch=True, **settings)
+
+
 def assert_same_entries(path, wanted):
     """The same groups at the same times, those aside that have hardly grown: theirs hang on every digit."""
     strong = np.flatnonzero(wanted.group_norms[-1] > 0.05 * wanted.group_norms[-1].max())
@@ -52,7 +56,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_bootstrap_samples(layout):
     settings = {"times": TIMES, "max_iter": TIMES[-1]}
-    found = group_paths(torch.from_numpy(DATA.X), DATA.y, LAYOUTS[layout], sample_weight=DRAWN, **settings)
+    found = in_batch(DATA.X, DATA.y, LAYOUTS[layout], sample_weight=DRAWN, **settings)
     assert_same_paths(found, one_by_one(DATA.X, DATA.y, LAYOUTS[layout], DRAWN, **settings))
 
 
@@ -70,7 +74,7 @@ def test_bootstrap_samples(layout):
 def test_settings(options):
     X = DATA.X * np.linspace(1, 3, 150) + np.linspace(-4, 4, 150)
     settings = {"times": TIMES[:3], "max_iter": TIMES[2], **options}
-    found = group_paths(torch.from_numpy(X), DATA.y, 3, sample_weight=DRAWN[:, :2], **settings)
+    found = in_batch(X, DATA.y, 3, sample_weight=DRAWN[:, :2], **settings)
     # with depth 3 groups rise so steeply that a small part of an iteration shows
     assert_same_paths(found, one_by_one(X, DATA.y, 3, DRAWN[:, :2], **settings), 0.03 if "depth" in options else 4e-3)
 
@@ -79,7 +83,7 @@ def test_one_response_per_path_and_a_dtype_of_32_bits():
     X = DATA.X.astype(np.float32)
     Y = np.column_stack([DATA.y, DATA.X[:, 30:33].sum(axis=1) + 0.1 * DATA.noise])
     settings = {"times": TIMES[:3], "max_iter": TIMES[2]}
-    found = group_paths(torch.from_numpy(X), torch.from_numpy(Y), 3, **settings)
+    found = in_batch(X, torch.from_numpy(Y), 3, **settings)
     assert_same_paths(found, [group_path(X, y, 3, tol=1e-4, **settings) for y in Y.T])
 
 
@@ -91,7 +95,7 @@ def test_dependent_and_constant_columns():
     X[:, 9:12] *= 1e160
     X[:, 12:15] *= 1e-160
     settings = {"times": TIMES[:3], "max_iter": TIMES[2]}
-    found = group_paths(torch.from_numpy(X), DATA.y, 3, sample_weight=DRAWN[:, :2], **settings)
+    found = in_batch(X, DATA.y, 3, sample_weight=DRAWN[:, :2], **settings)
     expected = one_by_one(X, DATA.y, 3, DRAWN[:, :2], **settings)
     for path, wanted in zip(found, expected, strict=True):
         assert_same_entries(path, wanted)
@@ -105,9 +109,9 @@ def test_dependent_and_constant_columns():
 
 def test_a_batch_in_parts_is_the_whole(monkeypatch):
     settings = {"sample_weight": DRAWN, "max_groups": 3}
-    whole = group_paths(torch.from_numpy(DATA.X), DATA.y, 3, **settings)
+    whole = in_batch(DATA.X, DATA.y, 3, **settings)
     monkeypatch.setattr(batch, "_paths_at_once", lambda design, groups: 3)
-    parts = group_paths(torch.from_numpy(DATA.X), DATA.y, 3, **settings)
+    parts = in_batch(DATA.X, DATA.y, 3, **settings)
     for a, b in zip(whole, parts, strict=True):
         assert a.entered == b.entered
         assert a.status == "stopped"
@@ -128,7 +132,7 @@ def test_rules_see_every_record_and_end_their_path():
         return rule
 
     rules = [until(100, seen[0]), until(180, seen[1])]
-    paths = group_paths(torch.from_numpy(DATA.X), DATA.y, 3, sample_weight=DRAWN[:, :2], stop=rules)
+    paths = in_batch(DATA.X, DATA.y, 3, sample_weight=DRAWN[:, :2], stop=rules)
     for path, told, last in zip(paths, seen, (100, 180), strict=True):
         assert path.status == "stopped"
         assert path.times[-2] < last <= path.times[-1]
@@ -145,7 +149,7 @@ def test_rules_see_every_record_and_end_their_path():
 
 def test_nothing_to_learn_and_nothing_left_to_learn():
     X = torch.from_numpy(DATA.X)
-    constant, exact = group_paths(X, np.column_stack([np.full(120, 2.0), DATA.X[:, :3] @ [1.0, 2.0, 1.0]]), 3)
+    constant, exact = in_batch(X, np.column_stack([np.full(120, 2.0), DATA.X[:, :3] @ [1.0, 2.0, 1.0]]), 3)
     assert (constant.status, len(constant)) == ("exhausted", 1)
     assert constant.intercepts[-1] == pytest.approx(2)
     assert exact.status == "exhausted"
@@ -165,12 +169,10 @@ def test_other_kinds_run_one_by_one():
 def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
     settings = {"cv": 2, "max_iter": 600}
     expected = GroupSparseRegressorCV(3, **settings).fit(torch.from_numpy(DATA.X), DATA.y)
-    ran = []
-    monkeypatch.setattr(
-        TorchDesign, "batches", property(lambda self: True, lambda self, value: ran.append(value)), raising=False
-    )
+    asked = []
+    monkeypatch.setattr(TorchDesign, "batches", lambda self, n_paths: not asked.append(n_paths))
     model = GroupSparseRegressorCV(3, **settings).fit(torch.from_numpy(DATA.X), DATA.y)
-    assert ran
+    assert set(asked) == {2}
     assert model.selected_groups_ == expected.selected_groups_
     common = min(model.times_.size, expected.times_.size)
     np.testing.assert_allclose(
@@ -189,6 +191,12 @@ def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
         ({"stop": [lambda snapshot: True]}, "sequence of 4 rules"),
         ({"max_groups": 0}, "max_groups"),
         ({"engine": "quick"}, "engine must be one of"),
+        ({"engine": "exact"}, "batch=True is not possible: engine='exact' runs by itself"),
+        ({"algorithm": "two-stage"}, "algorithm='two-stage' runs by itself"),
+        (
+            {"groups": [list(range(80)), list(range(80, 150))]},
+            "has 80 columns, and a batch takes up to 64",
+        ),
         ({"standardize": "rows"}, "standardize must be"),
         ({"direction_step": 0.1}, "direction_step"),
         ({"X": torch.full((120, 150), torch.nan)}, "missing or infinite values in columns 0, 1"),
@@ -197,4 +205,4 @@ def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
 def test_bad_input(arguments, match):
     settings = {"X": torch.from_numpy(DATA.X), "y": DATA.y, "sample_weight": DRAWN, **arguments}
     with pytest.raises(ValueError, match=match):
-        group_paths(settings.pop("X"), settings.pop("y"), 3, **settings)
+        in_batch(settings.pop("X"), settings.pop("y"), settings.pop("groups", 3), **settings)

@@ -29,13 +29,14 @@ def group_paths(
     sample_weight: ArrayLike | None = None,
     max_groups: int | None = None,
     stop: Sequence[StopRule] | None = None,
+    batch: bool | None = None,
     **options: Any,
 ) -> list[Path]:
     """Many paths of one X: one per bootstrap sample, fold or response.
 
     Each is the path that `covey.group_path` runs for its own response and row weights, to the accuracy of its `tol`.
-    Where X is a torch tensor, all of them run as one batch on its device: a look at X is one product for all paths. For
-    every other kind of X they run one after another.
+    Where X is a torch tensor, they can run as one batch on its device, in which a look at X is one product for all of
+    them. Otherwise they run one after another.
 
     Parameters
     ----------
@@ -50,10 +51,13 @@ def group_paths(
         End a path once so many groups have woken up.
     stop : sequence of m callables or None
         A stop rule for each path; see `group_path`.
+    batch : bool or None
+        Whether to run them as one batch; None where that is faster: for several paths on a tensor of up to a GiB on a
+        GPU. A batch has one stage only (``algorithm="single-stage"``), no ``engine="exact"``, no ``start`` and no group
+        of more than 64 columns.
     **options
         `algorithm`, `init_scale`, `step_size`, `depth`, `group_weights`, `max_iter`, `fit_intercept`, `standardize`,
-        `times`, `tol` and the other options of `group_path`. Paths with ``algorithm="two-stage"``,
-        ``engine="exact"`` or ``start`` run one after another, and so do those with a group of more than 64 columns.
+        `times`, `tol` and the other options of `group_path`.
 
     Returns
     -------
@@ -83,7 +87,10 @@ def group_paths(
     if max_groups is not None:
         whole(max_groups, "max_groups")
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
-    if _runs_as_batch(design, made, options):
+    obstacle = _obstacle(design, made, options)
+    if batch and obstacle:
+        raise ValueError(f"batch=True is not possible: {obstacle}. Leave batch=None to run the paths one by one.")
+    if batch or (batch is None and not obstacle and design.batches(m)):
         from covey.batched.run import run_batch
 
         Y = [as_response(column, n, name=_name("y", i, responses)) for i, column in enumerate(responses)]
@@ -130,17 +137,22 @@ def _common_count(responses: list[Any], weights: list[Any]) -> int:
     return counts.pop() if counts else 1
 
 
-def _runs_as_batch(design: Design, groups: Groups, options: dict[str, Any]) -> bool:
-    """Whether the paths can run in lockstep."""
+def _obstacle(design: Design, groups: Groups, options: dict[str, Any]) -> str:
+    """Why the paths cannot run in lockstep; empty if they can."""
     largest = int(groups.sizes.max())
-    return (
-        design.can_batch
-        and largest <= LARGEST_BLOCK
-        and groups.n_groups * largest <= MOST_PADDING * groups.n_columns
-        and options.get("algorithm", "single-stage") == "single-stage"
-        and options.get("engine", "auto") != "exact"
-        and options.get("start") is None
-    )
+    if not design.can_batch:
+        return f"{design.name} is no torch tensor"
+    if options.get("algorithm", "single-stage") != "single-stage":
+        return f"algorithm={options['algorithm']!r} runs by itself"
+    if options.get("engine", "auto") == "exact":
+        return "engine='exact' runs by itself"
+    if options.get("start") is not None:
+        return "a path with start= runs by itself"
+    if largest > LARGEST_BLOCK:
+        return f"the largest group has {largest} columns, and a batch takes up to {LARGEST_BLOCK}"
+    if groups.n_groups * largest > MOST_PADDING * groups.n_columns:
+        return f"groups padded to {largest} columns take more than {MOST_PADDING} times the memory"
+    return ""
 
 
 def _until(max_groups: int | None, stop: StopRule | None) -> StopRule | None:

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from covey.batched.problems import Problems
+from covey.designs.torch import product
 from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
 from covey.engine.kernels import MOST_SUBSTEPS, SMALLEST
 from covey.engine.near import EXPLAINED
@@ -233,20 +234,21 @@ class Lockstep:
         length = (way * way).sum(dim=1)
         along = ((mean - left) * way).sum(dim=1)
         share = torch.where(length > 0, (along / length).clamp(0.0, 1.0), 0.5)[:, None]
-        low = self._growth(self._correlations(mean).norm(dim=2))
-        self.g = self._correlations(self.w)
-        pull = self.g.norm(dim=2)
+        self.g, at_mean = self._correlations(self.w, mean)
+        pull, low = self.g.norm(dim=2), self._growth(at_mean.norm(dim=2))
         ends = self._growth(self.pull) * (1.0 - share) + self._growth(pull) * share
         gain = steps * (low + (ends - low).clamp_min(0.0) / 3.0)
         self.phi += torch.where(self.asleep, gain, 0.0)
         self.pull = pull
-        self.n_looks += 2
+        self.n_looks += 1
 
-    def _correlations(self, w: torch.Tensor) -> torch.Tensor:
-        """Correlations of all groups with the residual of w in every path, in one product with X."""
+    def _correlations(self, *models: torch.Tensor) -> list[torch.Tensor]:
+        """Correlations of all groups with the residuals of some w of every path, in one product with X."""
         problems, X = self.problems, self.problems.X
-        fitted = torch.bmm(w.to(X.dtype)[:, None, :], self.Z)[:, 0, :]
-        return problems.working(((problems.y - fitted) * problems.q).to(X.dtype) @ X)
+        fitted = torch.bmm(torch.stack(models, dim=1).to(X.dtype), self.Z)
+        residuals = (problems.y[:, None, :] - fitted) * problems.q[:, None, :]
+        G = product(residuals.transpose(0, 1).flatten(0, 1), X)
+        return [problems.working(part) for part in G.split(self.n_paths)]
 
     # ------------------------------------------------------------------ joining
 

@@ -100,16 +100,14 @@ class Design(ABC):
         Up to how many columns `gram_rows` costs hardly more than reading X.
     near_share : float
         The share of all columns that the engine gathers as near to waking.
-    can_batch, batches : bool
-        Whether many paths (folds, bootstrap samples) can run as one batch, see `covey.batched`; and whether that is
-        faster than one after another.
+    can_batch : bool
+        Whether many paths (folds, bootstrap samples) can run as one batch; see `covey.batched`.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
     near_share: float = 0.05
     can_batch: bool = False
-    batches: bool = False
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
@@ -192,6 +190,10 @@ class Design(ABC):
     def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
+
+    def batches(self, n_paths: int) -> bool:
+        """Whether so many paths run faster as one batch than one after another."""
+        return False
 
     def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
         """Be told that paths with these row weights follow, so that one reading of X may serve them all."""

@@ -29,6 +29,11 @@ TILE_BYTES = {"cuda": 2**29, "cpu": 2**24}
 NARROW, WIDE = 5, 64
 
 
+# A batch looks at X a few hundred times, a path by itself a few times: measured on an H200, a batch is faster for an X
+# up to this size and from this many paths on.
+BATCH_BYTES, BATCH_PATHS = 2**30, 8
+
+
 def wrap(X: torch.Tensor, *, name: str = "X") -> TorchDesign:
     """The design of a tensor."""
     return TorchDesign(X, name=name)
@@ -82,7 +87,6 @@ class TorchDesign(Design):
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = checked_tensor(X, name=name)
-        self.batches = self.X.is_cuda
         if self.X.is_cuda:
             # looks are cheap there, and near groups are followed on the host
             self.near_share = 0.01
@@ -210,6 +214,10 @@ class TorchDesign(Design):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.combine(columns, np.asarray(coefs).T, -np.asarray(intercepts)).cpu().numpy()
+
+    def batches(self, n_paths: int) -> bool:
+        """Whether so many paths run faster as one batch than one after another."""
+        return self.X.is_cuda and self.X.nbytes <= BATCH_BYTES and n_paths >= BATCH_PATHS
 
     def look(self, problem: Any) -> TorchLook:
         """What the engine sees of all groups at a look at X; see `covey.engine.looks`."""

@@ -109,7 +109,7 @@ class CrossValidation(Stopping):
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
         while True:
-            if task.design.batches:
+            if task.design.batches(len(masks)):
                 runs = _run_folds(task, masks, grid, start.step_size, patience)
             else:
                 runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
@@ -157,7 +157,7 @@ def _run_folds(
     ]
     settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
     weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
-    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
+    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, batch=True, stop=monitors, **settings)
     return [
         (monitor.times, monitor.errors, path.status != "stopped") for monitor, path in zip(monitors, paths, strict=True)
     ]
