@@ -2,6 +2,7 @@
 
     python benchmarks/scale_torch.py                 # on a GPU with 60 GB or more
     python benchmarks/scale_torch.py --small         # a hundredth of it, on whatever there is
+    python benchmarks/scale_torch.py --save FILE     # keep the table
 
 Everything is made on the device. Times are wall-clock with the device synchronised, after a warm-up that compiles and
 loads everything; peak memory is torch's own count. `benchmarks/scale.py --case torch` saves what `run` returns.
@@ -14,6 +15,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +90,7 @@ def bootstrap(n: int, p: int, m: int, device: torch.device, size: int = 5, activ
     groups = Groups.from_size(size, p)
 
     def run() -> list[covey.Path]:
-        return group_paths(X, y, groups, sample_weight=drawn, max_groups=2 * active)
+        return group_paths(X, y, groups, sample_weight=drawn, max_groups=2 * active, batch=True)
 
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -107,6 +109,22 @@ def bootstrap(n: int, p: int, m: int, device: torch.device, size: int = 5, activ
     }  # fmt: skip
 
 
+def break_even(n: int, p: int, m: int, device: torch.device, size: int, active: int = 10) -> dict[str, Any]:
+    """The same bootstrap paths as one batch and one by one."""
+    X, y, _ = problem(n, p, size, active, device, seed=3)
+    drawn = np.random.default_rng(4).multinomial(n, np.full(n, 1 / n), size=m).T.astype(float)
+    groups = Groups.from_size(size, p)
+    seconds = {}
+    for name, batch in (("batch", True), ("one_by_one", False)):
+
+        def run(batch: bool = batch) -> list[covey.Path]:
+            return group_paths(X, y, groups, sample_weight=drawn, max_groups=15, batch=batch)
+
+        run()
+        seconds[name] = min(timed(run, device)[0] for _ in range(REPEATS))
+    return {"case": "break-even", "n": n, "p": p, "paths": m, "group_size": size, "active": active, "seconds": seconds}
+
+
 def run(small: bool = False) -> dict[str, Any]:
     """All cases, as one table to save."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -117,6 +135,10 @@ def run(small: bool = False) -> dict[str, Any]:
     cases = [
         one_path(*((2000, 50_000, 200) if small else (20_000, 500_000, 500)), device),
         bootstrap(*((500, 1000, 20) if small else (500, 10_000, 1000)), device),
+        *(
+            break_even(*shape, device, size)
+            for *shape, size in ([(200, 500, 4, 5)] if small else [(500, 10_000, 20, 5), (2000, 50_000, 20, 10)])
+        ),
     ]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
     return {"device": name, "torch": torch.__version__, "covey": covey.__version__, "cases": cases}
@@ -125,4 +147,10 @@ def run(small: bool = False) -> dict[str, Any]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
-    print(json.dumps(run(parser.parse_args().small), indent=2))
+    parser.add_argument("--save", type=Path, help="where to keep the table, as JSON")
+    arguments = parser.parse_args()
+    table = json.dumps(run(arguments.small), indent=2)
+    print(table)
+    if arguments.save:
+        arguments.save.parent.mkdir(parents=True, exist_ok=True)
+        arguments.save.write_text(table + "\n")

@@ -176,7 +176,7 @@ def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
     assert model.selected_groups_ == expected.selected_groups_
     common = min(model.times_.size, expected.times_.size)
     np.testing.assert_allclose(
-        model.mse_path_[:common], expected.mse_path_[:common], atol=2e-3 * expected.mse_path_[0].mean()
+        model.mse_path_[:common], expected.mse_path_[:common], atol=5e-3 * expected.mse_path_[0].mean()
     )
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=0.02)
 

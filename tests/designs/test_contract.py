@@ -5,6 +5,9 @@ A new kind adds a row to `KINDS`: a function that stores a dense array in its ow
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,13 +31,6 @@ class WithoutColumns(DenseDesign):
         return Design.errors(self, y, weight)
 
 
-def on_gpu(X):
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("there is no GPU")
-    return torch.from_numpy(X).cuda()
-
-
 KINDS = {
     "Fortran": lambda X, folder: np.asfortranarray(X),
     "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
@@ -42,8 +38,10 @@ KINDS = {
     "CSC array": lambda X, folder: sp.csc_array(X),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
     "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
-    "torch on a GPU": lambda X, folder: on_gpu(X),
 }
+
+if find_spec("torch") and import_module("torch").cuda.is_available():
+    KINDS["torch on a GPU"] = lambda X, folder: import_module("torch").from_numpy(X).cuda()
 
 # relative to the largest coefficient
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3}

@@ -52,9 +52,8 @@ def group_paths(
     stop : sequence of m callables or None
         A stop rule for each path; see `group_path`.
     batch : bool or None
-        Whether to run them as one batch; None where that is faster: for several paths on a tensor of up to a GiB on a
-        GPU. A batch has one stage only (``algorithm="single-stage"``), no ``engine="exact"``, no ``start`` and no group
-        of more than 64 columns.
+        Whether to run them as one batch; None where that is faster: from 20 paths on, on a GPU. A batch has one stage
+        only (``algorithm="single-stage"``), no ``engine="exact"``, no ``start`` and no group of more than 64 columns.
     **options
         `algorithm`, `init_scale`, `step_size`, `depth`, `group_weights`, `max_iter`, `fit_intercept`, `standardize`,
         `times`, `tol` and the other options of `group_path`.

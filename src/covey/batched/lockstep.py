@@ -126,7 +126,8 @@ class Lockstep:
         self.spacing = SPACING * min(1.0, (tol / SPACING_TOL) ** 0.5)
         m, L, _ = problems.c.shape
         X = problems.X
-        self.t, self.n_looks, self.n_fetched = 0, 1, 0
+        self.t, self.n_looks = 0, 1
+        self.n_safe = 0  # groups for which safe steps were last found
         self.paths = torch.arange(m, device=X.device)
         self.gamma, self.enter, self.threshold = numbers.gamma, numbers.enter, numbers.threshold
         self.speeds, self.rate = numbers.speeds, numbers.depth * numbers.gamma[:, None] * numbers.speeds
@@ -166,6 +167,7 @@ class Lockstep:
         index = torch.as_tensor(which, device=self.paths.device)
         for name in PER_PATH:
             setattr(self, name, getattr(self, name)[index])
+        self.n_safe = int((self.entered >= 0).sum())
         for name in PROBLEM:
             setattr(self.problems, name, getattr(self.problems, name)[index])
 
@@ -286,7 +288,6 @@ class Lockstep:
             rows = torch.bmm(weighted, self.Z[i].transpose(1, 2)).double().view(-1, size, A, size)
             K[i, a] = rows
             K[i, :, :, a] = rows.permute(0, 2, 3, 1)
-        self.n_fetched += path.numel() * size
 
     def _reserve(self, slots: int) -> None:
         """Make room for so many awake groups in each path; what is empty is zero."""
@@ -317,8 +318,11 @@ class Lockstep:
 
     def _make_safe(self) -> None:
         """Find steps that cannot oscillate in the Gram block of the groups that have entered; see `Awake.make_safe`."""
-        size = self.problems.c.shape[2]
-        entered = (self.entered >= 0).repeat_interleave(size, dim=1)
+        up = self.entered >= 0
+        if int(up.sum()) == self.n_safe:
+            return
+        self.n_safe = int(up.sum())
+        entered = up.repeat_interleave(self.problems.c.shape[2], dim=1)
         x = torch.where(entered, self.vector, 0.0)
         for _ in range(ROUNDS):
             y = torch.where(entered, torch.bmm(self.K, x[:, :, None])[:, :, 0], 0.0)
@@ -329,10 +333,6 @@ class Lockstep:
         self.s = torch.where(self.curvature < LARGEST_STABLE, 1.0, 1.0 / self.curvature)
 
     # ------------------------------------------------------------------ what is seen from outside
-
-    def n_entered(self) -> NDArray[np.int64]:
-        """How many groups of each path have woken up."""
-        return (self.entered >= 0).sum(dim=1).cpu().numpy()
 
     def ended(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """For each path, whether nothing is left to explain, and whether it has diverged."""
