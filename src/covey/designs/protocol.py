@@ -195,8 +195,11 @@ class Design(ABC):
         """Whether so many paths run faster as one batch than one after another."""
         return False
 
-    def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths with these row weights follow, so that one reading of X may serve them all."""
+    def expect(self, y: Any, weight: Any, parts: Any) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths of y on unions of disjoint parts of the rows follow: one reading of X may serve them all.
+
+        Every row has its part's number, from 0.
+        """
 
     # ------------------------------------------------------------------ for messages
 

@@ -322,15 +322,12 @@ class TorchLook:
         """The look when these groups of a restriction `near` have joined too."""
         return replace(self, Z=torch.cat([self.Z, *(_working_columns(near, l) for l in groups)], dim=1))
 
-    def correlations(self, W: Array) -> Array:
-        """Correlations of all groups with the residuals of several models, one row each."""
-        rows: Array = self.problem.to_working(self._products(W).cpu().numpy())
-        return rows
-
-    def pulls(self, W: Array, directions: Array, frozen: bool) -> Array:
-        """``v'g`` of every group under every model; shape (k, n_groups)."""
-        G = self._products(W)
-        out = np.zeros((W.shape[0], self.problem.ranks.size))
+    def pulls(self, W: Array, directions: Array, frozen: bool, row: int = 0) -> tuple[Array, Array]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        self.design.n_passes += 1
+        residuals = self.y - self.design.put(W) @ self.Z.T
+        G = product(residuals * self.q, self.design.X)
+        out, kept = np.zeros((W.shape[0], self.problem.ranks.size)), np.empty(self.problem.n_columns)
         for part, T in self.factors:
             g = torch.bmm(part.of(G).reshape(W.shape[0], -1, part.size).transpose(0, 1), T).double()
             if frozen:
@@ -339,12 +336,8 @@ class TorchLook:
             else:
                 pull = g.norm(dim=2)
             out[:, part.groups] = pull.T.cpu().numpy()
-        return out
-
-    def _products(self, W: Array) -> torch.Tensor:
-        self.design.n_passes += 1
-        residuals = self.y - self.design.put(W) @ self.Z.T
-        return product(residuals * self.q, self.design.X)
+            _unpad(kept, self.problem.starts, self.problem.ranks, part, g[:, row].cpu().numpy())
+        return out, kept
 
 
 def _working_columns(near: Any, l: int) -> torch.Tensor:
@@ -362,6 +355,14 @@ def _padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int
         own = np.flatnonzero(own_ranks == rank)
         out[own, :, :rank] = _gathered(flat, starts[part.groups[own]], rows * rank).reshape(own.size, rows, rank)
     return out.reshape(part.groups.size, rows * part.size)
+
+
+def _unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Array) -> None:
+    """Write rows of the groups' size, filled up beyond their rank, to their places."""
+    own_ranks = ranks[part.groups]
+    for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
+        own = np.flatnonzero(own_ranks == rank)
+        _scatter(flat, starts[part.groups[own]], values[own, :rank])
 
 
 def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:

@@ -27,12 +27,8 @@ class Look(Protocol):
         """The look when these groups of a restriction `near` have joined too."""
         ...
 
-    def correlations(self, W: FloatArray) -> FloatArray:
-        """Correlations of all groups with the residuals of several models, one row each."""
-        ...
-
-    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool) -> FloatArray:
-        """``v'g`` of every group under every model; shape (k, n_groups)."""
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
         ...
 
 
@@ -64,9 +60,10 @@ class ColumnLook:
         residuals = self.problem.response - W @ self.Z.T
         return self.problem.to_working(self.problem.design.correlate(residuals * self.problem.q))
 
-    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool) -> FloatArray:
-        """``v'g`` of every group under every model; shape (k, n_groups)."""
-        return pulls_of(self.correlations(W), self.problem.starts, directions, frozen)
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        G = self.correlations(W)
+        return pulls_of(G, self.problem.starts, directions, frozen), G[row]
 
 
 class KeptRows:
@@ -138,6 +135,7 @@ class GramLook:
             at += rows.shape[0]
         return out
 
-    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool) -> FloatArray:
-        """``v'g`` of every group under every model; shape (k, n_groups)."""
-        return pulls_of(self.correlations(W), self.kept.problem.starts, directions, frozen)
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        G = self.correlations(W)
+        return pulls_of(G, self.kept.problem.starts, directions, frozen), G[row]

@@ -105,6 +105,9 @@ class CrossValidation(Stopping):
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         masks = list(self._masks(task))
+        if np.sum(masks, axis=0).max() == 1:
+            # no row is held out twice: folds and rest are parts, and every path is on a union of them
+            task.design.expect(task.y, task.weight, np.argmax([np.zeros(task.y.size, dtype=bool), *masks], axis=0))
         start = task.path(max_iter=1)  # for the step that the folds share
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
@@ -142,15 +145,15 @@ def time_grid(last: int) -> NDArray[np.int64]:
 
 def _run_fold(
     task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
-) -> tuple[list[float], list[float], bool]:
+) -> tuple[list[float], list[float], float]:
     monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
-    return monitor.times, monitor.errors, path.status != "stopped"
+    return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 
 
 def _run_folds(
     task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
-) -> list[tuple[list[float], list[float], bool]]:
+) -> list[tuple[list[float], list[float], float]]:
     """All folds as one batch, on the device of X."""
     monitors = [
         Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups) for held in masks
@@ -159,14 +162,15 @@ def _run_folds(
     weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
     paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, batch=True, stop=monitors, **settings)
     return [
-        (monitor.times, monitor.errors, path.status != "stopped") for monitor, path in zip(monitors, paths, strict=True)
+        (monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf)
+        for monitor, path in zip(monitors, paths, strict=True)
     ]
 
 
-def _align(runs: list[tuple[list[float], list[float], bool]], grid: NDArray[np.int64], step: float) -> FoldErrors:
-    """Cut to the times that every fold reached; a fold that had nothing left to learn keeps its last error."""
-    reached = min((times[-1] for times, _, finished in runs if not finished), default=float(grid[-1]))
-    last = max(times[-1] for times, _, _ in runs)
+def _align(runs: list[tuple[list[float], list[float], float]], grid: NDArray[np.int64], step: float) -> FoldErrors:
+    """Cut to the times up to which every fold is known; one that had nothing left to learn keeps its last error."""
+    reached = min(until for _, _, until in runs)
+    last = max(until if np.isfinite(until) else times[-1] for times, _, until in runs)
     times = grid[grid <= min(reached, last)].astype(float)
     mse = np.empty((times.size, len(runs)))
     for k, (at, errors, _) in enumerate(runs):
