@@ -14,7 +14,7 @@ from covey.batched.lockstep import Lockstep, Node, Numbers
 from covey.batched.problems import Problems, prepare_many
 from covey.designs.torch import TorchDesign
 from covey.engine import Snapshot, StopRule
-from covey.engine.group_path import ENGINES, MESSAGES, read_times
+from covey.engine.runner import ENGINES, MESSAGES, read_times
 from covey.engine.settings import ENTER, RETURN_RATE, read_step, read_weights
 from covey.groups import Groups
 from covey.path import Path

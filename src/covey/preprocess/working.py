@@ -150,6 +150,18 @@ class WorkingProblem:
         # Z has mean zero, so the means of X need not be taken off the other side
         return self.to_working(self.design.gram_rows(self.q, *self._combination(which)))
 
+    def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
+        own = spans(self.starts, which)
+        if which.size == 0:
+            return np.empty((0, 0)), np.empty(0)
+        if self.design.reads_columns:
+            Z = np.concatenate([self.working_columns(int(l)) for l in which], axis=1)
+            K = Z.T @ (Z * self.q[:, None])
+        else:
+            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
+        return (K + K.T) / 2, self.correlation[own]
+
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         on_device = getattr(self.design, "cross_rows", None)

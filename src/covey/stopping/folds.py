@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from covey.batched import group_paths
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.monitor import PATIENCE, Monitor, Scorer
 from covey.validation import FloatArray, positive
 
 __all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
@@ -146,7 +146,7 @@ def time_grid(last: int) -> NDArray[np.int64]:
 def _run_fold(
     task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], float]:
-    monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
+    monitor = Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 
@@ -156,11 +156,12 @@ def _run_folds(
 ) -> list[tuple[list[float], list[float], float]]:
     """All folds as one batch, on the device of X."""
     monitors = [
-        Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups) for held in masks
+        Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
+        for held in masks
     ]
     settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
     weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
-    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, batch=True, stop=monitors, **settings)
+    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
     return [
         (monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf)
         for monitor, path in zip(monitors, paths, strict=True)
