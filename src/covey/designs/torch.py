@@ -87,6 +87,7 @@ class TorchDesign(Design):
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = checked_tensor(X, name=name)
+        self._look: TorchLook | None = None
         if self.X.is_cuda:
             # looks are cheap there, and near groups are followed on the host
             self.near_share = 0.01
@@ -142,7 +143,7 @@ class TorchDesign(Design):
         sides: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums of some groups' columns, with and without y, and their Gram blocks or, of large groups, squares."""
-        tile = part.of(self.X).to(torch.float64, copy=True)
+        tile = self._read(part)
         if row is not None:
             tile -= part.of(row)
         tile *= root[:, None]
@@ -154,6 +155,17 @@ class TorchDesign(Design):
             return sums, (tile * tile).sum(dim=0).view(-1, part.size) - total * total
         blocks = gram_blocks(tile.view(tile.shape[0], -1, part.size))
         return sums, blocks - total[:, :, None] * total[:, None, :]
+
+    def _read(self, part: SizeClass) -> torch.Tensor:
+        """A copy of some groups' columns in float64.
+
+        In pieces within which positions have 31 bits: across more, torch would make dozens of small copies.
+        """
+        n, rows = self.X.shape[0], max(1, 2**31 // max(1, abs(self.X.stride(0))))
+        out = torch.empty((n, part.columns.size), dtype=torch.float64, device=self.X.device)
+        for a in range(0, n, rows):
+            out[a : a + rows] = part.of(self.X[a : a + rows])
+        return out
 
     def factor_groups(
         self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
@@ -223,7 +235,9 @@ class TorchDesign(Design):
 
     def look(self, problem: Any) -> TorchLook:
         """What the engine sees of all groups at a look at X; see `covey.engine.looks`."""
-        return TorchLook.first(self, problem)
+        if self._look is None or self._look.problem is not problem:
+            self._look = TorchLook.first(self, problem)
+        return self._look
 
     def put(self, values: Array) -> torch.Tensor:
         """Numbers of the host on the device of X."""
