@@ -1,9 +1,12 @@
 """Torch tensors: what the contract of all designs does not cover, on the CPU and, where there is one, on a GPU."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor, group_path
+from covey import Groups, GroupSparseRegressor, group_path, group_paths
 from covey.designs import as_design
 from covey.engine.looks import ColumnLook
 from covey.preprocess import prepare
@@ -32,6 +35,23 @@ def test_the_tensor_is_not_touched(dtype, options):
     tensor = torch.from_numpy(X.copy())
     group_path(tensor, y, 4, max_iter=200, sample_weight=np.arange(60.0), **options)
     assert (tensor.numpy() == X).all()
+
+
+def test_the_tensor_goes_with_its_last_user():
+    X, y = data()
+    tensor = torch.from_numpy(X)
+    seen = weakref.ref(tensor)
+    gc.collect()
+    gc.disable()
+    try:
+        model = GroupSparseRegressor(4, random_state=0).fit(tensor, y)
+        paths = group_paths(tensor, y, 4, max_groups=2, batch=True)
+        del tensor
+        assert seen() is None
+    finally:
+        gc.enable()
+    assert model.path_.entered
+    assert paths[0].entered
 
 
 def test_strides_and_small_tiles(monkeypatch):

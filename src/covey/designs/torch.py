@@ -87,7 +87,7 @@ class TorchDesign(Design):
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = checked_tensor(X, name=name)
-        self._look: TorchLook | None = None
+        self._factors: tuple[Array, list[tuple[SizeClass, torch.Tensor]]] | None = None
         if self.X.is_cuda:
             # looks are cheap there, and near groups are followed on the host
             self.near_share = 0.01
@@ -235,9 +235,18 @@ class TorchDesign(Design):
 
     def look(self, problem: Any) -> TorchLook:
         """What the engine sees of all groups at a look at X; see `covey.engine.looks`."""
-        if self._look is None or self._look.problem is not problem:
-            self._look = TorchLook.first(self, problem)
-        return self._look
+        return TorchLook.first(self, problem)
+
+    def padded_factors(self, problem: Any) -> list[tuple[SizeClass, torch.Tensor]]:
+        """Every group's factor as a square, with zeros beyond its rank; kept for the next run of the same problem."""
+        # nothing kept here may lead back to the design: X has to go with its last user, not with the next collection
+        if self._factors is None or self._factors[0] is not problem.factors:
+            made = []
+            for part in size_classes(problem.layout.members, problem.layout.starts):
+                T = _padded(problem.factors, problem.factor_starts, problem.ranks, part, part.size)
+                made.append((part, self.put(T.reshape(-1, part.size, part.size)).to(self.X.dtype)))
+            self._factors = problem.factors, made
+        return self._factors[1]
 
     def put(self, values: Array) -> torch.Tensor:
         """Numbers of the host on the device of X."""
@@ -326,11 +335,7 @@ class TorchLook:
     def first(cls, design: TorchDesign, problem: Any) -> TorchLook:
         """The look when nobody is awake."""
         y, q = design.put(problem.response), design.put(problem.q)
-        factors = []
-        for part in size_classes(problem.layout.members, problem.layout.starts):
-            T = _padded(problem.factors, problem.factor_starts, problem.ranks, part, part.size)
-            factors.append((part, design.put(T.reshape(-1, part.size, part.size)).to(design.X.dtype)))
-        return cls(design, problem, y, q, factors, y.new_empty((y.shape[0], 0)))
+        return cls(design, problem, y, q, design.padded_factors(problem), y.new_empty((y.shape[0], 0)))
 
     def join(self, near: Any, groups: list[int]) -> TorchLook:
         """The look when these groups of a restriction `near` have joined too."""
