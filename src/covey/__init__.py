@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, stopping, theory
     from covey.batched import group_paths
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
+    from covey.persistence import load, save
 
 __all__ = [
     "GroupSparseRegressor",
@@ -27,15 +28,18 @@ __all__ = [
     "experiments",
     "group_path",
     "group_paths",
+    "load",
     "nn",
     "plots",
+    "report",
+    "save",
     "stopping",
     "theory",
 ]
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "stopping", "theory")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
@@ -44,6 +48,8 @@ _NAMES = {
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
     "group_paths": "covey.batched",
+    "load": "covey.persistence",
+    "save": "covey.persistence",
 }
 
 

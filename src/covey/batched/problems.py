@@ -16,7 +16,6 @@ from covey.designs.torch import TorchDesign
 from covey.designs.torch_groups import orthonormal_factors
 from covey.groups import Groups
 from covey.preprocess import Standardize
-from covey.preprocess.working import standard_response
 from covey.validation import FloatArray
 
 __all__ = ["Padding", "Problems", "prepare_many"]
@@ -125,7 +124,7 @@ def prepare_many(
     X, m = design.X, weights.shape[0]
     padding = Padding.of(groups, X.device)
     L, size = padding.columns.shape
-    standard = [standard_response(y, q, fit_intercept) for y, q in zip(responses, weights, strict=True)]
+    standard = [design.standard(y, q, centre=fit_intercept) for y, q in zip(responses, weights, strict=True)]
     y, q = design.put(np.stack([unit for unit, _, _ in standard])), design.put(weights)
     mean = torch.zeros((m, L, size), dtype=torch.float64, device=X.device)
     T = torch.zeros((m, L, size, size), dtype=X.dtype, device=X.device)

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, to_user
 from covey.validation import FloatArray
 
-__all__ = ["Standardize", "WorkingProblem", "prepare", "standard_response"]
+__all__ = ["Standardize", "WorkingProblem", "prepare"]
 
 Array = NDArray[Any]
 Standardize = Literal["group", "column", False]
@@ -184,6 +184,25 @@ class WorkingProblem:
         apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
         return out
 
+    def to_columns(self, w: FloatArray) -> FloatArray:
+        """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
+        own = np.empty(self.mean.size)
+        shapes = np.column_stack([self.layout.sizes, self.ranks]).astype(np.intp)
+        to_user(self.factors, shapes, w, 1.0, own)
+        out = np.empty_like(own)
+        out[self.layout.members] = own
+        return out
+
+    def gram_product(self, w: FloatArray) -> FloatArray:
+        """``Z' diag(q) Z w`` by two products with X and no Gram matrix."""
+        b = self.to_columns(w)
+        fitted = self.design.multiply(b) - b[self.layout.members] @ self.mean
+        weighted = np.reshape(self.q * fitted, (1, -1))
+        # Z has mean zero, and what rounding leaves of that is small; the means of X need not be
+        rows = np.asarray(self.design.correlate(weighted), dtype=np.float64)
+        rows[0, self.layout.members] -= weighted.sum() * self.mean
+        return self.to_working(rows)[0]
+
     def to_user(self, l: int, w: Array) -> FloatArray:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
         return (w @ self.factor(l).T) * self.y_scale
@@ -240,7 +259,7 @@ def prepare(
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
     response = design.rows(y)
     q = design.weights(sample_weight)
-    unit_y, y_mean, y_scale = standard_response(response, q, fit_intercept)
+    unit_y, y_mean, y_scale = design.standard(response, q, centre=fit_intercept)
 
     scale = np.ones(p)
     moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
@@ -263,22 +282,6 @@ def prepare(
         orthonormal=standardize == "group",
     )  # fmt: skip
     return problem, made
-
-
-def standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[FloatArray, float, float]:
-    """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
-    used = np.where(q > 0, y, 0.0)
-    largest = float(np.abs(used).max())
-    if largest == 0:
-        return np.zeros_like(y), 0.0, 1.0
-    unit = np.where(q > 0, y / largest, 0.0)
-    mean = float(q @ unit) if centre else 0.0
-    unit = np.where(q > 0, unit - mean, 0.0)
-    size = float(np.sqrt(q @ (unit * unit)))
-    # what rounding leaves of a constant response is no signal
-    if size <= 8 * np.finfo(float).eps * abs(mean):
-        return np.zeros_like(y), mean * largest, 1.0
-    return unit / size, mean * largest, size * largest
 
 
 def _factors(

@@ -46,7 +46,7 @@ class PathTask:
     @property
     def n_effective(self) -> float:
         """The number of rows, each counted by its weight."""
-        return float(self.weight.sum())
+        return self.design.total(self.weight)
 
     @property
     def n_rows(self) -> int:

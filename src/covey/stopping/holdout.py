@@ -52,12 +52,14 @@ class HoldOut(Stopping):
         """Hold out, choose, and run again on all rows."""
         patience = positive(self.patience, "patience")
         if self.validation is not None:
-            leg = best_leg(explore(Trial(task, self._given_rows(task)), patience))
+            trial = Trial(task, self._given_rows(task))
+            leg = best_leg(trial, explore(trial, patience))
             return Choice(leg.path, leg.time, leg.monitor.to_frame())
         held = split_rows(task, self.fraction, self.random_state)
-        task.design.expect(task.y, task.weight, np.where(held, 1, 0))
+        task.design.expect(task.y, task.weight, [held])
         scorer = Scorer(task.design, task.y, np.where(held, task.weight, 0.0))
-        leg = best_leg(explore(Trial(task.on(~held), scorer), patience))
+        trial = Trial(task.on(~held), scorer)
+        leg = best_leg(trial, explore(trial, patience))
         path = self._on_all_rows(task, leg) if self.refit else leg.path
         return Choice(path, leg.time, leg.monitor.to_frame())
 

@@ -43,6 +43,10 @@ DOUBT = 1.5
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 
 
+# Of sets of groups the smallest is taken whose error is within so many standard errors of the least.
+MARGIN = 0.5
+
+
 class Scorer:
     """The rows that judge models.
 
@@ -62,7 +66,21 @@ class Scorer:
     def __init__(self, X: Any, y: Any, weight: Any) -> None:
         self.design, self.y, self.weight = as_design(X), y, weight
         self.errors = self.design.errors(y, weight)
-        self.n_rows = float(weight.sum()) / float(np.where(weight > 0, weight, np.inf).min())
+        self.n_rows = self.design.count(weight)
+
+    def simplest(self, columns: Any, coefs: FloatArray, intercepts: FloatArray, sizes: Any) -> tuple[int, FloatArray]:
+        """The smallest model that cannot be told from the best one, and the error of every model.
+
+        The errors of two models on the same rows differ by a mean of n terms; its standard error follows from the
+        residual variance and the squared distance of their predictions, which the error half way between them gives.
+        """
+        errors = self.errors(columns, coefs, intercepts)
+        best = int(np.argmin(errors))
+        middle = self.errors(columns, (coefs + coefs[best]) / 2, (intercepts + intercepts[best]) / 2)
+        squares = np.maximum(2 * (errors + errors[best]) - 4 * middle, 0.0)
+        doubt = 2 * np.sqrt(errors[best] * squares / self.n_rows)
+        close = errors <= errors[best] * (1 + PARSIMONY) + MARGIN * doubt
+        return min(np.flatnonzero(close).tolist(), key=lambda i: (sizes[i], errors[i])), errors
 
 
 class Monitor:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.engine.cleaning import Nested, clean, least_squares
+from covey.engine.cleaning import clean, least_squares
 from covey.path import Path, PathState
 from covey.stopping.base import PathTask
 from covey.stopping.monitor import PARSIMONY, Monitor, Scorer
@@ -102,10 +102,13 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
     return legs
 
 
-def best_leg(legs: Sequence[Leg]) -> Leg:
-    """The leg of least error; of those within a small share of it, the first."""
-    least = min(leg.error for leg in legs)
-    return next(leg for leg in legs if leg.error <= (1 + PARSIMONY) * least)
+def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
+    """The leg whose chosen model is best; where rows cannot tell, the one with the fewest columns."""
+    models = [leg.path.coefs[[leg.path.index(leg.time)]] for leg in legs]
+    columns = np.unique(np.concatenate([model.indices for model in models]))
+    coefs = np.concatenate([model[:, columns].toarray() for model in models])
+    intercepts = np.array([leg.path.intercepts[leg.path.index(leg.time)] for leg in legs])
+    return legs[trial.scorer.simplest(columns, coefs, intercepts, (coefs != 0).sum(axis=1))[0]]
 
 
 def _run(trial: Trial, patience: float, *, start: Sequence[int] | None = None, state: Any = None, **options: Any) -> Leg:
@@ -128,23 +131,20 @@ def choose_kept(trial: Trial, leg: Leg) -> list[int] | None:
     if not lengths:
         return None
     problem = trial.task.runner.problem
-    best, least, kept = np.inf, np.inf, None
-    for nested in clean(problem, leg.order, lengths):
-        errors = nested_errors(trial, nested)
-        i = int(np.flatnonzero(errors <= (1 + PARSIMONY) * errors.min())[-1])
-        least = min(least, float(errors.min()))
-        if kept is None or errors[i] < best:
-            best, kept = float(errors[i]), nested.groups[nested.kept[i]].tolist()
-    if set(kept or ()) == set(leg.awake) and least >= leg.error * (1 - PARSIMONY):
+    cleaned = clean(problem, leg.order, lengths)
+    longest = cleaned[-1]
+    columns = longest.columns(problem)
+    coefs, intercepts, sets = [], [], []
+    for nested in cleaned:
+        C, level = nested.coefficients(problem)
+        coefs.append(np.pad(C, ((0, 0), (0, columns.size - C.shape[1]))))
+        intercepts.append(level)
+        sets += [nested.groups[kept].tolist() for kept in nested.kept]
+    sizes = [int(problem.ranks[kept].sum()) for kept in sets]
+    i, errors = trial.scorer.simplest(columns, np.concatenate(coefs), np.concatenate(intercepts), sizes)
+    if set(sets[i]) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None
-    return kept
-
-
-def nested_errors(trial: Trial, nested: Nested) -> Any:
-    """The error of every model of a cleaning."""
-    problem = trial.task.runner.problem
-    coefs, intercepts = nested.coefficients(problem)
-    return trial.scorer.errors(nested.columns(problem), coefs, intercepts)
+    return sets[i]
 
 
 def restart_state(
