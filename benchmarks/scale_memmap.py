@@ -87,7 +87,37 @@ def child(path: Path, limit: float, cold: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(gib: float = 8, limit: float = 2, folder: str | None = None) -> list[dict[str, Any]]:
+def steps() -> dict[str, float]:
+    """CPU seconds per GiB of every step of a pass, on one core."""
+    from covey.designs import MemmapDesign
+    from covey.designs.shared import _accumulate
+    from covey.designs.sums import row_sums
+
+    rng = np.random.default_rng(0)
+    n, k = 8192, 128
+    X, Z, out = rng.standard_normal((n, COLUMNS)), rng.standard_normal((n, k)), np.zeros((k, COLUMNS))
+    alone = np.arange(COLUMNS), np.arange(0, COLUMNS + 1, SIZE), np.zeros(COLUMNS), np.ones(COLUMNS)
+    kept = np.flatnonzero(rng.random(n) < 0.8)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder, "x.npy"), X)
+        design = MemmapDesign(Path(folder, "x.npy"))
+        calls = {
+            "read from the page cache": lambda: design.read(0, n),
+            f"moments, groups of {SIZE}": lambda: row_sums(X, X[:, 0].copy(), np.full(n, 1 / n), *alone),
+            f"Gram rows of {k} columns": lambda: _accumulate(Z, X, out),
+            "copy of the rows of a part": lambda: X[kept],
+        }
+        found = {}
+        for label, call in calls.items():
+            call()
+            begin = time.thread_time()
+            for _ in range(4):
+                call()
+            found[label] = round((time.thread_time() - begin) / 4 / (X.nbytes / 2**30), 2)
+    return found
+
+
+def run(gib: float = 8, limit: float = 2, folder: str | None = None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=folder) as made:
         path = Path(made, "x.npy")
         make(path, int(gib * 2**30 / (8 * COLUMNS)))
@@ -98,7 +128,7 @@ def run(gib: float = 8, limit: float = 2, folder: str | None = None) -> list[dic
             threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
             done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | threads)
             out.append(json.loads(done.stdout))
-        return out
+        return {"fits": out, "CPU seconds per GiB": steps()}
 
 
 def _timed(call: Any) -> tuple[float, Any]:

@@ -94,7 +94,7 @@ resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 import numpy as np
 from covey import group_path
 from covey.designs import MemmapDesign
-design = MemmapDesign(sys.argv[1], memory_budget=2**26)
+design = MemmapDesign(sys.argv[1], memory_budget=2**25)
 size = design.shape[0] * design.shape[1] * design.dtype.itemsize
 assert size > limit, (size, limit)
 try:
@@ -115,16 +115,16 @@ def test_a_file_larger_than_the_memory_of_the_process(tmp_path):
     block = rng.standard_normal((2**14, 512), dtype=np.float32)
     y = []
     with (tmp_path / "x.npy").open("wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (45 * 2**14, 512)}
+        header = {"descr": "<f4", "fortran_order": False, "shape": (33 * 2**14, 512)}
         np.lib.format.write_array_header_2_0(file, header)
-        for i in range(45):
+        for i in range(33):
             block[:, i] += 1  # no two blocks are equal
             block.tofile(file)
             y.append(block[:, 80:88].sum(axis=1) + block[:, 160:168].sum(axis=1) / 2)
     np.save(tmp_path / "x.npy.y.npy", np.concatenate(y))
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path / "x.npy"), str(1400 * 2**20)],
+        [sys.executable, "-c", LIMITED, str(tmp_path / "x.npy"), str(1050 * 2**20)],
         capture_output=True, text=True, timeout=280, check=False, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
