@@ -1,11 +1,10 @@
 """The torch design at full size: one path on 20 000 x 500 000, and 1000 bootstrap paths of 500 x 10 000.
 
-    python benchmarks/scale_torch.py                 # on a GPU with 60 GB or more
+    python benchmarks/scale.py --case torch          # on a GPU with 60 GB or more
     python benchmarks/scale_torch.py --small         # a hundredth of it, on whatever there is
-    python benchmarks/scale_torch.py --save FILE     # keep the table
 
 Everything is made on the device. Times are wall-clock with the device synchronised, after a warm-up that compiles and
-loads everything; peak memory is torch's own count. `benchmarks/scale.py --case torch` saves what `run` returns.
+loads everything; peak memory is torch's own count.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import json
 import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,16 +139,10 @@ def run(small: bool = False) -> dict[str, Any]:
         ),
     ]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
-    return {"device": name, "torch": torch.__version__, "covey": covey.__version__, "cases": cases}
+    return {"device": name, "torch": torch.__version__, "cases": cases}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--save", type=Path, help="where to keep the table, as JSON")
-    arguments = parser.parse_args()
-    table = json.dumps(run(arguments.small), indent=2)
-    print(table)
-    if arguments.save:
-        arguments.save.parent.mkdir(parents=True, exist_ok=True)
-        arguments.save.write_text(table + "\n")
+    print(json.dumps(run(parser.parse_args().small), indent=1))

@@ -111,7 +111,9 @@ def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
     return legs[trial.scorer.simplest(columns, coefs, intercepts, (coefs != 0).sum(axis=1))[0]]
 
 
-def _run(trial: Trial, patience: float, *, start: Sequence[int] | None = None, state: Any = None, **options: Any) -> Leg:
+def _run(
+    trial: Trial, patience: float, *, start: Sequence[int] | None = None, state: Any = None, **options: Any
+) -> Leg:
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups)
     given = options if state is None else {**options, "start": state}
     path = trial.task.path(stop=monitor, **given)
