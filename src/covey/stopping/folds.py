@@ -109,7 +109,7 @@ class CrossValidation(Stopping):
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
         while True:
-            if task.design.batches(len(masks)):
+            if task.n_factors == 0 and task.design.batches(len(masks)):
                 runs = _run_folds(task, masks, grid, start.step_size, patience)
             else:
                 runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
@@ -150,9 +150,9 @@ def _run_fold(
 def _run_folds(
     task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
 ) -> list[tuple[list[float], list[float], float]]:
-    """All folds as one batch, on the device of X."""
+    """All folds as one batch, on the device of X; factors would differ between them."""
     monitors = [
-        Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
+        Monitor(task.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
         for held in masks
     ]
     settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
