@@ -15,7 +15,7 @@ from covey.stopping import (
     PathTask,
     TheoryWindow,
 )
-from covey.stopping.folds import FoldErrors, choose_time, time_grid
+from covey.stopping.fold_errors import FoldErrors, choose_time, time_grid
 from covey.stopping.holdout import split_rows
 
 

@@ -106,7 +106,7 @@ class NearPath:
                 self._stand_still(until)
             elif not self._window(until):
                 return "diverged"
-            elif self.resting:
+            if self.resting:
                 return "resting"
             self._wake()
         return "running"
