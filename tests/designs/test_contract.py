@@ -133,6 +133,7 @@ def test_settings_and_weights(kind, options, tmp_path):
     assert_same_path(group_path(kind(X, tmp_path), y, groups, **settings), group_path(X, y, groups, **settings), 1e-8)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_everyone_awake_on_a_wide_design(kind, dtype, tmp_path):
     """Where columns can be read there is no Gram matrix, and where they cannot there is nothing else."""
     groups = LAYOUTS["equal"]
@@ -144,6 +145,7 @@ def test_everyone_awake_on_a_wide_design(kind, dtype, tmp_path):
     assert_same_path(path, group_path(X, y, groups, **settings), TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_multiply(kind, dtype, tmp_path):
     X, _ = problem(50, LAYOUTS["equal"], dtype)
     stored = as_design(kind(X, tmp_path))

@@ -232,8 +232,13 @@ class AdjustedDesign(Design):
         return self.base.hold_out(y, weight, fraction, random_state)
 
     def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:
-        """Be told that paths of y without these rows, or with them alone, follow."""
+        """Be told that paths without these rows, or with them alone, follow."""
         self.base.expect(y, weight, held)
+
+    def multiply(self, coef: Array) -> Any:
+        """The product ``(X - F A) coef``; shape (n,)."""
+        self.n_passes += 1
+        return self.base.multiply(coef) - self.scores @ (self.factors.effects @ coef)
 
 
 def _subtract(blocks: FloatArray, block_starts: Array, starts: Array, A: FloatArray, D: FloatArray) -> None:

@@ -21,12 +21,16 @@ import numpy as np
 from covey.engine.cleaning import clean, least_squares
 from covey.path import Path, PathState
 from covey.stopping.base import PathTask
-from covey.stopping.monitor import PARSIMONY, Monitor, Scorer
+from covey.stopping.monitor import Monitor
+from covey.stopping.scorer import PARSIMONY, Scorer
 
 __all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 20, 40)
+
+# Denser networks are tried when `left_over` exceeds this.
+LEFT_OVER = 1.0
 
 # Least squares on more columns than this share of the rows says little.
 MOST_COLUMNS = 0.6
@@ -99,7 +103,31 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
         legs.append(_run(trial, patience, start=kept, state=state))
         if legs[-1].error >= min(leg.error for leg in legs[:-1]):
             break
+    scales = [scale for scale in trial.task.dense_scales if scale > trial.init_scale]
+    if scales and left_over(trial, best_leg(trial, legs)) > LEFT_OVER:
+        legs += [_run(trial, patience, init_scale=scale) for scale in scales]
     return legs
+
+
+def left_over(trial: Trial, leg: Leg) -> float:
+    """How well one gradient step on all groups goes with what a model leaves of the judging rows, in standard errors.
+
+    Where the model has found all there is, this is a standard normal number; many small groups together show in it
+    although none of them does alone.
+    """
+    problem, scorer = trial.task.runner.problem, trial.scorer
+    if not problem.design.reads_columns:
+        return -np.inf
+    at = leg.path.index(leg.time)
+    model, level = leg.path.coefs[[at]], leg.path.intercepts[[at]]
+    residual = trial.task.response - problem.design.predict(model.indices, model.data[None, :], level)[:, 0]
+    step = problem.to_columns(problem.to_working(problem.design.correlate((problem.q * residual)[None, :]))[0])
+    ahead = scorer.design.multiply(step)
+    left = scorer.y - scorer.design.predict(model.indices, model.data[None, :], level)[:, 0]
+    h = scorer.weight / scorer.weight.sum()
+    ahead = ahead - h @ ahead
+    size = float((h @ left**2) * (h @ ahead**2))
+    return float(h @ (left * ahead)) / np.sqrt(size) * np.sqrt(scorer.n_rows) if size > 0 else -np.inf
 
 
 def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
