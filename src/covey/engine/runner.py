@@ -18,7 +18,7 @@ from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
 
-__all__ = ["PathRunner"]
+__all__ = ["PathRunner", "read_times"]
 
 ENGINES = ("auto", "screened", "exact")
 
@@ -82,7 +82,7 @@ class PathRunner:
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
         max_iter = whole(max_iter, "max_iter")
         tol = positive(tol, "tol")
-        wanted = _read_times(times, max_iter)
+        wanted = read_times(times, max_iter)
         problem = self.problem
         settings = read_settings(
             problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
@@ -124,7 +124,7 @@ class PathRunner:
         return self.design.n_passes - before
 
 
-def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
+def read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
     """Sorted distinct iterations in range."""
     if times is None:
         return None

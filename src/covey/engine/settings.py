@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["ALGORITHMS", "ENTER", "Settings", "read_settings"]
+__all__ = ["ALGORITHMS", "ENTER", "Settings", "read_settings", "read_step", "read_weights"]
 
 ALGORITHMS = ("single-stage", "two-stage")
 
@@ -83,11 +83,12 @@ def read_settings(
     norms = problem.group_norms(problem.correlation)
     largest = float(norms.max(initial=0.0))
     fastest = float((norms * speeds).max(initial=0.0))
-    if _is_auto(step_size, "step_size"):
+    step = read_step(step_size)
+    if step is None:
         u = fastest ** (1.0 / N)
         gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
     else:
-        gamma = positive(step_size, "step_size") * step_unit(problem, N)
+        gamma = step * step_unit(problem, N)
     eta, tau = 0.0, 0.0
     if algorithm == "two-stage":
         if not _is_auto(direction_step, "direction_step"):
@@ -113,6 +114,11 @@ def step_unit(problem: WorkingProblem, N: int) -> float:
     return float(problem.y_scale ** ((2 * N - 2) / N))
 
 
+def read_step(step_size: Any) -> float | None:
+    """The step that was asked for, on the user's scale; None for the automatic one."""
+    return None if _is_auto(step_size, "step_size") else positive(step_size, "step_size")
+
+
 def _is_auto(value: Any, name: str) -> bool:
     if isinstance(value, str):
         if value != "auto":
@@ -123,22 +129,28 @@ def _is_auto(value: Any, name: str) -> bool:
 
 def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
     """Weights of mean one: a group of weight 2 grows half as fast."""
-    L = problem.ranks.size
+    weights = read_weights(group_weights, problem.ranks.size)
+    if weights is None:
+        # noise gathers in a group as the square root of its dimension
+        weights = np.sqrt(np.maximum(problem.ranks, 1).astype(float))
+    return weights / weights.mean()
+
+
+def read_weights(group_weights: Any, n_groups: int) -> NDArray[np.float64] | None:
+    """The weights that were asked for; None for the square roots of the groups' dimensions."""
     if group_weights is None:
-        return np.ones(L)
+        return np.ones(n_groups)
     if isinstance(group_weights, str):
         if group_weights != "sqrt":
             raise ValueError(f"group_weights must be 'sqrt', None or one number per group, not {group_weights!r}.")
-        # noise gathers in a group as the square root of its dimension
-        weights = np.sqrt(np.maximum(problem.ranks, 1).astype(float))
-    else:
-        try:
-            weights = np.asarray(group_weights, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError("group_weights must be 'sqrt', None or one number per group.") from None
-        if weights.shape != (L,):
-            raise ValueError(f"group_weights has shape {weights.shape}; there are {L} groups.")
-        bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-        if bad.size:
-            raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
-    return weights / weights.mean()
+        return None
+    try:
+        weights = np.asarray(group_weights, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError("group_weights must be 'sqrt', None or one number per group.") from None
+    if weights.shape != (n_groups,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {n_groups} groups.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
+    return weights

@@ -11,6 +11,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from covey.batched import group_paths
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE, Monitor
@@ -108,9 +109,12 @@ class CrossValidation(Stopping):
         grid = time_grid(int(task.options["max_iter"]))
         reached = -1.0
         while True:
-            runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
-                delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
-            )
+            if task.n_factors == 0 and task.design.batches(len(masks)):
+                runs = _run_folds(task, masks, grid, start.step_size, patience)
+            else:
+                runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
+                    delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
+                )
             errors = _align(runs, grid, start.step_size)
             at_edge = choose_time(errors, "min") > EDGE * errors.times[-1]
             if not at_edge or errors.times[-1] <= reached:
@@ -141,6 +145,23 @@ def _run_fold(
     )
     path: Path = training.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
+
+
+def _run_folds(
+    task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
+) -> list[tuple[list[float], list[float], float]]:
+    """All folds as one batch, on the device of X; factors would differ between them."""
+    monitors = [
+        Monitor(task.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
+        for held in masks
+    ]
+    settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
+    weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
+    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
+    return [
+        (monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf)
+        for monitor, path in zip(monitors, paths, strict=True)
+    ]
 
 
 def _align(runs: list[tuple[list[float], list[float], float]], grid: NDArray[np.int64], step: float) -> FoldErrors:
