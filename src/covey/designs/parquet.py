@@ -107,7 +107,7 @@ class ParquetDesign(StreamedDesign):
     def read(self, start: int, stop: int) -> Array:
         """Rows start to stop as a C-contiguous array of `dtype`."""
         ends = np.cumsum(self._counts)
-        parts = []
+        parts: list[Array] = []
         for i in range(int(np.searchsorted(ends, start, side="right")), len(self.files)):
             first = int(ends[i]) - self._counts[i]
             if first >= stop:
