@@ -273,7 +273,11 @@ class NearPath:
         n_columns = int(ranks[needed].sum())
         steps = self.steps_to_wake()
         steps[ready] = np.inf
-        for l in np.argsort(steps, kind="stable")[: design.batch_columns + 1].tolist():
+        order = np.argsort(steps, kind="stable")
+        if not design.reads_columns:
+            soonest = [self.problem.members(l) for l in order[: 2 * design.batch_columns].tolist() if steps[l] < np.inf]
+            design.upcoming = np.concatenate([np.empty(0, dtype=np.intp), *soonest])
+        for l in order[: design.batch_columns + 1].tolist():
             if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:
                 break
             if l not in self.stash:
