@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.monitor import PATIENCE, Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
@@ -158,7 +158,7 @@ def _align(runs: list[tuple[list[float], list[float], bool]], grid: NDArray[np.i
 def choose_time(errors: FoldErrors, rule: Literal["min", "1se"]) -> float:
     """The time that a rule chooses."""
     mean = errors.mean
-    best = int(np.argmin(mean))
+    best = earliest_least(mean)
     if rule == "1se":
         best = int(np.argmax(mean <= mean[best] + errors.standard_error[best]))
     return float(errors.times[best])

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from covey.engine import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import Monitor
+from covey.stopping.monitor import Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["InformationCriterion", "degrees_of_freedom"]
@@ -67,7 +67,8 @@ class InformationCriterion(Stopping):
         freedom = degrees_of_freedom(path, intercept)
         value = self._value(rss, freedom, awake_counts(path), L, n)
         scores = pd.DataFrame({"time": path.times, "rss": rss, "df": freedom, self.criterion: value})
-        return Choice(path, float(path.times[int(np.argmin(value))]), scores)
+        position = earliest_least(value, unit=0.0 if self.criterion == "gcv" else n)
+        return Choice(path, float(path.times[position]), scores)
 
     def _value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
         if self.criterion == "gcv":

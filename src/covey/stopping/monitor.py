@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covey.engine import Snapshot
 from covey.validation import FloatArray
 
-__all__ = ["PATIENCE", "Monitor"]
+__all__ = ["PATIENCE", "Monitor", "earliest_least"]
 
 # Groups that rise without lowering the error before a path is given up. Chosen on small problems of
 # `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
@@ -35,6 +35,16 @@ IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
 # The time chosen is the first one whose error is within this share of the least: on a plateau groups wake that change
 # the error by less than held-out rows can tell.
 PARSIMONY = 3e-3
+
+# Scores that agree to so many digits are a tie, which the earliest time wins: on a plateau the rest is rounding. Of a
+# mean square, so is everything below this share of the first: the response itself has no more digits.
+TIE, ROUNDING = 1e-9, 1e-24
+
+
+def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
+    """The first position of the least score, up to ties; `unit` is the size of a change that matters."""
+    least = float(scores.min())
+    return int(np.argmax(scores <= least + TIE * max(abs(least), unit)))
 
 
 class Monitor:
@@ -119,7 +129,9 @@ class Monitor:
     def best_time(self) -> float:
         """The time to choose."""
         scores = np.asarray(self.scores)
-        slack = PARSIMONY * scores.min() if self.score is None else 0.0
+        if self.score is not None:
+            return self.times[earliest_least(scores)]
+        slack = PARSIMONY * scores.min() + ROUNDING * scores[0]
         return self.times[int(np.argmax(scores <= scores.min() + slack))]
 
     def _fetch(self, columns: NDArray[np.intp]) -> None:
