@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from covey.designs.blocks import GatheredColumns
@@ -9,7 +10,16 @@ from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design, Moments
 from covey.validation import as_numeric_matrix, column_names
 
-__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "as_design"]
+__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "as_design", "is_table"]
+
+# Kinds of X that are no table in memory, by the library that their type comes from: the module here whose `wrap` takes
+# them. It is imported when such an X comes, so nobody pays for a library that they do not use.
+KINDS: dict[str, str] = {
+    "dask": "covey.designs.dask",
+    "scipy": "covey.designs.sparse",
+    "torch": "covey.designs.torch",
+    "zarr": "covey.designs.zarr",
+}
 
 
 def as_design(X: Any, *, name: str = "X") -> Design:
@@ -21,4 +31,19 @@ def as_design(X: Any, *, name: str = "X") -> Design:
     """
     if isinstance(X, Design):
         return X
-    return DenseDesign(as_numeric_matrix(X, name=name), columns=column_names(X), name=name)
+    module = _kind(X)
+    if module is None:
+        return DenseDesign(as_numeric_matrix(X, name=name), columns=column_names(X), name=name)
+    design: Design = import_module(module).wrap(X, name=name)
+    return design
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is read as a table in memory, by numpy, rather than by a design of its own kind."""
+    return not isinstance(X, Design) and _kind(X) is None
+
+
+def _kind(X: Any) -> str | None:
+    """The module that wraps X; None for what numpy reads."""
+    roots = (base.__module__.partition(".")[0] for base in type(X).__mro__)
+    return next((KINDS[root] for root in roots if root in KINDS), None)

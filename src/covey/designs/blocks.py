@@ -18,6 +18,9 @@ class GatheredColumns:
     It offers the part of the `Design` protocol that is needed there: `correlate`, `gram_rows` and `take`.
     """
 
+    reads_columns = True
+    batch_columns = 40
+
     def __init__(self, blocks: list[Array]) -> None:
         self.blocks = blocks
         self.starts = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])])

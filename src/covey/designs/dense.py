@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.kernels import PANEL_COLUMNS, PANEL_ROWS, gather_columns, panel_moments, recentre_blocks
-from covey.designs.protocol import Moments, block_offsets
-from covey.validation import name_columns
+from covey.designs.protocol import Design, Moments, block_offsets, diagonals
 
 __all__ = ["DenseDesign"]
 
 Array = NDArray[Any]
 
 
-class DenseDesign:
+class DenseDesign(Design):
     """A numpy array behind the `Design` protocol.
 
     Parameters
@@ -33,9 +32,8 @@ class DenseDesign:
     """
 
     def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+        super().__init__(columns=columns, name=name)
         self.X = X
-        self.columns = columns
-        self.name = name
         self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
@@ -49,12 +47,13 @@ class DenseDesign:
         return self.X.dtype
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, correlations with y and Gram blocks of the groups, of the columns times `scale`, in one pass.
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
         The pass subtracts the row of largest weight from every row, so that a constant column gives exact zeros and
         a column of large mean loses at most a factor n of precision: that row lies within ``sqrt(n)`` standard
         deviations of the mean.
         """
+        self.n_passes += 1
         p = members.size
         shift = self.X[int(np.argmax(q))].astype(np.float64)[members] if centre else np.zeros(p)
         total, cross = np.zeros(p), np.zeros(p)
@@ -71,13 +70,20 @@ class DenseDesign:
                 np.zeros((width, span)), np.zeros((PANEL_ROWS, span + width)),
             )  # fmt: skip
         if not np.isfinite(total).all():
-            self._name_culprits()
+            # no culprit: sums merely overflowed
+            self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
         # total belongs to the shifted, scaled columns
         mean = shift + total / scale if centre else np.zeros(p)
         if centre:
             recentre_blocks(blocks, block_starts, starts, total)
             cross -= total * (q @ y)
-        return Moments(mean=mean, correlation=cross, blocks=blocks, block_starts=block_starts)
+        variance = diagonals(blocks, block_starts, starts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for l in np.flatnonzero(np.diff(block_starts) == 0):
+                a, b = starts[l], starts[l + 1]
+                Z = (self.take(members[a:b]) - mean[a:b]) * scale[a:b]
+                variance[a:b] = q @ (Z * Z)
+        return Moments(mean, variance, cross, blocks, block_starts)
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).
@@ -85,12 +91,8 @@ class DenseDesign:
         Rows rather than columns of right-hand sides: this is the fast orientation of the product for X in C order,
         and the one in which Gram rows are stored.
         """
+        self.n_passes += 1
         return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
-
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        Z = self.take(columns) @ loadings - offset
-        return self.correlate(Z.T * q)
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
@@ -105,13 +107,6 @@ class DenseDesign:
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
-
-    def _name_culprits(self) -> None:
-        """Raise if a value is not finite; return when sums merely overflowed."""
-        bad = np.flatnonzero(~np.isfinite(self.largest()))
-        if bad.size:
-            where = name_columns(bad, self.columns)
-            raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")
 
 
 def _panel_edges(starts: Array) -> list[int]:

@@ -3,19 +3,26 @@
 The engine reads X once for its moments and then only for the Gram rows of groups that wake up, so a kind of
 storage that offers these operations gets the whole method. Nothing here centres, scales or copies X: that is the
 business of `covey.preprocess`, which acts on the results through each group's small factor.
+
+A new kind derives from `Design`, writes the abstract operations, overrides the derived ones where its storage has a
+better way, names itself in the table of `covey.designs`, and adds a row to `tests/designs/test_contract.py`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.blocks import GatheredColumns
+from covey.designs.rows import hold_out
+from covey.designs.scoring import ColumnError, GramError, ModelError
+from covey.validation import as_response, as_sample_weight, name_columns
 
-__all__ = ["LARGEST_BLOCK", "Design", "Moments", "block_offsets"]
+__all__ = ["LARGEST_BLOCK", "Design", "Moments", "block_offsets", "diagonals"]
 
 Array = NDArray[Any]
 
@@ -28,14 +35,18 @@ class Moments:
     ----------
     mean : ndarray, shape (p,)
         Weighted column means; zeros where no centring was asked for.
+    variance : ndarray, shape (p,)
+        ``sum_i q_i (x_ij - mean_j)^2`` of the scaled columns.
     correlation : ndarray, shape (p,)
-        ``sum_i q_i (x_ij - mean_j) y_i``.
+        ``sum_i q_i (x_ij - mean_j) y_i`` of the scaled columns.
     blocks, block_starts : ndarray
-        The centred Gram blocks ``sum_i q_i (x_i - mean)(x_i - mean)'``, flat: that of group l, row after row, is
-        ``blocks[block_starts[l]:block_starts[l + 1]]``. Empty for a group larger than `LARGEST_BLOCK`.
+        The centred Gram blocks ``sum_i q_i (x_i - mean)(x_i - mean)'`` of the scaled columns, flat: that of group l,
+        row after row, is ``blocks[block_starts[l]:block_starts[l + 1]]``. Empty for a group larger than
+        `LARGEST_BLOCK`.
     """
 
     mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
     correlation: NDArray[np.float64]
     blocks: NDArray[np.float64]
     block_starts: NDArray[np.intp]
@@ -54,43 +65,133 @@ def block_offsets(starts: Array) -> NDArray[np.intp]:
     return offsets
 
 
-@runtime_checkable
-class Design(Protocol):
+def diagonals(blocks: Array, block_starts: Array, starts: Array) -> NDArray[np.float64]:
+    """The diagonals of all Gram blocks, shape (p,); NaN for the columns of groups without one."""
+    sizes = np.diff(starts)
+    out = np.full(int(starts[-1]), np.nan)
+    known = np.repeat(np.diff(block_starts) > 0, sizes)
+    within = np.arange(out.size) - np.repeat(starts[:-1], sizes)
+    at = np.repeat(block_starts[:-1], sizes) + within * (np.repeat(sizes, sizes) + 1)
+    out[known] = blocks[at[known]]
+    return out
+
+
+class Design(ABC):
     """A matrix X of n rows and p columns, in whatever storage.
 
-    ``q`` below are row weights that add up to one.
+    ``q`` below are row weights that add up to one; part of the rows is chosen by giving the others weight zero. Row
+    vectors (``y``, ``q``, masks) are what `rows` returns: numpy arrays, unless a kind keeps them where X is; code
+    above uses elementwise numpy functions, ``@``, ``sum`` and ``max`` on them, and no indexing.
+
+    Attributes
+    ----------
+    columns : sequence of str or None
+        Column names, for messages and groups.
+    name : str
+        What messages call X.
+    n_passes : int
+        How often X has been read in full.
+    reads_columns : bool
+        Whether some columns can be read and held as an (n, k) array at a cost in proportion to them. Where they can,
+        the engine works on a copy of the columns near to waking (`gather`) and looks at the others with `correlate`.
+        Where they cannot, it calls neither these nor `take`: it keeps the Gram rows of the groups that wake up, (k, p)
+        numbers, and reads X for these alone.
+    batch_columns : int
+        Up to how many columns `gram_rows` costs hardly more than reading X.
     """
 
+    reads_columns: bool = True
+    batch_columns: int = 40
+
+    def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+        self.columns = columns
+        self.name = name
+        self.n_passes = 0
+
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        ...
 
     @property
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64: the precision in which products are formed."""
-        ...
 
+    # ------------------------------------------------------------------ what a kind must offer
+
+    @abstractmethod
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, correlations with y and Gram blocks of the groups, of the columns times `scale`, in one pass."""
-        ...
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
+        One pass. Group l has the columns ``members[starts[l]:starts[l + 1]]``. A value that is not finite raises a
+        `ValueError` that names its column.
+        """
+
+    @abstractmethod
     def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
-        ...
+        """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
 
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        ...
-
+    @abstractmethod
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
-        ...
 
-    def gather(self, columns: Array) -> GatheredColumns:
-        """A copy of some columns, to work on between two looks at all of X."""
-        ...
-
+    @abstractmethod
     def largest(self) -> Array:
-        """The largest absolute value of each column, shape (p,)."""
-        ...
+        """The largest absolute value of each column, shape (p,). One pass, for columns of extreme scale only."""
+
+    # ------------------------------------------------------------------ what follows from it
+
+    def rows(self, values: Any, *, name: str = "y") -> Any:
+        """A finite float64 vector with one entry per row."""
+        return as_response(values, self.shape[0], name=name)
+
+    def weights(self, values: Any) -> Any:
+        """Row weights that add up to one; equal ones for None."""
+        return as_sample_weight(values, self.shape[0])
+
+    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
+        Z = self.take(columns) @ loadings - offset
+        return self.correlate(Z.T * q)
+
+    def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns: at most one pass.
+
+        Pivoting is left to the caller; R has as many columns as the piece and not more rows than columns.
+        """
+        root = np.sqrt(q)[:, None]
+        return [
+            np.asarray(np.linalg.qr((self.take(piece) - mean) * gain * root, mode="r"))
+            for piece, mean, gain in zip(pieces, means, gains, strict=True)
+        ]
+
+    def gather(self, columns: Array) -> Any:
+        """A copy of some columns, to work on between two looks at all of X.
+
+        It offers ``shape``, ``dtype``, `correlate`, `gram_rows`, `take` and ``join(other)``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not gather columns.")
+
+    def errors(self, y: Any, weight: Any) -> ModelError:
+        """The weighted mean squared error of linear models on the rows of positive weight."""
+        return ColumnError(self, y, weight) if self.reads_columns else GramError(self, y, weight)
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        return self.take(columns) @ np.asarray(coefs).T + intercepts
+
+    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
+        """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
+        return hold_out(self, y, weight, fraction, random_state)
+
+    def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths with these row weights follow, so that one reading of X may serve them all."""
+
+    # ------------------------------------------------------------------ for messages
+
+    def refuse(self, bad: Array) -> None:
+        """Raise for columns with values that are not finite, if there are any."""
+        if np.size(bad):
+            where = name_columns(bad, self.columns)
+            raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")

@@ -43,7 +43,7 @@ class ExactPath:
         self.live = np.empty(0, dtype=np.intp)
         self.awake = Awake(problem)
         self.switch = Switch(settings, begin.eta, begin.armed)
-        self.n_passes, self.n_gram_columns = 1, 0
+        self.n_gram_columns = 0
         self._fetch(np.flatnonzero(self.joined))
         awake = (self.u**N >= settings.enter) & (problem.ranks > 0)
         awake[begin.awake] = True
@@ -85,7 +85,6 @@ class ExactPath:
         rows = self.problem.gram_rows(new.tolist())
         self.rows = np.concatenate([self.rows, rows])
         self.live = np.concatenate([self.live, *(np.arange(starts[l], starts[l + 1]) for l in new)]).astype(np.intp)
-        self.n_passes += 1
         self.n_gram_columns += rows.shape[0]
 
     def _enter(self, new: NDArray[np.intp]) -> None:

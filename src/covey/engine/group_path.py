@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covey.designs import as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder, StopRule
@@ -61,7 +62,7 @@ def group_path(
     Parameters
     ----------
     X : array-like or Design, shape (n, p)
-        Never copied.
+        Any kind that `covey.designs.as_design` knows; never copied.
     y : array-like, shape (n,)
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None is every column for itself.
@@ -130,8 +131,10 @@ def group_path(
     max_iter = whole(max_iter, "max_iter")
     tol = positive(tol, "tol")
     wanted = _read_times(times, max_iter)
+    design = as_design(X)
+    passes_before = design.n_passes
     problem, made = prepare(
-        X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
+        design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
     )
     settings = read_settings(
         problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
@@ -161,7 +164,7 @@ def group_path(
         message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
         strengths=recorder.strengths(),
         step_size=settings.gamma / step_unit(problem, settings.depth),
-        n_passes=run.n_passes,
+        n_passes=design.n_passes - passes_before,
         n_gram_columns=run.n_gram_columns,
         state=state,
     )

@@ -43,11 +43,9 @@ STILL_SHARE = 0.1
 # A residual of this squared norm (that of y is 1) is rounding.
 EXPLAINED = 1e-12
 
-# Gram rows are fetched with those of the groups next in line, about this many columns at a time: up to here the
-# product costs hardly more than reading X.
-BATCH_COLUMNS = 40
-
-# A group is worth fetching ahead when it would wake, at its present growth, before this many times the time now.
+# Gram rows are fetched with those of the groups next in line, as many columns as cost hardly more than reading X. A
+# group is worth that when it would wake, at its present growth, before this many times the time now; or at any time
+# where reading X is dear.
 AHEAD = 1.5
 
 
@@ -258,12 +256,13 @@ class NearPath:
         needed = [int(l) for l in ready if l not in self.stash]
         if not needed:
             return
-        ranks = self.problem.ranks
+        ranks, design = self.problem.ranks, self.problem.design
+        latest = AHEAD * self.t if design.reads_columns else np.inf
         n_columns = int(ranks[needed].sum())
         steps = self._steps_to_wake()
         steps[ready] = np.inf
-        for l in np.argsort(steps, kind="stable")[: BATCH_COLUMNS + 1].tolist():
-            if steps[l] > AHEAD * self.t or n_columns + ranks[l] > BATCH_COLUMNS:
+        for l in np.argsort(steps, kind="stable")[: design.batch_columns + 1].tolist():
+            if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:
                 break
             if l not in self.stash:
                 needed.append(l)

@@ -16,6 +16,7 @@ from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
 from covey.engine.growth import growth_of, join_at, logs_of, phis_of
 from covey.engine.kernels import gains, phi_of, pulls, unit_groups
+from covey.engine.looks import ColumnLook, GramLook, KeptRows
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
@@ -55,8 +56,8 @@ class ScreenedPath:
         self.phi = phis_of(begin.log_u, N)
         self.directions = begin.v
         self.rate = N * settings.gamma * settings.speeds
-        self.n_passes = 1
-        self.Z = np.empty((problem.q.size, 0))
+        self.kept = None if problem.design.reads_columns else KeptRows(problem)
+        self.look = self._look_at([])
         self.far = problem.ranks > 0
         self.pull = self._first_pulls()
         self.near = np.empty(0, dtype=np.intp)
@@ -96,15 +97,21 @@ class ScreenedPath:
         """Choose the first near groups and start their path."""
         self.near = self._next_in_line(self.begin.awake)
         begin = self.begin
+        near_problem = self._restrict(self.near)
         if not self.far.any():
-            near_problem, near_begin = self.problem, begin
+            near_begin = begin
         else:
-            near_problem = self.problem.restrict(self.near)
             near_begin = Beginning(
                 begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
                 np.arange(begin.awake.size), begin.eta, begin.armed,
             )  # fmt: skip
         self.path = NearPath(near_problem, self.settings.restrict(self.near), near_begin, stops, self.tol)
+
+    def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
+        """The problem of some groups: on a copy of their columns, or on kept Gram rows."""
+        if self.kept is not None:
+            return self.kept.restrict(which)
+        return self.problem if not self.far.any() and which.size == self.far.size else self.problem.restrict(which)
 
     def _next_in_line(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
         """These groups and those expected to wake first among the far; marks them as near."""
@@ -128,7 +135,7 @@ class ScreenedPath:
         more = self._next_in_line(late)
         self.near = np.concatenate([self.near, more])
         self.path.widen(
-            self.problem.restrict(more), self.settings.restrict(self.near),
+            self._restrict(more), self.settings.restrict(self.near),
             self.phi[more], self.directions[spans(self.problem.starts, more)],
         )  # fmt: skip
 
@@ -151,10 +158,9 @@ class ScreenedPath:
         if not self.far.any() or not draft.intervals:
             return nobody
         path = self.path
-        new = [path.problem.working_columns(l) for l in draft.joined]
-        Z = np.concatenate([self.Z, *new], axis=1)
-        pieces = _merge(draft.intervals, PIECES, Z.shape[1])
-        G = self._correlations(Z, np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
+        look = self.look.join(path.problem, draft.joined)
+        pieces = _merge(draft.intervals, PIECES, path.awake.w.size)
+        G = look.correlations(np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
         P = self._pulls(G)
         phi, pull = self.phi.copy(), self.pull
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
@@ -168,14 +174,13 @@ class ScreenedPath:
                 return late
             phi += gain
             pull = P[2 * i]
-        self.phi, self.pull, self.Z, self.g = phi, pull, Z, G[2 * len(pieces) - 2]
+        self.phi, self.pull, self.look, self.g = phi, pull, look, G[2 * len(pieces) - 2]
         return nobody
 
-    def _correlations(self, Z: FloatArray, W: FloatArray) -> FloatArray:
-        """Correlations of all groups with the residuals of several models."""
-        residuals = self.problem.response - W @ Z.T
-        self.n_passes += 1
-        return self.problem.to_working(self.problem.design.correlate(residuals * self.problem.q))
+    def _look_at(self, awake: list[int]) -> ColumnLook | GramLook:
+        if self.kept is None:
+            return ColumnLook.first(self.problem, awake)
+        return GramLook(self.kept, tuple(awake))
 
     def _pulls(self, G: FloatArray) -> FloatArray:
         out = np.empty((G.shape[0], self.phi.size))
@@ -190,8 +195,7 @@ class ScreenedPath:
             own = spans(problem.starts, begin.awake)
             sizes = np.exp(self.settings.depth * begin.log_u[begin.awake])
             w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
-            Z = np.concatenate([problem.working_columns(int(l)) for l in begin.awake], axis=1)
-            self.g = self._correlations(Z, w[None, :])[0]
+            self.g = self._look_at(begin.awake.tolist()).correlations(w[None, :])[0]
         return self._pulls(self.g[None, :])[0]
 
     def _freeze(self) -> None:

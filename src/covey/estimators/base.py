@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
 from covey.stopping import Choice, PathTask
@@ -57,16 +58,13 @@ class PathRegressor(RegressorMixin, BaseEstimator):
 
     def _pose(self, X: Any, y: Any, sample_weight: Any) -> PathTask:
         """Validate and gather what the stopping rule needs."""
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, order=None, ensure_min_samples=2
-        )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        groups = Groups.coerce(self.groups, X.shape[1], getattr(self, "feature_names_in_", None))
+        design, y, weight = read_problem(self, X, y, sample_weight)
+        groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
         options = {name: getattr(self, name) for name in PATH_OPTIONS}
         whole(self.max_iter, "max_iter")
         if self.warm_start and hasattr(self, "path_") and self.groups_ == groups:
             options["start"] = self.path_
-        return PathTask(X, np.asarray(y, dtype=np.float64), groups, weight, options, verbose=int(self.verbose))
+        return PathTask(design, y, groups, weight, options, verbose=int(self.verbose))
 
     def _adopt(self, task: PathTask, choice: Choice) -> None:
         """Take the chosen model over as the fitted one."""
@@ -104,15 +102,18 @@ class PathRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like or any kind of design, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        array of shape (n_rows,)
+            A numpy array, or what the kind of X keeps its rows in.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return X @ self.coef_ + X.dtype.type(self.intercept_)
+        design = read_rows(self, X)
+        used = np.flatnonzero(self.coef_)
+        fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_], dtype=self.coef_.dtype))
+        return fitted[:, 0]
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, in the order in which they woke up.

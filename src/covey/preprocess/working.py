@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
 from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
-from covey.validation import FloatArray, as_response, as_sample_weight
+from covey.validation import FloatArray
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
 
@@ -99,15 +99,19 @@ class WorkingProblem:
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
 
     def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
-        """The problem of some of the groups, in the order given, on a copy of their columns."""
+        """The problem of some of the groups, in the order given, on a copy of their columns where there can be one."""
         layout, ranks = self.layout, self.ranks[which]
         own = spans(layout.starts, which)
         starts = offsets(layout.sizes[which])
         lengths = np.diff(self.factor_starts)[which]
+        if self.design.reads_columns:
+            design, members = self.design.gather(layout.members[own]), np.arange(own.size)
+        else:
+            design, members = self.design, layout.members[own]
         return replace(
             self,
-            design=self.design.gather(layout.members[own]),
-            layout=Layout(np.arange(own.size), starts, in_order=True),
+            design=design,
+            layout=Layout(members, starts, in_order=self.design.reads_columns),
             mean=self.mean[own],
             factors=self.factors[spans(self.factor_starts, which)],
             factor_starts=offsets(lengths),
@@ -211,21 +215,21 @@ def prepare(
     if standardize not in ("group", "column", False):
         raise ValueError(f"standardize must be 'group', 'column' or False, not {standardize!r}.")
     design = as_design(X)
-    n, p = design.shape
+    p = design.shape[1]
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
-    response = as_response(y, n)
-    q = as_sample_weight(sample_weight, n)
+    response = design.rows(y)
+    q = design.weights(sample_weight)
     unit_y, y_mean, y_scale = _standard_response(response, q, fit_intercept)
 
     scale = np.ones(p)
     moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
-    variance = _variances(design, moments, made, q)
+    variance = moments.variance
     odd = ~((variance > SMALLEST_VARIANCE) & (variance < LARGEST_VARIANCE))
     if odd.any() and (largest := design.largest()[made.members])[odd].any():
         # a power of two changes no digit
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
-        variance = _variances(design, moments, made, q, scale)
+        variance = moments.variance
     factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
     starts = offsets(ranks)
     correlation = np.empty((1, int(starts[-1])))
@@ -255,28 +259,6 @@ def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[Floa
     return unit / size, mean * largest, size * largest
 
 
-def _variances(
-    design: Design, moments: Moments, groups: Groups, q: FloatArray, scale: FloatArray | None = None
-) -> FloatArray:
-    """The variance of each (scaled) column, in the contiguous layout."""
-    out = np.empty(groups.n_columns)
-    starts, offsets = groups.starts, moments.block_starts
-    with np.errstate(over="ignore", invalid="ignore"):
-        small = np.diff(offsets) > 0
-        size = np.repeat(groups.sizes, groups.sizes)
-        within = np.arange(groups.n_columns) - np.repeat(starts[:-1], groups.sizes)
-        known = np.repeat(small, groups.sizes)
-        at = np.repeat(offsets[:-1], groups.sizes) + within * (size + 1)
-        out[known] = moments.blocks[at[known]]
-        for l in np.flatnonzero(~small):
-            a, b = starts[l], starts[l + 1]
-            Z = design.take(groups.members[a:b]) - moments.mean[a:b]
-            if scale is not None:
-                Z *= scale[a:b]
-            out[a:b] = q @ (Z * Z)
-    return out
-
-
 def _factors(
     design: Design,
     moments: Moments,
@@ -302,9 +284,9 @@ def _factors(
     factors, factor_starts, ranks, doubtful = factor_groups(
         moments.blocks, moments.block_starts, groups.starts, scale, root, alive
     )
-    redone = {int(l): _factor_from_columns(design, moments, groups, q, scale, root, alive, l) for l in doubtful}
-    if not redone:
+    if doubtful.size == 0:
         return factors, factor_starts, ranks
+    redone = _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful)
     pieces = []
     for l in range(groups.n_groups):
         T = redone.get(l)
@@ -321,7 +303,7 @@ def _factors(
 RANK_TOLERANCE = 1e-7
 
 
-def _factor_from_columns(
+def _factors_from_columns(
     design: Design,
     moments: Moments,
     groups: Groups,
@@ -329,20 +311,21 @@ def _factor_from_columns(
     scale: FloatArray,
     root: FloatArray,
     alive: NDArray[np.bool_],
-    l: int,
-) -> FloatArray:
-    """The factor of one group by pivoted QR of its columns: twice the digits of its Gram block."""
-    a, b = groups.starts[l], groups.starts[l + 1]
-    live = np.flatnonzero(alive[a:b])
-    if live.size == 0:
-        return np.zeros((b - a, 0))
-    gain = scale[a:b][live] / root[a:b][live]
-    Z = (design.take(groups.members[a:b][live]) - moments.mean[a:b][live]) * gain * np.sqrt(q)[:, None]
-    R, pivots = scipy.linalg.qr(Z, mode="r", pivoting=True, overwrite_a=True)
-    R = R[: min(Z.shape)]
-    diagonal = np.abs(np.diag(R))
-    rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0])) if diagonal.size else 0
-    T = np.zeros((b - a, rank))
-    T[live[pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
-    T[live] *= gain[:, None]
-    return T
+    which: NDArray[np.intp],
+) -> dict[int, FloatArray]:
+    """The factors of some groups by pivoted QR of their columns: twice the digits of their Gram blocks."""
+    live = {int(l): np.flatnonzero(alive[groups.starts[l] : groups.starts[l + 1]]) for l in which}
+    out: dict[int, FloatArray] = {l: np.zeros((int(groups.sizes[l]), 0)) for l in live}
+    filled = [l for l in live if live[l].size]
+    own = [groups.starts[l] + live[l] for l in filled]
+    gains = [scale[at] / root[at] for at in own]
+    triangles = design.triangles(q, [groups.members[at] for at in own], [moments.mean[at] for at in own], gains)
+    for l, R, gain in zip(filled, triangles, gains, strict=True):
+        R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True)
+        diagonal = np.abs(np.diag(R))
+        rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0]))
+        T = np.zeros((int(groups.sizes[l]), rank))
+        T[live[l][pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
+        T[live[l]] *= gain[:, None]
+        out[l] = T
+    return out

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from covey.designs import Design, as_design
 from covey.engine import Snapshot, StopRule, group_path
 from covey.groups import Groups
 from covey.path import Path
@@ -32,6 +34,11 @@ class PathTask:
     options: Mapping[str, Any] = field(default_factory=dict)
     verbose: int = 0
 
+    @cached_property
+    def design(self) -> Design:
+        """X, whatever its kind."""
+        return as_design(self.X)
+
     @property
     def n_effective(self) -> float:
         """The number of rows, each counted by its weight."""
@@ -39,24 +46,22 @@ class PathTask:
 
     def on(self, rows: Any) -> PathTask:
         """The same task on some of the rows (a boolean mask)."""
-        return replace(self, weight=np.where(rows, self.weight, 0.0))
+        return replace(self, X=self.design, weight=np.where(rows, self.weight, 0.0))
 
     def path(self, *, stop: StopRule | None = None, **overrides: Any) -> Path:
         """Run the path."""
         settings = {**self.options, **overrides}
         told = _narrated(stop) if self.verbose > 1 else stop
-        path = group_path(self.X, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
+        path = group_path(self.design, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
         if self.verbose > 0:
             print(f"[covey] path to iteration {path.times[-1]:g}: {len(path.entered)} groups awake, {path.status}")
         return path
 
     def residual_sums(self, path: Path) -> FloatArray:
         """Weighted residual sum of squares of every model on a path; shape (n_times,)."""
-        used = self.weight > 0
         columns = np.unique(path.coefs.indices)
-        part = np.asarray(self.X[:, columns], dtype=float)[used]
-        residuals = self.y[used, None] - (part @ path.coefs[:, columns].toarray().T + path.intercepts)
-        return self.weight[used] @ residuals**2
+        errors = self.design.errors(self.y, self.weight)
+        return errors(columns, path.coefs[:, columns].toarray(), path.intercepts) * self.n_effective
 
 
 def _narrated(stop: StopRule | None) -> StopRule:

@@ -35,12 +35,11 @@ class Discrepancy(Stopping):
         factor = positive(self.factor, "factor")
         sigma = estimate_sigma(task) if self.sigma is None else positive(self.sigma, "sigma")
         n = task.n_effective
+        errors = task.design.errors(task.y, task.weight)
 
         def enough(snapshot: Snapshot) -> bool:
-            used = task.weight > 0
-            part = np.asarray(task.X[:, snapshot.columns], dtype=float)[used]
-            residual = task.y[used] - part @ snapshot.coef - snapshot.intercept
-            return float(task.weight[used] @ residual**2) <= factor * sigma**2 * n
+            error = errors(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))
+            return float(error[0]) <= factor * sigma**2
 
         path = task.path(stop=enough)
         mean_square = task.residual_sums(path) / n

@@ -139,7 +139,7 @@ def time_grid(last: int) -> NDArray[np.int64]:
 def _run_fold(
     task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], bool]:
-    monitor = Monitor(task.X, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
+    monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, path.status != "stopped"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from covey.designs import as_design
 from covey.engine import Snapshot
 from covey.validation import FloatArray
 
@@ -78,12 +78,7 @@ class Monitor:
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
     ) -> None:
-        self.rows = np.flatnonzero(weight > 0)
-        self.X = X
-        self.share = weight[self.rows] / weight[self.rows].sum()
-        # squares of a response of 1e200 overflow, so errors are taken in this unit
-        self.unit = float(np.abs(y[self.rows]).max()) or 1.0
-        self.y = y[self.rows] / self.unit
+        self.error_of = as_design(X).errors(y, weight)
         self.patience = patience
         self.n_groups = n_groups
         self.score = score
@@ -93,14 +88,10 @@ class Monitor:
         self._renewed_score, self._renewed_time = np.inf, 0.0
         self._risen, self._woken = 0.0, 0  # when the patience was last renewed
         self._first_wake = 0.0
-        self._block = np.empty((self.rows.size, 16))
-        self._width = 0
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Note the error; True once the best time lies far enough back."""
-        self._fetch(snapshot.columns)
-        fitted = self._block[:, : self._width] @ (snapshot.coef / self.unit) + snapshot.intercept / self.unit
-        error = float(self.share @ (self.y - fitted) ** 2) * self.unit**2
+        error = float(self.error_of(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))[0])
         score = error if self.score is None else self.score(error, snapshot)
         self.times.append(float(snapshot.time))
         self.errors.append(error)
@@ -133,18 +124,6 @@ class Monitor:
             return self.times[earliest_least(scores)]
         slack = PARSIMONY * scores.min() + ROUNDING * scores[0]
         return self.times[int(np.argmax(scores <= scores.min() + slack))]
-
-    def _fetch(self, columns: NDArray[np.intp]) -> None:
-        """Read the columns of groups that have woken up since; earlier ones never move."""
-        new = columns[self._width :]
-        if new.size == 0:
-            return
-        if columns.size > self._block.shape[1]:
-            wider = np.empty((self.rows.size, max(columns.size, 2 * self._block.shape[1])))
-            wider[:, : self._width] = self._block[:, : self._width]
-            self._block = wider
-        self._block[:, self._width : columns.size] = self.X[np.ix_(self.rows, new)]
-        self._width = columns.size
 
     def to_frame(self) -> pd.DataFrame:
         """The error at each time that was looked at."""

@@ -1,0 +1,105 @@
+"""The squared error of linear models on weighted rows, while groups of columns are added to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.validation import FloatArray
+
+if TYPE_CHECKING:
+    from covey.designs.protocol import Design
+
+__all__ = ["ColumnError", "GramError", "ModelError"]
+
+# Models are scored so many at a time that their predictions take no more numbers than this (32 MiB).
+PREDICTIONS = 2**22
+
+
+class ModelError(Protocol):
+    """Scores models: ``coefs`` holds one per row, and ``columns`` those of the calls before and perhaps more."""
+
+    def __call__(self, columns: Any, coefs: Any, intercepts: Any) -> FloatArray:
+        """The weighted mean squared error of every model, shape (n_models,)."""
+        ...
+
+
+class ColumnError:
+    """Errors from the predictions themselves: the rows' columns are read as they come, and kept."""
+
+    def __init__(self, design: Design, y: FloatArray, weight: FloatArray) -> None:
+        self.design = design
+        self.rows = np.flatnonzero(weight > 0)
+        self.share = weight[self.rows] / weight[self.rows].sum()
+        # squares of a response of 1e200 overflow, so errors are taken in this unit
+        self.unit = float(np.abs(y[self.rows]).max()) or 1.0
+        self.y = y[self.rows] / self.unit
+        self._block = np.empty((self.rows.size, 16))
+        self._width = 0
+
+    def __call__(self, columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray) -> FloatArray:
+        """The weighted mean squared error of every model, shape (n_models,)."""
+        self._fetch(columns)
+        scaled, level = np.asarray(coefs) / self.unit, np.asarray(intercepts) / self.unit
+        out = np.empty(level.size)
+        step = max(1, PREDICTIONS // max(1, self.rows.size))
+        for a in range(0, level.size, step):
+            fitted = self._block[:, : self._width] @ scaled[a : a + step].T + level[a : a + step]
+            out[a : a + step] = self.share @ (self.y[:, None] - fitted) ** 2
+        return out * self.unit**2
+
+    def _fetch(self, columns: NDArray[np.intp]) -> None:
+        """Read the columns of groups that have woken up since; earlier ones never move."""
+        new = columns[self._width :]
+        if new.size == 0:
+            return
+        if columns.size > self._block.shape[1]:
+            wider = np.empty((self.rows.size, max(columns.size, 2 * self._block.shape[1])))
+            wider[:, : self._width] = self._block[:, : self._width]
+            self._block = wider
+        self._block[:, self._width : columns.size] = self.design.take(new)[self.rows]
+        self._width = columns.size
+
+
+class GramError:
+    """Errors from second moments, ``y'y - 2 b'X'y + b'X'X b``: nothing of the length of a column is held.
+
+    With weights h and the columns centred at their h-weighted mean no digits are lost to means; what remains is an
+    absolute error of some 1e-15 of the variance of y.
+    """
+
+    def __init__(self, design: Design, y: Any, weight: Any) -> None:
+        self.design = design
+        self.h = design.weights(weight)
+        largest = float(np.where(self.h > 0, np.abs(y), 0.0).max())
+        self.unit = largest or 1.0
+        used = np.where(self.h > 0, y / self.unit, 0.0)
+        self.level = float(self.h @ used)
+        centred = np.where(self.h > 0, used - self.level, 0.0)
+        self.total = float(self.h @ (centred * centred))
+        p = design.shape[1]
+        made = design.moments(centred, self.h, np.arange(p), np.arange(p + 1), centre=True, scale=np.ones(p))
+        self._mean, self._cross = made.mean, made.correlation
+        self._known = np.empty(0, dtype=np.intp)
+        self._gram = np.empty((0, 0))
+
+    def __call__(self, columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray) -> FloatArray:
+        """The weighted mean squared error of every model, shape (n_models,)."""
+        self._fetch(columns)
+        B, level = np.asarray(coefs) / self.unit, np.asarray(intercepts) / self.unit
+        bias = self.level - level - B @ self._mean[columns]
+        quadratic = np.einsum("mi,mi->m", B @ self._gram, B)
+        error = self.total - 2 * (B @ self._cross[columns]) + quadratic + bias**2
+        return np.maximum(error, 0.0) * self.unit**2
+
+    def _fetch(self, columns: NDArray[np.intp]) -> None:
+        """Read the Gram rows of columns that are new; earlier ones never move."""
+        new, k = columns[self._known.size :], self._known.size
+        if new.size == 0:
+            return
+        rows = self.design.gram_rows(self.h, new, np.eye(new.size), self._mean[new])[:, columns]
+        G = np.empty((columns.size, columns.size))
+        G[:k, :k], G[k:], G[:k, k:] = self._gram, rows, rows[:, :k].T
+        self._gram, self._known = G, columns.copy()

@@ -1,0 +1,63 @@
+"""What `fit` and `predict` are given, as a design: tables by scikit-learn's rules, other kinds by their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from covey.designs import Design, as_design, is_table
+
+__all__ = ["read_problem", "read_rows"]
+
+FLOATS = [np.float64, np.float32]
+
+
+def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any, Any]:
+    """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``."""
+    if is_table(X):
+        table, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2)
+        weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        return as_design(table), np.asarray(y, dtype=np.float64), weight
+    design = as_design(X)
+    n, p = design.shape
+    if n < 2:
+        raise ValueError(f"{design.name} has {n} rows; a fit needs at least 2.")
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    estimator.n_features_in_ = p
+    if design.columns is not None:
+        estimator.feature_names_in_ = np.asarray(design.columns, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    response = design.rows(y)
+    # weights keep their sum: rows counted by weight are what the information criteria go by
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        return design, response, np.ones_like(response)
+    weight = design.rows(sample_weight, name="sample_weight")
+    design.weights(weight)
+    return design, response, weight
+
+
+def read_rows(estimator: BaseEstimator, X: Any) -> Design:
+    """Rows to predict, with as many columns as were fitted, by the same names."""
+    if is_table(X):
+        return as_design(validate_data(estimator, X, dtype=FLOATS, reset=False))
+    design = as_design(X)
+    expected = estimator.n_features_in_
+    if design.shape[1] != expected:
+        raise ValueError(
+            f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {expected} features as "
+            "input."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and design.columns is not None:
+        wrong = [j for j, (a, b) in enumerate(zip(names, design.columns, strict=True)) if a != b]
+        if wrong:
+            raise ValueError(
+                f"Column {wrong[0]} of X is {design.columns[wrong[0]]!r}; it was {names[wrong[0]]!r} in fit. Give the "
+                "columns in the order of fit."
+            )
+    return design

@@ -1,0 +1,195 @@
+"""One contract for all kinds of storage: the same numbers give the same path, whatever holds them.
+
+A new kind adds a row to `KINDS`: a function that stores a dense array in its own way, in a folder where it needs one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path
+from covey.designs import DenseDesign, Design, as_design
+from covey.stopping import Discrepancy, HoldOut, InformationCriterion
+from covey.theory import check_assumptions, coherence
+
+
+class WithoutColumns(DenseDesign):
+    """A design that never gives columns away: the engine must live on moments and Gram rows."""
+
+    reads_columns = False
+    batch_columns = 64
+
+    def gather(self, columns):
+        raise AssertionError("columns were gathered")
+
+    def errors(self, y, weight):
+        return Design.errors(self, y, weight)
+
+
+KINDS = {
+    "Fortran": lambda X, folder: np.asfortranarray(X),
+    "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "Gram rows only": lambda X, folder: WithoutColumns(X),
+}
+
+# relative to the largest coefficient
+TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture(params=TOLERANCE)
+def dtype(request):
+    return request.param
+
+
+def problem(n: int, groups: Groups, dtype: str = "float64", noise: float = 0.3):
+    """Half of the values zero, columns of unequal mean and scale, a rank-deficient group, five groups of signal."""
+    rng = np.random.default_rng(3)
+    p = groups.n_columns
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2.0, p) + rng.uniform(-1, 1, p)
+    X[rng.random((n, p)) < 0.5] = 0.0
+    lists = groups.lists()
+    twice = max(lists[:9], key=len)
+    X[:, twice[-1]] = X[:, twice[0]]
+    y = 1.0 + noise * rng.standard_normal(n)
+    for strength, l in zip((4.0, 3.2, 2.4, 1.8, 1.2), (1, 5, 8, 11, 15), strict=True):
+        y += strength * X[:, lists[l]].sum(axis=1) / X[:, lists[l]].sum(axis=1).std()
+    return X.astype(dtype), y
+
+
+LAYOUTS = {
+    "equal": Groups.from_size(4, 120),
+    "unequal, one large": Groups.from_sizes([1, 2, 3, 4, 5] * 4 + [70]),
+    "scattered": Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(30), 3)).tolist()),
+    "many": Groups.from_size(5, 3000),
+}
+
+
+def assert_same_path(path, expected, tolerance):
+    largest = abs(expected.coefs).max()
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_array_equal(path.times, expected.times)
+    assert abs(path.coefs - expected.coefs).max() <= tolerance * largest
+    np.testing.assert_allclose(path.intercepts, expected.intercepts, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_path_is_that_of_the_dense_array(kind, dtype, layout, tmp_path):
+    groups = LAYOUTS[layout]
+    X, y = problem(90, groups, dtype)
+    settings = {"max_iter": 400, "times": np.arange(0, 401, 20)}
+    expected = group_path(X, y, groups, **settings)
+    assert len(expected.entered) >= 3
+    assert_same_path(group_path(kind(X, tmp_path), y, groups, **settings), expected, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"standardize": "column"},
+        {"standardize": False, "fit_intercept": False},
+        {"algorithm": "two-stage"},
+        {"engine": "exact"},
+    ],
+    ids=lambda options: " ".join(f"{value}" for value in options.values()),
+)
+def test_settings_and_weights(kind, options, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    weight = np.random.default_rng(0).integers(0, 3, 90).astype(float)
+    settings = {"max_iter": 300, "times": np.arange(0, 301, 50), "sample_weight": weight, **options}
+    assert_same_path(group_path(kind(X, tmp_path), y, groups, **settings), group_path(X, y, groups, **settings), 1e-8)
+
+
+def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):
+    groups = LAYOUTS["many"]
+    X, y = problem(90, groups)
+    stored, dense = kind(X, tmp_path), X
+    ends = []
+    for matrix in (stored, dense):
+        first = group_path(matrix, y, groups, max_iter=150)
+        ends.append(group_path(matrix, y, groups, max_iter=300, start=first, times=[300]))
+    assert_same_path(ends[0], ends[1], 1e-8)
+
+
+@pytest.mark.parametrize("rule", [HoldOut(random_state=0), InformationCriterion("ebic"), Discrepancy(0.3), 250])
+def test_stopping_rules_and_prediction(kind, rule, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    expected = GroupSparseRegressor(groups, stopping=rule).fit(X, y)
+    stored = kind(X, tmp_path)
+    model = GroupSparseRegressor(groups, stopping=rule).fit(stored, y)
+    assert model.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-8 * abs(expected.coef_).max())
+    np.testing.assert_allclose(np.asarray(model.predict(stored)), expected.predict(X), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(np.asarray(model.predict(X)), expected.predict(X), rtol=1e-7, atol=1e-7)
+    assert model.score(stored, y) == pytest.approx(expected.score(X, y))
+
+
+def test_cross_validation(kind, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    expected = GroupSparseRegressorCV(groups, cv=3).fit(X, y)
+    model = GroupSparseRegressorCV(groups, cv=3).fit(kind(X, tmp_path), y)
+    assert model.best_time_ == expected.best_time_
+    np.testing.assert_allclose(model.mse_path_, expected.mse_path_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-8 * abs(expected.coef_).max())
+
+
+def test_validation_rows_of_the_same_kind(kind, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    (tmp_path / "fit").mkdir()
+    (tmp_path / "validation").mkdir()
+    dense, stored = (
+        GroupSparseRegressor(groups, stopping=HoldOut(validation=(X_val, y[60:]))).fit(X_fit, y[:60])
+        for X_fit, X_val in [
+            (X[:60], X[60:]),
+            (kind(X[:60], tmp_path / "fit"), kind(X[60:], tmp_path / "validation")),
+        ]
+    )
+    assert stored.n_iter_ == dense.n_iter_
+    np.testing.assert_allclose(stored.coef_, dense.coef_, atol=1e-8 * abs(dense.coef_).max())
+
+
+def test_theory(kind, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    stored = kind(X, tmp_path)
+    found, expected = coherence(stored, groups), coherence(X, groups)
+    np.testing.assert_allclose(found.inner, expected.inner, rtol=1e-9)
+    np.testing.assert_allclose(found.outer, expected.outer, rtol=1e-9)
+    report, wanted = (check_assumptions(matrix, y, groups).to_frame() for matrix in (stored, X))
+    np.testing.assert_allclose(report["measured"], wanted["measured"], rtol=1e-6)
+
+
+def test_missing_values_name_their_column(kind, tmp_path):
+    X, y = problem(90, LAYOUTS["equal"])
+    X[17, 33] = np.nan
+    with pytest.raises(ValueError, match=r"missing or infinite values in column '?\D*33"):
+        group_path(kind(X, tmp_path), y, 4)
+
+
+def test_columns_of_extreme_scale(kind, tmp_path):
+    groups = LAYOUTS["equal"]
+    X, y = problem(90, groups)
+    X[:, 4:8] *= 1e-160
+    X[:, 20:24] *= 1e160
+    settings = {"max_iter": 300, "times": [300]}
+    expected = group_path(X, y, groups, **settings).at(300)
+    found = group_path(kind(X, tmp_path), y, groups, **settings).at(300)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
+
+
+def test_the_shape_and_passes_are_known(kind, tmp_path):
+    X, y = problem(90, LAYOUTS["many"])
+    design = as_design(kind(X, tmp_path))
+    assert isinstance(design, Design)
+    assert design.shape == X.shape
+    path = group_path(design, y, 5, max_iter=200)
+    assert 0 < path.n_passes <= design.n_passes
