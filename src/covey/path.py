@@ -72,6 +72,8 @@ class Path:
         How much each group does, in units of the response: its norm in working coordinates. With
         ``standardize="group"`` this is the standard deviation of its part of the prediction, which can be compared
         between groups whatever the scale and the correlation of their columns.
+    parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
+        With overlapping groups: each group's own coefficients, group after group, of which `coefs` holds the sums.
     step_size : float
         The step on the magnitudes, on the user's scale: paths with the same step share their clock.
     n_passes, n_gram_columns : int
@@ -89,6 +91,7 @@ class Path:
     message: str = ""
     penalties: FloatArray | None = None
     strengths: sp.csr_array | None = None
+    parts: sp.csr_array | None = None
     step_size: float = np.nan
     n_passes: int = 0
     n_gram_columns: int = 0
@@ -100,13 +103,12 @@ class Path:
     @property
     def group_norms(self) -> FloatArray:
         """Euclidean norm of each group's coefficients at each time; shape (n_times, n_groups)."""
-        squares = self.coefs.copy()
+        groups = self.groups
+        squares = (self.coefs if self.parts is None else self.parts).copy()
         squares.data = squares.data**2
-        L = self.groups.n_groups
-        membership = sp.csr_array(
-            (np.ones(self.groups.n_columns), (np.arange(self.groups.n_columns), self.groups.labels)),
-            shape=(self.groups.n_columns, L),
-        )
+        own = groups.members if self.parts is None else np.arange(groups.members.size)
+        of = np.repeat(np.arange(groups.n_groups), groups.sizes)
+        membership = sp.csr_array((np.ones(own.size), (own, of)), shape=(squares.shape[1], groups.n_groups))
         return np.sqrt((squares @ membership).toarray())
 
     def index(self, t: float) -> int:

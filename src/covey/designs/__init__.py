@@ -8,9 +8,10 @@ from typing import Any
 from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design, Moments
+from covey.designs.repeated import RepeatedColumns
 from covey.validation import as_numeric_matrix, column_names
 
-__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "as_design", "is_table"]
+__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "RepeatedColumns", "as_design", "is_table"]
 
 # Kinds of X that are no table in memory, by the library that their type comes from: the module here whose `wrap` takes
 # them. It is imported when such an X comes, so nobody pays for a library that they do not use.

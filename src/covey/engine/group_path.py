@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.designs import as_design
+from covey.designs import RepeatedColumns, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
+from covey.engine.overlap import add_up, in_columns
 from covey.engine.recorder import Recorder, StopRule
 from covey.engine.screened import ScreenedPath
 from covey.engine.settings import read_settings, step_unit
+from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
@@ -133,8 +135,13 @@ def group_path(
     wanted = _read_times(times, max_iter)
     design = as_design(X)
     passes_before = design.n_passes
-    problem, made = prepare(
-        design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
+    made = Groups.coerce(groups, design.shape[1], design.columns)
+    working, apart = design, made
+    if made.overlapping:
+        working, apart = RepeatedColumns(design, made.members), made.apart()
+        stop = None if stop is None else in_columns(stop, made)
+    problem, apart = prepare(
+        working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
     )
     settings = read_settings(
         problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
@@ -154,11 +161,11 @@ def group_path(
     status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
     coefs, intercepts = recorder.coefficients()
     state = run.state()
-    return Path(
+    path = Path(
         times=np.array(recorder.times, dtype=np.int64),
         coefs=coefs,
         intercepts=intercepts,
-        groups=made,
+        groups=apart,
         entered=recorder.entered,
         status=status,
         message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
@@ -168,6 +175,7 @@ def group_path(
         n_gram_columns=run.n_gram_columns,
         state=state,
     )
+    return add_up(path, made) if made.overlapping else path
 
 
 def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
