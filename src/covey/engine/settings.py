@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray, positive, whole
@@ -121,21 +123,36 @@ def _is_auto(value: Any, name: str) -> bool:
     return False
 
 
+def _noise_weights(sizes: FloatArray) -> FloatArray:
+    """The norm that noise exceeds in one of L groups: the largest of L draws, whatever the size.
+
+    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
+    weights by the mean (the square root of the size) let groups of one column win (docs/decisions/0020).
+    """
+    distinct, position = np.unique(sizes, return_inverse=True)
+    return np.sqrt(chdtri(distinct, 1.0 / (sizes.size + 1)))[position]
+
+
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": _noise_weights, "sqrt": np.sqrt}
+
+
 def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
     """Weights of mean one: a group of weight 2 grows half as fast."""
     L = problem.ranks.size
     if group_weights is None:
         return np.ones(L)
     if isinstance(group_weights, str):
-        if group_weights != "sqrt":
-            raise ValueError(f"group_weights must be 'sqrt', None or one number per group, not {group_weights!r}.")
-        # noise gathers in a group as the square root of its dimension
-        weights = np.sqrt(np.maximum(problem.ranks, 1).astype(float))
+        if group_weights not in WEIGHTS:
+            raise ValueError(
+                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
+            )
+        weights = WEIGHTS[group_weights](np.maximum(problem.ranks, 1).astype(float))
     else:
         try:
             weights = np.asarray(group_weights, dtype=float)
         except (TypeError, ValueError):
-            raise ValueError("group_weights must be 'sqrt', None or one number per group.") from None
+            raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
         if weights.shape != (L,):
             raise ValueError(f"group_weights has shape {weights.shape}; there are {L} groups.")
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))

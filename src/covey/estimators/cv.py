@@ -73,7 +73,7 @@ feature_names_in_
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         max_iter: int = 100_000,
         fit_intercept: bool = True,
         standardize: Any = "group",
