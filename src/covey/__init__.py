@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, selection, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
+    from covey.selection import stability_selection
 
 __all__ = [
     "GroupSparseRegressor",
@@ -27,13 +28,15 @@ __all__ = [
     "group_path",
     "nn",
     "plots",
+    "selection",
+    "stability_selection",
     "stopping",
     "theory",
 ]
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "stopping", "theory")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "selection", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
@@ -41,6 +44,7 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
+    "stability_selection": "covey.selection",
 }
 
 

@@ -29,6 +29,9 @@ fit_intercept, standardize, engine, warm_start, verbose
         The time of least mean error, or the earliest time within one standard error of it: fewer groups.
     n_jobs : int, optional
         Folds in parallel, through joblib, whose backend may be a cluster.
+    checkpoint : path, optional
+        A folder in which finished folds are kept. A fit that was interrupted goes on from them when it is called again
+        with the same data and settings, and gives what an undisturbed one would have given.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ feature_names_in_
         cv: Any = 5,
         rule: Literal["min", "1se"] = "min",
         n_jobs: int | None = None,
+        checkpoint: Any = None,
         algorithm: str = "single-stage",
         init_scale: float = 1e-6,
         step_size: float | str = "auto",
@@ -85,6 +89,7 @@ feature_names_in_
         self.cv = cv
         self.rule = rule
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.algorithm = algorithm
         self.init_scale = init_scale
         self.step_size = step_size
@@ -117,7 +122,12 @@ feature_names_in_
         """
         task = self._pose(X, y, sample_weight)
         rule = CrossValidation(
-            self.cv, self.rule, n_jobs=self.n_jobs, cv_groups=split_groups, verbose=max(0, int(self.verbose) - 1)
+            self.cv,
+            self.rule,
+            n_jobs=self.n_jobs,
+            cv_groups=split_groups,
+            verbose=max(0, int(self.verbose) - 1),
+            checkpoint=self.checkpoint,
         )
         errors = rule.errors(task)
         self.times_, self.mse_path_ = errors.times, errors.mse

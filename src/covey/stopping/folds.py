@@ -12,6 +12,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
+import covey
+from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE, Monitor, earliest_least
@@ -78,6 +80,9 @@ class CrossValidation(Stopping):
         Folds in parallel, through joblib.
     cv_groups : array, optional
         Labels of the rows for grouped splitters.
+    checkpoint : path, optional
+        A folder in which finished folds are kept: a run with the same data and settings goes on from them, and gives
+        what an undisturbed one would have given.
     """
 
     cv: Any = 5
@@ -86,6 +91,7 @@ class CrossValidation(Stopping):
     n_jobs: int | None = None
     cv_groups: Any = None
     verbose: int = 0
+    checkpoint: Any = None
 
     def choose(self, task: PathTask) -> Choice:
         """Cross-validate, then run the path on all rows."""
@@ -106,10 +112,14 @@ class CrossValidation(Stopping):
         masks = list(self._masks(task))
         start = task.path(max_iter=1)  # for the step that the folds share
         grid = time_grid(int(task.options["max_iter"]))
+        store = self._store(task, masks)
         reached = -1.0
         while True:
             runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-                delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
+                delayed(kept)(
+                    store, f"fold-{k}-patience-{patience:g}", _run_fold, task, held, grid, start.step_size, patience
+                )
+                for k, held in enumerate(masks)
             )
             errors = _align(runs, grid, start.step_size)
             at_edge = choose_time(errors, "min") > EDGE * errors.times[-1]
@@ -117,6 +127,13 @@ class CrossValidation(Stopping):
                 return errors
             reached = float(errors.times[-1])
             patience *= 2
+
+    def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
+        """Where finished folds of this very task are kept."""
+        if self.checkpoint is None:
+            return None
+        data = fingerprint(task.design, task.y, task.weight)
+        return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, dict(task.options), masks)
 
     def _masks(self, task: PathTask) -> Iterator[NDArray[np.bool_]]:
         splitter = check_cv(self.cv, task.y, classifier=False)
