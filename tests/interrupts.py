@@ -25,17 +25,17 @@ from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled
 from covey.experiments.tasks import run_tasks
 
-DATA = make_group_sparse(200, 600, 3, active=8, sigma=1.0, random_state=0)
-KILLS = 8
+DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
+KILLS = 6
 
 
 def cross_validation(folder):
-    model = GroupSparseRegressorCV(3, cv=8, checkpoint=folder).fit(DATA.X, DATA.y)
+    model = GroupSparseRegressorCV(3, cv=6, checkpoint=folder).fit(DATA.X, DATA.y)
     return model.coef_, model.mse_path_, model.times_
 
 
 def stability(folder):
-    found = stability_selection(DATA.X, DATA.y, 3, n_pairs=10, random_state=0, checkpoint=folder)
+    found = stability_selection(DATA.X, DATA.y, 3, n_pairs=6, random_state=0, checkpoint=folder)
     return found.orders
 
 
@@ -58,7 +58,7 @@ def install_toy():
     """An experiment of many small tasks."""
     from dataclasses import make_dataclass
 
-    kind = make_dataclass("Settings", [("repeats", int, 25)], frozen=True)
+    kind = make_dataclass("Settings", [("repeats", int, 15)], frozen=True)
     kind.quick = classmethod(lambda cls: cls())
 
     @styled

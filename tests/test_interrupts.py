@@ -62,5 +62,5 @@ def test_finished_folds_are_used_again(tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     data = make_group_sparse(60, 60, 3, active=2, random_state=0)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="checkpoint must be a folder to write to"):
+    with pytest.raises(ValueError, match="checkpoint must be a folder that can be written to"):
         GroupSparseRegressorCV(3, checkpoint=tmp_path / "file").fit(data.X, data.y)
