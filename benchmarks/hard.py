@@ -292,13 +292,17 @@ def report(cells: list[Cell], results: dict[tuple[str, str, int], tuple[float, f
         return
     ours = np.array([row["covey"] for row in table.values()])
     print(f"\n{len(table)} cells, {seeds} seeds")
-    print(f"covey within 5% of the best: {np.mean(ours <= 1.05):.0%}; median {np.median(ours):.3f}, worst {ours.max():.2f}")
+    print(
+        f"covey within 5% of the best: {np.mean(ours <= 1.05):.0%}; median {np.median(ours):.3f}, worst {ours.max():.2f}"
+    )
     if "group lasso" in methods:
         ratio = np.array([row["covey"] / row["group lasso"] for row in table.values()])
         print(f"covey / group lasso: median {np.median(ratio):.2f}, worst {ratio.max():.2f}")
         clear = np.array([c.active in (2, 10) and c.snr >= 5 for c in table])
         if clear.any():
-            print(f"  in sparse cells (2 or 10 active) with SNR 5 and up: {np.median(ratio[clear]):.2f}, worst {ratio[clear].max():.2f}")
+            print(
+                f"  in sparse cells (2 or 10 active) with SNR 5 and up: {np.median(ratio[clear]):.2f}, worst {ratio[clear].max():.2f}"
+            )
     seconds = {m: np.median([results[m, str(c), s][1] for c in table for s in range(seeds)]) for m in methods}
     print("median seconds: " + ", ".join(f"{m} {t:.3f}" for m, t in seconds.items()))
 
@@ -332,7 +336,13 @@ def main() -> None:
                     results[method, str(cell), seed] = (error, seconds)
                     if args.keep:
                         with args.keep.open("a") as file:
-                            row = {"method": method, "cell": str(cell), "seed": seed, "error": error, "seconds": seconds}
+                            row = {
+                                "method": method,
+                                "cell": str(cell),
+                                "seed": seed,
+                                "error": error,
+                                "seconds": seconds,
+                            }
                             print(json.dumps(row), file=file)
     report(cells, results, args.methods, args.seeds)
 

@@ -19,7 +19,7 @@ PREDICTIONS = 2**22
 
 
 class ModelError(Protocol):
-    """Scores models: ``coefs`` holds one per row, and ``columns`` those of the calls before and perhaps more."""
+    """Scores models: ``coefs`` holds one per row, in the order of ``columns``; columns seen before are kept."""
 
     def __call__(self, columns: Any, coefs: Any, intercepts: Any) -> FloatArray:
         """The weighted mean squared error of every model, shape (n_models,)."""
@@ -37,30 +37,30 @@ class ColumnError:
         self.unit = float(np.abs(y[self.rows]).max()) or 1.0
         self.y = y[self.rows] / self.unit
         self._block = np.empty((self.rows.size, 16))
-        self._width = 0
+        self._known = _Known(design.shape[1])
 
     def __call__(self, columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray) -> FloatArray:
         """The weighted mean squared error of every model, shape (n_models,)."""
-        self._fetch(columns)
+        block = self._block_of(columns)
         scaled, level = np.asarray(coefs) / self.unit, np.asarray(intercepts) / self.unit
         out = np.empty(level.size)
         step = max(1, PREDICTIONS // max(1, self.rows.size))
         for a in range(0, level.size, step):
-            fitted = self._block[:, : self._width] @ scaled[a : a + step].T + level[a : a + step]
+            fitted = block @ scaled[a : a + step].T + level[a : a + step]
             out[a : a + step] = self.share @ (self.y[:, None] - fitted) ** 2
         return out * self.unit**2
 
-    def _fetch(self, columns: NDArray[np.intp]) -> None:
-        """Read the columns of groups that have woken up since; earlier ones never move."""
-        new = columns[self._width :]
-        if new.size == 0:
-            return
-        if columns.size > self._block.shape[1]:
-            wider = np.empty((self.rows.size, max(columns.size, 2 * self._block.shape[1])))
-            wider[:, : self._width] = self._block[:, : self._width]
-            self._block = wider
-        self._block[:, self._width : columns.size] = self.design.take(new)[self.rows]
-        self._width = columns.size
+    def _block_of(self, columns: NDArray[np.intp]) -> FloatArray:
+        """The rows' values in some columns, reading those that are new."""
+        width = self._known.count
+        new, where = self._known.place(columns)
+        if new.size:
+            if self._known.count > self._block.shape[1]:
+                wider = np.empty((self.rows.size, max(self._known.count, 2 * self._block.shape[1])))
+                wider[:, :width] = self._block[:, :width]
+                self._block = wider
+            self._block[:, width : self._known.count] = self.design.take(new)[self.rows]
+        return self._block[:, where]
 
 
 class GramError:
@@ -82,24 +82,45 @@ class GramError:
         p = design.shape[1]
         made = design.moments(centred, self.h, np.arange(p), np.arange(p + 1), centre=True, scale=np.ones(p))
         self._mean, self._cross = made.mean, made.correlation
-        self._known = np.empty(0, dtype=np.intp)
+        self._known = _Known(p)
+        self._columns = np.empty(0, dtype=np.intp)
         self._gram = np.empty((0, 0))
 
     def __call__(self, columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray) -> FloatArray:
         """The weighted mean squared error of every model, shape (n_models,)."""
-        self._fetch(columns)
+        where = self._fetch(columns)
+        gram = self._gram[where, where] if isinstance(where, slice) else self._gram[np.ix_(where, where)]
         B, level = np.asarray(coefs) / self.unit, np.asarray(intercepts) / self.unit
         bias = self.level - level - B @ self._mean[columns]
-        quadratic = np.einsum("mi,mi->m", B @ self._gram, B)
+        quadratic = np.einsum("mi,mi->m", B @ gram, B)
         error = self.total - 2 * (B @ self._cross[columns]) + quadratic + bias**2
         return np.maximum(error, 0.0) * self.unit**2
 
-    def _fetch(self, columns: NDArray[np.intp]) -> None:
-        """Read the Gram rows of columns that are new; earlier ones never move."""
-        new, k = columns[self._known.size :], self._known.size
-        if new.size == 0:
-            return
-        rows = self.design.gram_rows(self.h, new, np.eye(new.size), self._mean[new])[:, columns]
-        G = np.empty((columns.size, columns.size))
-        G[:k, :k], G[k:], G[:k, k:] = self._gram, rows, rows[:, :k].T
-        self._gram, self._known = G, columns.copy()
+    def _fetch(self, columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
+        """Read the Gram rows of columns that are new; where all of them lie."""
+        k = self._known.count
+        new, where = self._known.place(columns)
+        if new.size:
+            self._columns = np.concatenate([self._columns, new])
+            rows = self.design.gram_rows(self.h, new, np.eye(new.size), self._mean[new])[:, self._columns]
+            G = np.empty((self._columns.size, self._columns.size))
+            G[:k, :k], G[k:], G[:k, k:] = self._gram, rows, rows[:, :k].T
+            self._gram = G
+        return where
+
+
+class _Known:
+    """Which columns have been read, in which order."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._position = np.full(n_columns, -1, dtype=np.intp)
+        self.count = 0
+
+    def place(self, columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], slice | NDArray[np.intp]]:
+        """Those that are new, now known; and where all lie, as a slice where they lie in a row from the first on."""
+        new = columns[self._position[columns] < 0]
+        self._position[new] = self.count + np.arange(new.size)
+        self.count += new.size
+        where = self._position[columns]
+        in_row = np.array_equal(where, np.arange(columns.size))
+        return new, slice(0, columns.size) if in_row else where

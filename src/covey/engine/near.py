@@ -49,8 +49,11 @@ EXPLAINED = 1e-12
 AHEAD = 1.5
 
 
+# A rest of at least this share of the time so far ends a piece, so that the stop rule can look ahead.
+REST_SHARE = 0.3
+
 # What `advance` changes, besides the state of the awake groups and their Gram rows.
-CHANGED = ("t", "awake", "entered_at", "asleep", "phi", "switch", "directions", "delta", "g", "pull", "told", "stash")
+CHANGED = ("t", "awake", "entered_at", "asleep", "phi", "switch", "directions", "delta", "g", "pull", "told", "resting")
 
 
 class NearPath:
@@ -77,6 +80,7 @@ class NearPath:
         self.n_fetched = 0
         self.draft = Draft()
         self.told: frozenset[int] = frozenset()
+        self.resting = False
         self.g = problem.correlation.copy()
         self.pull = self._pulls(self.g[None, :])[0]
         if begin.awake.size:
@@ -97,10 +101,12 @@ class NearPath:
             if not self.awake.which and expected is None:
                 return "asleep"
             until = horizon if expected is None else min(horizon, self.t + expected)
-            if not self.awake.which:
+            if not self.awake.which or self.resting:
                 self._stand_still(until)
             elif not self._window(until):
                 return "diverged"
+            elif self.resting:
+                return "resting"
             self._wake()
         return "running"
 
@@ -111,7 +117,7 @@ class NearPath:
 
     def _expected(self) -> int | None:
         """Iterations until somebody wakes if all correlations stay as they are; None for never."""
-        steps = self._steps_to_wake()
+        steps = self.steps_to_wake()
         soonest = steps.min(initial=np.inf)
         return int(max(soonest, 1.0)) if np.isfinite(soonest) and soonest < 2**62 else None
 
@@ -125,7 +131,8 @@ class NearPath:
         """What one iteration adds to every ``phi`` as things stand."""
         return growth_of(self.rate * self.pull, self.settings.depth, self.substeps)
 
-    def _steps_to_wake(self) -> FloatArray:
+    def steps_to_wake(self) -> FloatArray:
+        """Iterations until each group wakes if all correlations stay as they are."""
         each = self._growth()
         steps = np.full(each.size, np.inf)
         able = self.asleep & (each > 0)
@@ -140,7 +147,7 @@ class NearPath:
         for stop in self.stops[(self.stops > self.t) & (self.stops < until)]:
             self._record(int(stop))
         self.draft.intervals.append(Interval(until - self.t, self.awake.w, self.awake.w, self.awake.w))
-        self.t = until
+        self.t, self.resting = until, False
         self._record()
 
     def _window(self, horizon: int) -> bool:
@@ -184,7 +191,11 @@ class NearPath:
         if easiest < DOUBT_SHARE * self.tol / 4:
             self.delta = min(self.delta * 1.5, LARGEST_DELTA)
         if why == STILL:
-            self._stand_still(horizon)
+            expected = self._expected()
+            if expected is None or expected > REST_SHARE * self.t:
+                self.resting = True
+            else:
+                self._stand_still(horizon)
         return True
 
     def _watch(self, waking: NDArray[np.intp], until: int, gain: FloatArray) -> bool:
@@ -230,7 +241,7 @@ class NearPath:
         N, starts = self.settings.depth, self.problem.starts
         self._fetch(ready)
         for l in ready.tolist():
-            rows = self.stash.pop(l)
+            rows = self.stash[l]
             self.rows.append(rows)
             u = u_of(self.phi[l], N)
             v = unit(directions[starts[l] : starts[l + 1]])
@@ -259,7 +270,7 @@ class NearPath:
         ranks, design = self.problem.ranks, self.problem.design
         latest = AHEAD * self.t if design.reads_columns else np.inf
         n_columns = int(ranks[needed].sum())
-        steps = self._steps_to_wake()
+        steps = self.steps_to_wake()
         steps[ready] = np.inf
         for l in np.argsort(steps, kind="stable")[: design.batch_columns + 1].tolist():
             if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from covey.preprocess import WorkingProblem
 from covey.preprocess.kernels import to_user
 from covey.validation import FloatArray
 
-__all__ = ["Recorder", "Snapshot", "StopRule"]
+__all__ = ["Move", "Prospects", "Recorder", "Snapshot", "StopRule"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,38 @@ class Snapshot:
     n_risen: float
 
 
+# A rule may also have a method ``look_ahead(prospects) -> bool``, asked now and then; a true answer ends the path.
 StopRule = Callable[[Snapshot], bool]
+
+
+class Move(NamedTuple):
+    """A change of some coefficients, on the user's scale."""
+
+    columns: NDArray[np.intp]
+    coef: FloatArray
+    intercept: float
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """What lies ahead of a path.
+
+    Attributes
+    ----------
+    now : Snapshot
+        The present model.
+    settling : list of Move
+        The groups that are up, as far as they still have to go: by one gradient step, and all the way.
+    next : list of Move
+        For each of the groups next in line, its own least squares on the present residual.
+    until : float
+        The present model stays as it is until this time.
+    """
+
+    now: Snapshot
+    settling: list[Move]
+    next: list[Move]
+    until: float
 
 
 class Recorder:
@@ -100,16 +132,44 @@ class Recorder:
             return
         if self._wanted is not None and t not in self._wanted:
             return
+        row = self._row(which, starts, w)
+        self.times.append(t)
+        self.records.append(row)
+        if self.stop is not None:
+            self.stopped = bool(self.stop(self._snapshot(t, row, n_risen)))
+
+    def _row(self, which: list[int], starts: NDArray[np.intp], w: FloatArray) -> FloatArray:
+        """Working coefficients of the groups that have entered, in the order in which they did."""
         pieces: list[FloatArray] = [np.empty(0)] * len(self.entered)
         for a, l in enumerate(which):
             position = self._position.get(l)
             if position is not None:
                 pieces[position] = w[starts[a] : starts[a + 1]]
-        row = np.concatenate(pieces) if pieces else np.empty(0)
-        self.times.append(t)
-        self.records.append(row)
-        if self.stop is not None:
-            self.stopped = bool(self.stop(self._snapshot(t, row, n_risen)))
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the stop rule wants to know what lies ahead."""
+        return hasattr(self.stop, "look_ahead")
+
+    def look_ahead(
+        self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float,
+        settling: list[dict[int, FloatArray]], following: dict[int, FloatArray], until: float,
+    ) -> None:  # fmt: skip
+        """Tell the stop rule what lies ahead: changes of working coefficients by group."""
+        assert self.stop is not None
+        now = self._snapshot(t, self._row(which, starts, w), n_risen)
+        moves = [self._move(change) for change in settling]
+        ahead = Prospects(now, moves, [self._move({l: change}) for l, change in following.items()], until)
+        self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
+
+    def _move(self, change: dict[int, FloatArray]) -> Move:
+        problem = self.problem
+        columns = np.concatenate([np.empty(0, dtype=np.intp), *(problem.members(l) for l in change)])
+        coef = np.concatenate([np.empty(0), *(problem.to_user(l, part) for l, part in change.items())])
+        starts = problem.layout.starts
+        means = np.concatenate([np.empty(0), *(problem.mean[starts[l] : starts[l + 1]] for l in change)])
+        return Move(columns, coef, -float(coef @ means))
 
     def _snapshot(self, t: int, row: FloatArray, n_risen: float) -> Snapshot:
         coef = np.empty(self._columns.size)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
 from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, pulls, unit_groups
+from covey.engine.kernels import gains, phi_of, pulls, risen, unit_groups
 from covey.engine.looks import ColumnLook, GramLook, KeptRows
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
@@ -42,6 +42,18 @@ SOON = 0.5
 # A check looks at this many pieces of a draft: with two correlations each, the product still costs little more than
 # reading X.
 PIECES = 5
+
+# Groups next in line that the stop rule is told of when it looks ahead.
+NEXT_GROUPS = 8
+
+# Groups wake one by one when they start this far below the norm at which they have woken up.
+ONE_BY_ONE = 1e-3
+
+# Keeps least squares on groups that repeat each other finite.
+SMALL_RIDGE = 1e-9
+
+# A group is up once it has come this share of the way to where a unit gradient step points.
+UP = 0.5
 
 
 class ScreenedPath:
@@ -82,6 +94,8 @@ class ScreenedPath:
             if self.path.switch.frozen and not frozen and self.far.any():
                 self._freeze()
             self._publish()
+            if not self.recorder.stopped and self._one_by_one:
+                self._look_ahead()
             if self.recorder.stopped:
                 return "stopped"
             if status in ("exhausted", "diverged"):
@@ -223,6 +237,46 @@ class ScreenedPath:
         for event in draft.entered[told:]:
             self._tell(event)
         path.draft = Draft(n_entered=draft.n_entered)
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether it makes sense to ask what the next groups would do: not where many wake together."""
+        small = self.settings.start**self.settings.depth < ONE_BY_ONE * self.settings.enter
+        return small and self.problem.orthonormal and self.recorder.looks_ahead
+
+    def _look_ahead(self) -> None:
+        """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
+        path, awake = self.path, self.path.awake
+        g = path.g[awake.columns]
+        now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if awake.which else np.empty(0)
+        pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if awake.which else np.empty(0)
+        up = now >= UP * pointed
+        own = np.repeat(up, np.diff(awake.starts))
+        following: dict[int, FloatArray] = {}
+        for a in np.flatnonzero(~up & (path.entered_at >= 0))[:NEXT_GROUPS].tolist():
+            following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
+        steps = self._steps_to_wake()
+        steps[self.near] = path.steps_to_wake()
+        line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
+        position = {int(self.near[l]): l for l in range(self.near.size)}
+        for l in line[np.isfinite(steps[line])].tolist():
+            if l in position:
+                i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
+                following[l] = path.g[i:j]
+            else:
+                following[l] = self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
+        settling = []
+        if up.any():
+            block = awake.K[np.ix_(own, own)]
+            block.flat[:: block.shape[0] + 1] += SMALL_RIDGE
+            whole_way = np.linalg.solve(block, g[own])
+            which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
+            ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
+            for change in (awake.direction_step * g[own], whole_way):
+                settling.append(dict(zip(which, np.split(change, ends), strict=True)))
+        count = risen(awake.K, awake.c, awake.starts, awake.w)
+        until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
+        self.recorder.look_ahead(path.t, self.which, awake.starts, awake.w, count, settling, following, until)
 
     def _tell(self, event: tuple[int, int]) -> None:
         self.recorder.enter(int(self.near[event[0]]), event[1])

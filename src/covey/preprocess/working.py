@@ -64,6 +64,8 @@ class WorkingProblem:
         y~.
     correlation : ndarray, shape (r,)
         ``Z' diag(q) y~``, the correlations at w = 0.
+    orthonormal : bool
+        Whether the working columns of each group are orthonormal.
     """
 
     design: Any
@@ -78,6 +80,7 @@ class WorkingProblem:
     y_scale: float
     response: FloatArray
     correlation: FloatArray
+    orthonormal: bool
 
     @property
     def n_columns(self) -> int:
@@ -239,6 +242,7 @@ def prepare(
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
+        orthonormal=standardize == "group",
     )  # fmt: skip
     return problem, made
 

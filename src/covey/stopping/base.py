@@ -51,7 +51,7 @@ class PathTask:
     def path(self, *, stop: StopRule | None = None, **overrides: Any) -> Path:
         """Run the path."""
         settings = {**self.options, **overrides}
-        told = _narrated(stop) if self.verbose > 1 else stop
+        told = _Narrated(stop) if self.verbose > 1 else stop
         path = group_path(self.design, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
         if self.verbose > 0:
             print(f"[covey] path to iteration {path.times[-1]:g}: {len(path.entered)} groups awake, {path.status}")
@@ -64,18 +64,20 @@ class PathTask:
         return errors(columns, path.coefs[:, columns].toarray(), path.intercepts) * self.n_effective
 
 
-def _narrated(stop: StopRule | None) -> StopRule:
-    """Print a line whenever a group has woken up, and ask the rule."""
-    seen = 0
+class _Narrated:
+    """A stop rule that prints a line whenever a group has woken up."""
 
-    def tell(snapshot: Snapshot) -> bool:
-        nonlocal seen
-        if snapshot.n_woken > seen:
-            seen = snapshot.n_woken
-            print(f"[covey] iteration {snapshot.time}: {seen} groups awake")
-        return stop is not None and stop(snapshot)
+    def __init__(self, stop: StopRule | None) -> None:
+        self.stop = stop
+        self.seen = 0
+        if hasattr(stop, "look_ahead"):
+            self.look_ahead = stop.look_ahead
 
-    return tell
+    def __call__(self, snapshot: Snapshot) -> bool:
+        if snapshot.n_woken > self.seen:
+            self.seen = snapshot.n_woken
+            print(f"[covey] iteration {snapshot.time}: {self.seen} groups awake")
+        return self.stop is not None and self.stop(snapshot)
 
 
 @dataclass(frozen=True)

@@ -155,16 +155,16 @@ def time_grid(last: int) -> NDArray[np.int64]:
 
 def _run_fold(
     task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
-) -> tuple[list[float], list[float], bool]:
+) -> tuple[list[float], list[float], float]:
     monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
-    return monitor.times, monitor.errors, path.status != "stopped"
+    return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 
 
-def _align(runs: list[tuple[list[float], list[float], bool]], grid: NDArray[np.int64], step: float) -> FoldErrors:
-    """Cut to the times that every fold reached; a fold that had nothing left to learn keeps its last error."""
-    reached = min((times[-1] for times, _, finished in runs if not finished), default=float(grid[-1]))
-    last = max(times[-1] for times, _, _ in runs)
+def _align(runs: list[tuple[list[float], list[float], float]], grid: NDArray[np.int64], step: float) -> FoldErrors:
+    """Cut to the times up to which every fold is known; one that had nothing left to learn keeps its last error."""
+    reached = min(until for _, _, until in runs)
+    last = max(until if np.isfinite(until) else times[-1] for times, _, until in runs)
     times = grid[grid <= min(reached, last)].astype(float)
     mse = np.empty((times.size, len(runs)))
     for k, (at, errors, _) in enumerate(runs):

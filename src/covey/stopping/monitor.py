@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from covey.designs import as_design
-from covey.engine import Snapshot
+from covey.engine import Move, Prospects, Snapshot
 from covey.validation import FloatArray
 
 __all__ = ["PATIENCE", "Monitor", "earliest_least"]
@@ -47,6 +47,12 @@ def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
     return int(np.argmax(scores <= least + TIE * max(abs(least), unit)))
 
 
+# A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
+DOUBT = 1.5
+
+_STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
+
+
 class Monitor:
     """A stop rule for `group_path`: the weighted mean squared error on some rows of X, or a score made of it.
 
@@ -65,6 +71,8 @@ class Monitor:
     ----------
     times, errors : list of float
         Every recorded time and its mean square.
+    reached : float
+        The time up to which the model is known.
     best_time : float
         The earliest time of the least score; of an error, the earliest within 0.3% of the least.
     """
@@ -79,6 +87,9 @@ class Monitor:
         score: Callable[[float, Snapshot], float] | None = None,
     ) -> None:
         self.error_of = as_design(X).errors(y, weight)
+        # rows counted by their weights, in units of the least: repeated rows count as often as they are repeated
+        least = float(np.where(weight > 0, weight, np.inf).min())
+        self._n_rows = float(weight.sum()) / least
         self.patience = patience
         self.n_groups = n_groups
         self.score = score
@@ -88,6 +99,7 @@ class Monitor:
         self._renewed_score, self._renewed_time = np.inf, 0.0
         self._risen, self._woken = 0.0, 0  # when the patience was last renewed
         self._first_wake = 0.0
+        self.reached = 0.0
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Note the error; True once the best time lies far enough back."""
@@ -98,11 +110,16 @@ class Monitor:
         self.scores.append(score)
         if snapshot.n_woken > 0 and self._first_wake == 0:
             self._first_wake = snapshot.time
-        least = max(IMPROVEMENT * abs(self._renewed_score), NEGLIGIBLE * abs(self.scores[0]))
-        if len(self.times) == 1 or score < self._renewed_score - least:
+        self.reached = snapshot.time
+        if len(self.times) == 1 or score < self._renewed_score - self._worthwhile:
             self._renewed_score, self._renewed_time = score, snapshot.time
             self._risen, self._woken = snapshot.n_risen, snapshot.n_woken
         return self._given_up(snapshot)
+
+    @property
+    def _worthwhile(self) -> float:
+        """The least improvement that counts as one."""
+        return max(IMPROVEMENT * abs(self._renewed_score), NEGLIGIBLE * abs(self.scores[0]))
 
     def _given_up(self, snapshot: Snapshot) -> bool:
         in_vain = snapshot.n_risen - self._risen
@@ -115,6 +132,44 @@ class Monitor:
         late = snapshot.time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
         final = snapshot.n_woken == self.n_groups and snapshot.time > FINAL_FACTOR * since
         return bool(in_vain >= self.patience or crowd or late or final)
+
+    def look_ahead(self, prospects: Prospects) -> bool:
+        """True when nothing that lies ahead promises to lower the error.
+
+        A group next in line promises something when its own least squares lowers the error by more than `DOUBT`
+        standard errors, and all of them do when they lower it together. Only with the usual patience or less: who
+        asks for more wants to see for himself.
+        """
+        if self.score is not None or self.patience > PATIENCE:
+            return False
+        ahead = prospects.next
+        together = Move(
+            np.concatenate([np.empty(0, dtype=np.intp), *(move.columns for move in ahead)]),
+            np.concatenate([np.empty(0), *(move.coef for move in ahead)]),
+            sum(move.intercept for move in ahead),
+        )
+        back = [Move(move.columns, -move.coef, -move.intercept) for move in ahead]
+        errors = self._errors_after(prospects.now, [_STAY, *prospects.settling, together, *ahead, *back])
+        self.reached = prospects.until
+        k = len(ahead)
+        first, rest, forth, back_again = np.split(errors, [1, errors.size - 2 * k, errors.size - k])
+        target = self._renewed_score - self._worthwhile
+        # the squared length of a step, from the errors on both sides of it
+        squares = np.maximum((forth + back_again) / 2 - first, 0.0)
+        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0) * squares / self._n_rows)
+        return not (bool((rest < target).any()) or bool((forth < np.minimum(target, first - doubt)).any()))
+
+    def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
+        """The error of the present model after each of some moves."""
+        columns = np.concatenate([now.columns, *(move.columns for move in moves)])
+        columns, first = np.unique(columns, return_index=True)
+        columns = columns[np.argsort(first, kind="stable")]
+        at = dict(zip(columns.tolist(), range(columns.size), strict=True))
+        coefs = np.zeros((len(moves), columns.size))
+        coefs[:, : now.columns.size] = now.coef
+        for m, move in enumerate(moves):
+            coefs[m, [at[j] for j in move.columns.tolist()]] += move.coef
+        return self.error_of(columns, coefs, np.array([now.intercept + move.intercept for move in moves]))
 
     @property
     def best_time(self) -> float:
