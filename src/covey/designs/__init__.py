@@ -5,13 +5,33 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
+from covey.designs.memmap import MemmapDesign
+from covey.designs.opening import open_design as open
+from covey.designs.parquet import ParquetDesign
 from covey.designs.protocol import Design, Moments
 from covey.designs.repeated import RepeatedColumns
+from covey.designs.sparse import SparseDesign
+from covey.designs.zarr import ZarrDesign
 from covey.validation import as_numeric_matrix, column_names
 
-__all__ = ["DenseDesign", "Design", "GatheredColumns", "Moments", "RepeatedColumns", "as_design", "is_table"]
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "GatheredColumns",
+    "MemmapDesign",
+    "Moments",
+    "ParquetDesign",
+    "RepeatedColumns",
+    "SparseDesign",
+    "ZarrDesign",
+    "as_design",
+    "is_table",
+    "open",
+]
 
 # Kinds of X that are no table in memory, by the library that their type comes from: the module here whose `wrap` takes
 # them. It is imported when such an X comes, so nobody pays for a library that they do not use.
@@ -46,5 +66,7 @@ def is_table(X: Any) -> bool:
 
 def _kind(X: Any) -> str | None:
     """The module that wraps X; None for what numpy reads."""
+    if isinstance(X, np.memmap):
+        return "covey.designs.memmap"
     roots = (base.__module__.partition(".")[0] for base in type(X).__mro__)
     return next((KINDS[root] for root in roots if root in KINDS), None)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
-from covey.designs.kernels import PANEL_COLUMNS, PANEL_ROWS, gather_columns, panel_moments, recentre_blocks
-from covey.designs.protocol import Design, Moments, block_offsets, diagonals
+from covey.designs.kernels import gather_columns
+from covey.designs.protocol import Design, Moments
+from covey.designs.sums import row_sums
 
 __all__ = ["DenseDesign"]
 
@@ -54,36 +54,12 @@ class DenseDesign(Design):
         deviations of the mean.
         """
         self.n_passes += 1
-        p = members.size
-        shift = self.X[int(np.argmax(q))].astype(np.float64)[members] if centre else np.zeros(p)
-        total, cross = np.zeros(p), np.zeros(p)
-        block_starts = block_offsets(starts)
-        blocks = np.empty(block_starts[-1])
-        in_order = bool(np.array_equal(members, np.arange(p)))
-        edges, root_q = _panel_edges(starts), np.sqrt(q)
-        for l0, l1 in pairwise(edges):
-            width = max(1, int(np.sqrt(np.diff(block_starts[l0 : l1 + 1]).max()) + 0.5))
-            span = int(starts[l1] - starts[l0])
-            panel_moments(
-                self.X, self._by_column, in_order, members, starts, l0, l1, block_starts,
-                shift, scale, root_q, y, total, cross, blocks,
-                np.zeros((width, span)), np.zeros((PANEL_ROWS, span + width)),
-            )  # fmt: skip
-        if not np.isfinite(total).all():
+        shift = self.X[int(np.argmax(q))].astype(np.float64)[members] if centre else np.zeros(members.size)
+        sums = row_sums(self.X, y, q, members, starts, shift, scale)
+        if not np.isfinite(sums.total).all():
             # no culprit: sums merely overflowed
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
-        # total belongs to the shifted, scaled columns
-        mean = shift + total / scale if centre else np.zeros(p)
-        if centre:
-            recentre_blocks(blocks, block_starts, starts, total)
-            cross -= total * (q @ y)
-        variance = diagonals(blocks, block_starts, starts)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for l in np.flatnonzero(np.diff(block_starts) == 0):
-                a, b = starts[l], starts[l + 1]
-                Z = (self.take(members[a:b]) - mean[a:b]) * scale[a:b]
-                variance[a:b] = q @ (Z * Z)
-        return Moments(mean, variance, cross, blocks, block_starts)
+        return sums.moments(starts, shift, scale, centre=centre)
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).
@@ -104,17 +80,10 @@ class DenseDesign(Design):
         gather_columns(self.X, columns, self._by_column, out)
         return GatheredColumns([out])
 
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
-
-
-def _panel_edges(starts: Array) -> list[int]:
-    """Consecutive runs of whole groups, about a panel of columns each."""
-    n_groups = starts.size - 1
-    edges = [0]
-    while edges[-1] < n_groups:
-        a = edges[-1]
-        b = int(np.searchsorted(starts, starts[a] + PANEL_COLUMNS, side="right")) - 1
-        edges.append(min(max(b, a + 1), n_groups))
-    return edges

@@ -185,8 +185,11 @@ class Design(ABC):
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
 
-    def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths with these row weights follow, so that one reading of X may serve them all."""
+    def expect(self, y: Any, weight: Any, parts: Any) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths of y on unions of disjoint parts of the rows follow: one reading of X may serve them all.
+
+        Every row has its part's number, from 0.
+        """
 
     # ------------------------------------------------------------------ for messages
 

@@ -79,10 +79,10 @@ class GramError:
         self.level = float(self.h @ used)
         centred = np.where(self.h > 0, used - self.level, 0.0)
         self.total = float(self.h @ (centred * centred))
-        p = design.shape[1]
-        made = design.moments(centred, self.h, np.arange(p), np.arange(p + 1), centre=True, scale=np.ones(p))
-        self._mean, self._cross = made.mean, made.correlation
-        self._known = _Known(p)
+        self._centred = centred
+        # read with the first column, when the path has read its own moments: one reading may serve both
+        self._mean = self._cross = np.zeros(design.shape[1])
+        self._known = _Known(design.shape[1])
         self._columns = np.empty(0, dtype=np.intp)
         self._gram = np.empty((0, 0))
 
@@ -101,6 +101,11 @@ class GramError:
         k = self._known.count
         new, where = self._known.place(columns)
         if new.size:
+            if k == 0:
+                p = self.design.shape[1]
+                alone = np.arange(p), np.arange(p + 1)
+                made = self.design.moments(self._centred, self.h, *alone, centre=True, scale=np.ones(p))
+                self._mean, self._cross = made.mean, made.correlation
             self._columns = np.concatenate([self._columns, new])
             rows = self.design.gram_rows(self.h, new, np.eye(new.size), self._mean[new])[:, self._columns]
             G = np.empty((self._columns.size, self._columns.size))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.reading import read_problem, read_rows
@@ -55,6 +56,11 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     selected_groups_: list[Any]
     path_: Path
     n_features_in_: int
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _pose(self, X: Any, y: Any, sample_weight: Any) -> PathTask:
         """Validate and gather what the stopping rule needs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -13,12 +14,15 @@ from covey.designs import Design, as_design, is_table
 __all__ = ["read_problem", "read_rows"]
 
 FLOATS = [np.float64, np.float32]
+SPARSE = ["csc", "csr"]
 
 
 def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any, Any]:
     """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``."""
-    if is_table(X):
-        table, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2)
+    if is_table(X) or sp.issparse(X):
+        table, y = validate_data(
+            estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2
+        )
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
         return as_design(table), np.asarray(y, dtype=np.float64), weight
     design = as_design(X)
@@ -43,8 +47,8 @@ def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     """Rows to predict, with as many columns as were fitted, by the same names."""
-    if is_table(X):
-        return as_design(validate_data(estimator, X, dtype=FLOATS, reset=False))
+    if is_table(X) or sp.issparse(X):
+        return as_design(validate_data(estimator, X, accept_sparse=SPARSE, dtype=FLOATS, reset=False))
     design = as_design(X)
     expected = estimator.n_features_in_
     if design.shape[1] != expected:

@@ -110,6 +110,9 @@ class CrossValidation(Stopping):
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         masks = list(self._masks(task))
+        if np.sum(masks, axis=0).max() == 1:
+            # no row is held out twice: folds and rest are parts, and every path is on a union of them
+            task.design.expect(task.y, task.weight, np.argmax([np.zeros(task.y.size, dtype=bool), *masks], axis=0))
         start = task.path(max_iter=1)  # for the step that the folds share
         grid = time_grid(int(task.options["max_iter"]))
         store = self._store(task, masks)

@@ -61,6 +61,7 @@ class HoldOut(Stopping):
             path = task.path(stop=monitor)
             return Choice(path, monitor.best_time, monitor.to_frame())
         held = split_rows(task, self.fraction, self.random_state)
+        task.design.expect(task.y, task.weight, np.where(held, 1, 0))
         monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
         path = task.on(~held).path(stop=monitor)
         if self.refit:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from covey.designs import Design
 from covey.groups import Groups
 from covey.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.theory.bounds import Bounds, bounds
@@ -149,7 +150,7 @@ def check_assumptions(
         raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
     X, groups = read_design(X, groups)
     n = X.shape[0]
-    response = as_response(y, n)
+    response = X.rows(y) if isinstance(X, Design) else as_response(y, n)
     w, sigma_found, estimated = _truth(X, response, groups, coef)
     if not np.any(w):
         raise ValueError(

@@ -1,20 +1,21 @@
 """Column blocks: how the theory reads a design, a few groups at a time.
 
 Three kinds of X are read: dense arrays, scipy sparse matrices, and any `covey.designs.Design`, whose columns come as
-dense blocks. Nothing holds the p x p Gram.
+dense blocks, or stay where they are and show their Gram rows only. Nothing holds the p x p Gram.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs import Design
+from covey.designs import DenseDesign, Design, Moments, SparseDesign, as_design, is_table
 from covey.groups import Groups
 from covey.validation import column_names, name_columns
 
@@ -44,13 +45,30 @@ class Block:
     columns: Any
 
 
+class _Remote:
+    """Columns that stay where they are: their Gram rows, over scale^2, are read when first needed."""
+
+    def __init__(self, design: Design, members: NDArray[np.intp], scale: float) -> None:
+        self.design, self.members, self.scale = design, members, scale
+
+    @cached_property
+    def gram_rows(self) -> FloatArray:
+        """``X_members' X / (n scale^2)``, shape (k, p)."""
+        k = self.members.size
+        rows = self.design.gram_rows(self.design.weights(None), self.members, np.eye(k) / self.scale, np.zeros(k))
+        return np.asarray(rows, dtype=np.float64) / self.scale
+
+
 def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
     """Read a design and its groups: a dense array, a sparse CSC array (both checked), or a `Design` as it is."""
-    if isinstance(X, Design):
-        return X, Groups.coerce(groups, X.shape[1], getattr(X, "columns", None))
+    design: Any
+    if isinstance(X, Design) or not (is_table(X) or sp.issparse(X)):
+        design = as_design(X)
+        coerced = Groups.coerce(groups, design.shape[1], design.columns)
+        return design.X if isinstance(design, DenseDesign | SparseDesign) else design, coerced
     names = column_names(X)
     if sp.issparse(X):
-        design: Any = sp.csc_array(X)
+        design = sp.csc_array(X)
         values = design.data
     else:
         design = X.to_numpy() if names is not None else np.asarray(X)
@@ -94,7 +112,9 @@ def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> B
     begin, end = groups.starts[first], groups.starts[last]
     members = groups.members[begin:end]
     if isinstance(X, Design):
-        columns = X.take(members)
+        columns: Any = X.take(members) if X.reads_columns else _Remote(X, members, scale)
+        if isinstance(columns, _Remote):
+            return Block(first, last, np.asarray(groups.starts[first : last + 1] - begin, dtype=np.intp), columns)
     elif members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1)):
         # consecutive: a view, no copy
         columns = X[:, members[0] : members[-1] + 1]
@@ -115,6 +135,8 @@ def column_blocks(X: Any, groups: Groups, block_columns: int, scale: float = 1.0
 
 def cross(left: Block, right: Block, n: int) -> FloatArray:
     """The cross Gram ``left' right / n``, dense and C-contiguous."""
+    if isinstance(left.columns, _Remote):
+        return np.ascontiguousarray(left.columns.gram_rows[:, right.columns.members])
     product = left.columns.T @ right.columns
     if sp.issparse(product):
         product = product.toarray()
@@ -134,19 +156,25 @@ def dense_columns(X: Any, columns: NDArray[np.intp]) -> FloatArray:
 def correlate(X: Any, r: FloatArray) -> FloatArray:
     """``X'r``, shape (p,)."""
     if isinstance(X, Design):
-        return np.asarray(X.correlate(r[None, :]), dtype=np.float64)[0]
+        return _moments(X, r).correlation * X.shape[0]
     return np.asarray(X.T @ r, dtype=np.float64)
 
 
 def fitted(X: Any, w: FloatArray) -> FloatArray:
     """``X w``, from the columns with a coefficient only."""
     used = np.flatnonzero(w)
+    if isinstance(X, Design):
+        return X.predict(used, w[None, used], np.zeros(1))[:, 0]
     return dense_columns(X, used) @ w[used]
 
 
 def column_norms(X: Any) -> FloatArray:
     """Euclidean norm of every column over sqrt(n), safe from overflow."""
     n, p = X.shape
+    if isinstance(X, Design):
+        # powers of two near the largest values: no square overflows, no digit changes
+        scale = np.exp2(-np.frexp(X.largest())[1].clip(-1000, 1000).astype(float))
+        return np.sqrt(_moments(X, X.weights(None), scale).variance) / scale
     if sp.issparse(X):
         largest = np.zeros(p)
         filled = np.diff(X.indptr) > 0
@@ -166,3 +194,10 @@ def column_norms(X: Any) -> FloatArray:
         scale = np.where(largest > 0, largest, 1.0)
         out[begin : begin + 1024] = scale * np.sqrt(np.mean((chunk / scale) ** 2, axis=0))
     return out
+
+
+def _moments(X: Design, r: Any, scale: FloatArray | None = None) -> Moments:
+    """Sums over the rows of every column on its own."""
+    p = X.shape[1]
+    alone = np.arange(p), np.arange(p + 1)
+    return X.moments(r, X.weights(None), *alone, centre=False, scale=np.ones(p) if scale is None else scale)

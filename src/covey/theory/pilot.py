@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs import Design
 from covey.groups import Groups
 from covey.theory.blocks import correlate, dense_columns
+from covey.validation import FloatArray
 
 __all__ = ["Pilot", "pilot_fit"]
 
@@ -23,7 +25,7 @@ __all__ = ["Pilot", "pilot_fit"]
 class Pilot:
     """Coefficients, the selected groups in order, and the residual standard deviation."""
 
-    coef: NDArray[np.float64]
+    coef: FloatArray
     selected: tuple[int, ...]
     sigma: float
 
@@ -48,23 +50,20 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
         return best
     best_score = n * math.log(total / n)
     chosen: list[int] = []
-    residual = y
+    refit = _GramRefit(X, y) if isinstance(X, Design) and not X.reads_columns else _Refit(X, y)
     for _ in range(min(max_groups, groups.n_groups)):
-        scores = groups.norms(correlate(X, residual) / n) / root_size
+        scores = groups.norms(refit.correlation / n) / root_size
         scores[chosen] = -1.0
         chosen.append(int(np.argmax(scores)))
         columns = np.concatenate([lists[l] for l in chosen])
         if columns.size > n / 2:
             break
-        part = dense_columns(X, columns)
-        weights, _, rank, _ = np.linalg.lstsq(part, y, rcond=None)
-        residual = y - part @ weights
-        rss = float(residual @ residual)
+        weights, rank, rss = refit.on(columns)
         coef = np.zeros(p)
         coef[columns] = weights
-        fit = Pilot(coef, tuple(chosen), math.sqrt(rss / max(n - int(rank), 1)))
+        fit = Pilot(coef, tuple(chosen), math.sqrt(rss / max(n - rank, 1)))
         # an exact fit: the log of its rounding error would mean nothing
-        if rss <= 1e-24 * total:
+        if rss <= refit.rounding * total:
             return Pilot(coef, tuple(chosen), 0.0)
         score = n * math.log(rss / n) + rank * math.log(n) + 2 * _log_choose(groups.n_groups, len(chosen))
         if score < best_score:
@@ -72,6 +71,47 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
         elif len(chosen) > len(best.selected) + 3:
             break
     return best
+
+
+class _Refit:
+    """Least squares on chosen columns; `correlation` is then ``X'`` times the residual."""
+
+    rounding = 1e-24
+
+    def __init__(self, X: Any, y: NDArray[np.float64]) -> None:
+        self.X, self.y = X, y
+        self.correlation = correlate(X, y)
+
+    def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
+        """Weights, rank and residual sum of squares."""
+        part = dense_columns(self.X, columns)
+        weights, _, rank, _ = np.linalg.lstsq(part, self.y, rcond=None)
+        residual = self.y - part @ weights
+        self.correlation = correlate(self.X, residual)
+        return weights, int(rank), float(residual @ residual)
+
+
+class _GramRefit:
+    """The same from Gram rows, for a design whose columns cannot be held; columns are only ever appended."""
+
+    # squares of residuals lose twice the digits here
+    rounding = 1e-12
+
+    def __init__(self, X: Design, y: Any) -> None:
+        self.X, self.q, self.n = X, X.weights(None), X.shape[0]
+        self.total = float(y @ y)
+        self.first = self.correlation = correlate(X, y)
+        self.rows = np.empty((0, X.shape[1]))
+
+    def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
+        """Weights, rank and residual sum of squares."""
+        new = columns[self.rows.shape[0] :]
+        read = self.X.gram_rows(self.q, new, np.eye(new.size), np.zeros(new.size))
+        self.rows = np.concatenate([self.rows, self.n * np.asarray(read, dtype=np.float64)])
+        G, c = self.rows[:, columns], self.first[columns]
+        weights, _, rank, _ = np.linalg.lstsq(G, c, rcond=None)
+        self.correlation = self.first - weights @ self.rows
+        return weights, int(rank), max(self.total - 2 * float(weights @ c) + float(weights @ G @ weights), 0.0)
 
 
 def _log_choose(L: int, s: int) -> float:

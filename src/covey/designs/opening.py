@@ -1,0 +1,40 @@
+"""open: a design from a path, by what lies there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from covey.designs.memmap import MemmapDesign
+from covey.designs.parquet import ParquetDesign
+from covey.designs.zarr import ZarrDesign
+
+__all__ = ["open_design"]
+
+
+def open_design(path: str | Path, **options: Any) -> MemmapDesign | ParquetDesign | ZarrDesign:
+    """Open an .npy file, a Parquet file or folder of them, or a Zarr array as a design.
+
+    Parameters
+    ----------
+    path : path
+    **options
+        Passed to `MemmapDesign`, `ParquetDesign` or `ZarrDesign`: `memory_budget`, `dtype`, `columns`, ...
+
+    Returns
+    -------
+    MemmapDesign, ParquetDesign or ZarrDesign
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.suffix == ".npy" or "shape" in options:
+        return MemmapDesign(path, **options)
+    if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
+        return ParquetDesign(path, **options)
+    if path.is_dir() and any((path / mark).exists() for mark in ("zarr.json", ".zarray")):
+        return ZarrDesign(path, **options)
+    raise ValueError(
+        f"{path} is no design that can be opened: an .npy file, a .parquet file or a folder of them, a Zarr array, or "
+        "a raw file with shape= and file_dtype=."
+    )

@@ -1,0 +1,204 @@
+"""A folder of Parquet files, one after another: a design with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.validation import name_columns
+
+__all__ = ["ParquetDesign"]
+
+Array = NDArray[Any]
+
+
+class ParquetDesign(StreamedDesign):
+    """The rows of all Parquet files of a folder, in the order of their names, streamed in row blocks.
+
+    Parameters
+    ----------
+    path : path
+        A folder with .parquet files, or one such file.
+    columns : sequence of str, optional
+        The columns of X, in this order. Without it, all columns of the files but those in `drop`.
+    drop : sequence of str
+        Columns to leave out, the response for instance; `column` reads it.
+    dtype : dtype, optional
+        float32 or float64 to compute in. Needed where columns hold whole numbers or booleans; where it is not given,
+        float32 if all columns are that, otherwise float64.
+    memory_budget : int
+        Bytes that row blocks may take. A writer's row groups should not be larger: one is decoded at a time.
+    name : str
+        What messages call X.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, pathlib, tempfile
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.designs import ParquetDesign
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.standard_normal((300, 12)), columns=[f"x{j}" for j in range(12)])
+    >>> table["price"] = table[["x0", "x1", "x2"]].sum(axis=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table[:200].to_parquet(pathlib.Path(folder, "part-0.parquet"))
+    ...     table[200:].to_parquet(pathlib.Path(folder, "part-1.parquet"))
+    ...     design = ParquetDesign(folder, drop=["price"])
+    ...     model = GroupSparseRegressor(groups=3, random_state=0).fit(design, design.column("price"))
+    >>> model.selected_groups_, design.shape
+    ([0], (300, 12))
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        columns: Sequence[str] | None = None,
+        *,
+        drop: Sequence[str] = (),
+        dtype: DTypeLike | None = None,
+        memory_budget: int = MEMORY_BUDGET,
+        name: str = "X",
+    ) -> None:
+        self.path = Path(path)
+        self.files = _files(self.path)
+        schema = self._open(self.files[0]).schema_arrow
+        chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
+        _find(schema, [*chosen, *drop], self.files[0])
+        super().__init__(memory_budget=memory_budget, columns=chosen, name=name)
+        self._types = {c: schema.field(c).type for c in chosen}
+        self._counts = [self._rows_of(file) for file in self.files]
+        if not chosen or sum(self._counts) == 0:
+            raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
+        self._dtype = self._choose_type(dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        assert self.columns is not None
+        return sum(self._counts), len(self.columns)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self._dtype
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Any column of the files, the response for instance, as a float64 array."""
+        for file in self.files:
+            _find(self._open(file).schema_arrow, [name], file)
+        parts = [self._open(file).read(columns=[name]).column(0).to_numpy() for file in self.files]
+        return np.concatenate(parts).astype(np.float64)
+
+    def stream(self) -> Iterator[Array]:
+        """All rows, block after block; a block never spans two files."""
+        for file, count in zip(self.files, self._counts, strict=True):
+            opened, done = self._open(file), 0
+            for batch in opened.iter_batches(batch_size=self.block_rows, columns=self.columns):
+                done += batch.num_rows
+                yield self._to_array(batch)
+            if done != count:
+                raise ValueError(f"{file} had {count} rows, and now has {done}.")
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+        ends = np.cumsum(self._counts)
+        parts = []
+        for i in range(int(np.searchsorted(ends, start, side="right")), len(self.files)):
+            first = int(ends[i]) - self._counts[i]
+            if first >= stop:
+                break
+            opened, top = self._open(self.files[i]), first
+            for g in range(opened.num_row_groups):
+                count = opened.metadata.row_group(g).num_rows
+                if top < stop and top + count > start:
+                    table = opened.read_row_group(g, columns=self.columns)
+                    parts.append(self._to_array(table.slice(max(start - top, 0), stop - max(start, top))))
+                top += count
+        return np.concatenate(parts)
+
+    def check(self) -> None:
+        """Raise if a file is gone."""
+        for file in self.files:
+            if not file.is_file():
+                raise FileNotFoundError(f"{file}, which holds rows of {self.name}, is not there any more.")
+
+    # ------------------------------------------------------------------ files and types
+
+    def _open(self, file: Path) -> Any:
+        try:
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError("Reading Parquet needs pyarrow: pip install 'covey[parquet]'.") from None
+        try:
+            return pq.ParquetFile(file)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{file}, which holds rows of {self.path}, is not there any more.") from None
+        except Exception as error:
+            raise ValueError(f"{file} cannot be read as Parquet ({error}).") from error
+
+    def _rows_of(self, file: Path) -> int:
+        """The rows of a file, whose columns must be those of the first."""
+        opened = self._open(file)
+        schema = opened.schema_arrow
+        _find(schema, list(self._types), file)
+        for column, kind in self._types.items():
+            if schema.field(column).type != kind:
+                raise ValueError(
+                    f"{file}: column {column!r} holds {schema.field(column).type}, but {kind} in {self.files[0].name}. "
+                    "Write the files again with one type per column."
+                )
+        return int(opened.metadata.num_rows)
+
+    def _choose_type(self, wanted: DTypeLike | None) -> np.dtype[Any]:
+        import pyarrow.types as kinds
+
+        def is_number(kind: Any) -> bool:
+            return bool(kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind))
+
+        for column, kind in self._types.items():
+            where = f"{self.files[0]}: column {column!r}"
+            if not is_number(kind):
+                raise ValueError(
+                    f"{where} holds {kind}, which is no number: leave it out with drop=, or encode it (scikit-learn's "
+                    "OneHotEncoder for instance)."
+                )
+            if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
+                float_type(str(kind), None, where)
+        if wanted is None:
+            single = all(kinds.is_float32(kind) for kind in self._types.values())
+            return np.dtype(np.float32 if single else np.float64)
+        return float_type(np.dtype(np.float64), wanted, str(self.path))
+
+    def _to_array(self, table: Any) -> Array:
+        """A batch of rows in C order; nulls become NaN, and are then found as missing values."""
+        out = np.empty((table.num_rows, table.num_columns), dtype=self.dtype)
+        for j in range(table.num_columns):
+            values = table.column(j)
+            out[:, j] = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
+        return out
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    found = sorted(path.rglob("*.parquet"))
+    if not found:
+        raise FileNotFoundError(f"The folder {path} holds no .parquet files.")
+    return found
+
+
+def _find(schema: Any, columns: Sequence[str], file: Path) -> None:
+    """Raise if a file lacks columns."""
+    known = set(schema.names)
+    lacking = [c for c in columns if c not in known]
+    if lacking:
+        raise ValueError(
+            f"{file} has no {name_columns(range(len(lacking)), lacking)}; its columns begin "
+            f"{', '.join(map(repr, schema.names[:6]))}. All files must have the same columns."
+        )

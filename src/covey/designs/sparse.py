@@ -1,0 +1,147 @@
+"""scipy's sparse matrices: centred and orthonormalised by arithmetic on the stored values, never filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.designs.kernels import sparse_correlate, sparse_moments
+from covey.designs.protocol import Design, Moments, block_offsets
+
+__all__ = ["SparseColumns", "SparseDesign", "wrap"]
+
+Array = NDArray[Any]
+
+
+def wrap(X: Any, *, name: str = "X") -> SparseDesign:
+    """The design of a scipy sparse matrix or array."""
+    if not sp.issparse(X):
+        raise ValueError(
+            f"{name} is a {type(X).__module__}.{type(X).__name__}: pass {name}.toarray() or a sparse matrix."
+        )
+    return SparseDesign(X, name=name)
+
+
+class SparseColumns:
+    """Columns in compressed form, with the part of the `Design` protocol that the near groups need."""
+
+    reads_columns = True
+    batch_columns = 40
+
+    def __init__(self, X: sp.csc_array) -> None:
+        self.X = X
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return np.dtype(self.X.dtype)
+
+    def join(self, other: SparseColumns) -> SparseColumns:
+        """These columns and those."""
+        return SparseColumns(sp.hstack([self.X, other.X], format="csc"))
+
+    def correlate(self, R: Array) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
+        out = np.empty((R.shape[0], self.shape[1]), dtype=self.dtype)
+        sparse_correlate(self.X.indptr, self.X.indices, self.X.data, np.ascontiguousarray(R.T, dtype=np.float64), out)
+        return out
+
+    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
+        return self.correlate((self.X[:, columns] @ loadings - offset).T * q)
+
+    def take(self, columns: Array) -> Array:
+        """Some columns as a dense float64 array, shape (n, k)."""
+        return self.X[:, columns].toarray().astype(np.float64, copy=False)
+
+
+class SparseDesign(SparseColumns, Design):
+    """A scipy sparse matrix behind the `Design` protocol.
+
+    Memory is that of the stored values in column order (a CSC matrix is kept by reference, anything else is copied into
+    that order once), plus the awake columns times the number of rows or of columns, whichever is less.
+
+    Parameters
+    ----------
+    X : scipy sparse matrix or array, shape (n, p)
+        CSC or CSR, float32 or float64. Other formats are converted, integers to float64.
+    columns : sequence of str or None
+        Column names, for messages.
+    name : str
+        What messages call X.
+    """
+
+    def __init__(self, X: Any, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+        Design.__init__(self, columns=columns, name=name)
+        if X.ndim != 2:
+            raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
+        if 0 in X.shape:
+            raise ValueError(f"{name} is empty: shape {X.shape}.")
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must hold real numbers, not {X.dtype}; complex data not supported.")
+        made = sp.csc_array(X)
+        if made.dtype not in (np.float32, np.float64):
+            made = made.astype(np.float64)
+        if not made.has_canonical_format:
+            made = made.copy() if np.shares_memory(made.data, getattr(X, "data", made.data)) else made
+            made.sum_duplicates()
+        self.X = made
+        self.reads_columns = made.shape[0] <= made.shape[1]
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
+        self.n_passes += 1
+        p, X = members.size, self.X
+        block_starts = block_offsets(starts)
+        mean, variance, cross = np.empty(p), np.zeros(p), np.zeros(p)
+        blocks = np.empty(block_starts[-1])
+        sparse_moments(
+            X.indptr, X.indices, X.data, members, starts, block_starts, centre, scale, q, y,
+            int(np.count_nonzero(q > 0)), float(q @ y), mean, variance, cross, blocks,
+            np.empty(X.shape[0]), np.full(X.shape[0], -1, dtype=np.int64),
+        )  # fmt: skip
+        if not np.isfinite(variance).all():
+            self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
+        return Moments(mean / scale, variance, cross, blocks, block_starts)
+
+    def correlate(self, R: Array) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
+        self.n_passes += 1
+        return super().correlate(R)
+
+    def largest(self) -> Array:
+        """The largest absolute value of each column, shape (p,)."""
+        out = np.zeros(self.shape[1])
+        filled = np.diff(self.X.indptr) > 0
+        if self.X.data.size:
+            out[filled] = np.maximum.reduceat(np.abs(self.X.data), self.X.indptr[:-1][filled])
+        return out
+
+    def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        """The R factors of some centred columns; the rows in which all of them are zero enter as one."""
+        out = []
+        for piece, mean, gain in zip(pieces, means, gains, strict=True):
+            part = self.X[:, piece]
+            stored = np.unique(part.indices[q[part.indices] > 0])
+            Z = (part.tocsr()[stored].toarray() - mean) * gain * np.sqrt(q[stored])[:, None]
+            rest = q.sum() - q[stored].sum() if stored.size < np.count_nonzero(q > 0) else 0.0
+            zeros = -np.sqrt(max(rest, 0.0)) * mean * gain
+            out.append(np.asarray(np.linalg.qr(np.vstack([Z, zeros]), mode="r")))
+        return out
+
+    def gather(self, columns: Array) -> SparseColumns:
+        """A copy of some columns, to work on between two looks at all of X."""
+        return SparseColumns(self.X[:, columns])
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        return self.X[:, columns] @ np.asarray(coefs).T + intercepts

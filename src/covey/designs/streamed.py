@@ -1,0 +1,205 @@
+"""Designs on disk: read in row blocks that fit a budget, as seldom as possible."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from covey.designs.protocol import Design, Moments
+from covey.designs.shared import SharedSums
+from covey.designs.sums import row_sums
+from covey.validation import whole
+
+__all__ = ["MEMORY_BUDGET", "StreamedDesign", "float_type"]
+
+Array = NDArray[Any]
+
+# Bytes for row blocks, unless the user says otherwise: large enough for full speed of disk and arithmetic.
+MEMORY_BUDGET = 2**28
+
+# Blocks at a time: one in work, one being read, and up to two copies in work: a part of the rows, in another precision.
+BLOCKS_AT_A_TIME = 4
+
+# A reading serves the Gram rows of this many columns: on two cores their arithmetic is still about as fast as a disk.
+MOST_COLUMNS = 128
+
+
+def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
+    """The type to compute in: what is stored, or what the user wants it converted to."""
+    if wanted is None:
+        if stored in (np.float32, np.float64) and np.dtype(stored).isnative:
+            return np.dtype(stored)
+        raise ValueError(
+            f"{where} holds {stored}, and covey computes in float32 or float64: give dtype='float32' or "
+            "dtype='float64' to convert as it is read, or write it again in one of them."
+        )
+    chosen = np.dtype(wanted)
+    if chosen not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, not {chosen}.")
+    if isinstance(stored, np.dtype) and stored.kind not in "fiub":
+        raise ValueError(f"{where} holds {stored}, which are no real numbers.")
+    return chosen
+
+
+class StreamedDesign(Design):
+    """A matrix on disk behind the `Design` protocol, for kinds that read a run of rows.
+
+    Every reading of the whole is counted in ``n_passes``. The next block is read while the present one is worked on.
+    What a reading gives is kept for each part of the rows (`expect`), so held-out rows and folds need no readings of
+    their own.
+
+    Parameters
+    ----------
+    memory_budget : int
+        Bytes that row blocks may take. Results come on top: 8 bytes for each column of X, times the columns of groups
+        that are awake or next in line, times the parts of the rows.
+    columns, name
+        As in `Design`.
+    """
+
+    reads_columns = False
+
+    def __init__(self, *, memory_budget: int, columns: Sequence[str] | None, name: str) -> None:
+        super().__init__(columns=columns, name=name)
+        self.memory_budget = whole(memory_budget, "memory_budget")
+        self._shared: SharedSums | None = None
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+
+    def stream(self) -> Iterator[Array]:
+        """All rows, block after block."""
+        n, step = self.shape[0], self.block_rows
+        for a in range(0, n, step):
+            yield self.read(a, min(a + step, n))
+
+    def check(self) -> None:
+        """Raise if the storage is not as it was; called before every reading of the whole."""
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block."""
+        n, p = self.shape
+        return min(n, max(1, self.memory_budget // (BLOCKS_AT_A_TIME * p * self.dtype.itemsize)))
+
+    @property
+    def batch_columns(self) -> int:  # type: ignore[override]
+        """Up to how many columns `gram_rows` costs hardly more than reading X."""
+        return int(np.clip(self.memory_budget // (8 * self.shape[1]), 16, MOST_COLUMNS))
+
+    def blocks(self) -> Iterator[tuple[int, Array]]:
+        """Every block with its first row; the next one is read meanwhile. One pass."""
+        self.check()
+        self.n_passes += 1
+        top, stream = 0, self.stream()
+        with ThreadPoolExecutor(1) as reader:
+            pending = reader.submit(next, stream, None)
+            while (block := pending.result()) is not None:
+                pending = reader.submit(next, stream, None)
+                yield top, block
+                top += block.shape[0]
+
+    # ------------------------------------------------------------------ operations
+
+    def expect(self, y: Array, weight: Array, parts: Array) -> None:
+        """Keep what is read for each of these parts of the rows."""
+        row = int(np.argmax(weight))
+        shift = self.read(row, row + 1)[0].astype(np.float64)
+        self.refuse(np.flatnonzero(~np.isfinite(shift)))
+        self._shared = SharedSums(y, weight, np.asarray(parts, dtype=np.intp), shift)
+
+    def _sharing(self, q: Array, y: Array | None = None) -> SharedSums:
+        """The store that serves these weights and this response: the present one, or a new one of a single part."""
+        if self._shared is None or not self._shared.serves(q, y):
+            self.expect(np.zeros(q.size) if y is None else y, q, np.zeros(q.size, dtype=np.intp))
+        assert self._shared is not None
+        return self._shared
+
+    def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
+        if (scale != 1.0).any():
+            return self._scaled_moments(y, q, members, starts, centre, scale)
+        shared = self._sharing(q, y)
+        made = shared.moments(y, q, members, starts, centre)
+        if made is None:
+            shared.read_moments(self._checked_blocks(), members, starts, centre)
+            made = shared.moments(y, q, members, starts, centre)
+            assert made is not None
+        return made
+
+    def _scaled_moments(self, y: Array, q: Array, members: Array, starts: Array, centre: bool, scale: Array) -> Moments:
+        """Columns of extreme scale: a pass of their own."""
+        row = int(np.argmax(q))
+        p = members.size
+        shift = self.read(row, row + 1)[0].astype(np.float64)[members] if centre else np.zeros(p)
+        sums = None
+        for top, X in self.blocks():
+            rows = slice(top, top + X.shape[0])
+            part = row_sums(X, y[rows], q[rows], members, starts, shift, scale)
+            sums = part if sums is None else sums + part
+        assert sums is not None
+        return sums.moments(starts, shift, scale, centre=centre)
+
+    def _checked_blocks(self) -> Iterator[tuple[int, Array]]:
+        """Blocks whose values are finite."""
+        for top, X in self.blocks():
+            with np.errstate(over="ignore", invalid="ignore"):
+                suspicious = not np.isfinite(X.sum())
+            if suspicious:
+                self.refuse(np.flatnonzero(~np.isfinite(X).all(axis=0)))
+            yield top, X
+
+    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). At most one pass."""
+        shared = self._sharing(q)
+        missing = shared.missing(columns)
+        if missing.size:
+            largest = np.abs(loadings).max(axis=1)[np.isin(columns, missing)]
+            gains = np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1])
+            shared.read_gram(self.blocks(), missing, gains)
+        rows = shared.gram_rows(q, columns, loadings, offset)
+        assert rows is not None
+        return rows.astype(self.dtype, copy=False)
+
+    def correlate(self, R: Array) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
+        out = np.zeros((R.shape[0], self.shape[1]))
+        for top, X in self.blocks():
+            out += R[:, top : top + X.shape[0]].astype(self.dtype) @ X
+        return out.astype(self.dtype, copy=False)
+
+    def take(self, columns: Array) -> Array:
+        """Some columns as a dense float64 array, shape (n, k). One pass."""
+        out = np.empty((self.shape[0], columns.size))
+        for top, X in self.blocks():
+            out[top : top + X.shape[0]] = X[:, columns]
+        return out
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        coefs = np.asarray(coefs)
+        parts = [X[:, columns] @ coefs.T + intercepts for _, X in self.blocks()]
+        return np.concatenate(parts)
+
+    def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        """The R factors of several sets of centred columns, in one pass: that of a block under the one so far."""
+        out = [np.empty((0, piece.size)) for piece in pieces]
+        for top, X in self.blocks():
+            root = np.sqrt(q[top : top + X.shape[0]])[:, None]
+            for i, (piece, mean, gain) in enumerate(zip(pieces, means, gains, strict=True)):
+                Z = (X[:, piece] - mean) * gain * root
+                out[i] = np.asarray(np.linalg.qr(np.concatenate([out[i], Z]), mode="r"))
+        return out
+
+    def largest(self) -> Array:
+        """The largest absolute value of each column, shape (p,)."""
+        out = np.zeros(self.shape[1])
+        for _, X in self.blocks():
+            np.maximum(out, np.maximum(X.max(axis=0), -X.min(axis=0)), out=out)
+        return out

@@ -1,0 +1,130 @@
+"""Zarr arrays: chunks on disk or in a store, read a stripe of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+
+__all__ = ["ZarrDesign", "wrap"]
+
+Array = NDArray[Any]
+
+
+def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
+    """The design of a zarr array."""
+    if not hasattr(X, "chunks") or not hasattr(X, "shape"):
+        raise ValueError(f"{name} is a zarr {type(X).__name__}; pass one of its arrays, {name}['...'] for instance.")
+    return ZarrDesign(X, name=name)
+
+
+class ZarrDesign(StreamedDesign):
+    """A two-dimensional Zarr array, streamed in row blocks.
+
+    Blocks hold whole chunks where the budget allows, so that a pass decompresses every chunk once.
+
+    Parameters
+    ----------
+    source : zarr.Array, or path
+    dtype : dtype, optional
+        float32 or float64 to compute in, converted as blocks are read. Needed where the array holds anything else.
+    missing_chunks : {"error", "fill"}
+        Zarr reads a chunk that is not there as the fill value, and writers may leave chunks of zeros out. "error" takes
+        a missing chunk for a damaged store.
+    columns : sequence of str, optional
+        Column names, for messages and groups.
+    memory_budget : int
+        Bytes that row blocks may take.
+    name : str
+        What messages call X.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        dtype: DTypeLike | None = None,
+        missing_chunks: Literal["error", "fill"] = "error",
+        columns: Sequence[str] | None = None,
+        memory_budget: int = MEMORY_BUDGET,
+        name: str = "X",
+    ) -> None:
+        super().__init__(memory_budget=memory_budget, columns=columns, name=name)
+        if missing_chunks not in ("error", "fill"):
+            raise ValueError(f"missing_chunks must be 'error' or 'fill', not {missing_chunks!r}.")
+        self.array = _open(source) if isinstance(source, str | Path) else source
+        self.where = str(getattr(self.array, "store_path", name))
+        self.missing_chunks = missing_chunks
+        if self.array.ndim != 2 or 0 in self.array.shape:
+            raise ValueError(
+                f"{self.where} has shape {self.array.shape}; it must have two dimensions, rows and columns."
+            )
+        if columns is not None and len(columns) != self.array.shape[1]:
+            raise ValueError(
+                f"There are {len(columns)} names in columns=; {self.where} has {self.array.shape[1]} columns."
+            )
+        self._dtype = float_type(np.dtype(self.array.dtype), dtype, self.where)
+        self.check()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.array.shape[0]), int(self.array.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self._dtype
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block: whole chunks where they fit."""
+        rows, chunk = super().block_rows, int(self.array.chunks[0])
+        return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
+
+    def check(self) -> None:
+        """Raise if chunks are missing."""
+        if self.missing_chunks == "fill" or self.array.nchunks_initialized >= self.array.nchunks:
+            return
+        missing = self.array.nchunks - self.array.nchunks_initialized
+        raise ValueError(
+            f"{self.where}: {missing} of {self.array.nchunks} chunks are missing{self._first_missing()}. Write them "
+            f"again, or give missing_chunks='fill' if they stand for the fill value {self.array.fill_value}."
+        )
+
+    def _first_missing(self) -> str:
+        """The name of the first missing chunk, where the store is a folder of files."""
+        root = getattr(self.array.store, "root", None)
+        if root is None or getattr(self.array, "shards", None) is not None:
+            return ""
+        folder = Path(root) / self.array.path
+        keys = map(self.array.metadata.encode_chunk_key, product(*map(range, self.array.cdata_shape)))
+        first = next((key for key in keys if not (folder / key).exists()), None)
+        return f", the first one {first}" if first is not None else ""
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+        try:
+            rows = self.array[start:stop]
+        except Exception as error:
+            raise ValueError(f"{self.where}: rows {start} to {stop} cannot be read ({error}).") from error
+        return np.ascontiguousarray(rows, dtype=self.dtype)
+
+
+def _open(path: str | Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError("Reading Zarr needs the zarr package: pip install 'covey[zarr]'.") from None
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no Zarr array {path}.")
+    try:
+        return zarr.open_array(path, mode="r")
+    except Exception as error:
+        raise ValueError(f"{path} cannot be opened as a Zarr array ({error}).") from error
