@@ -10,6 +10,8 @@ from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_pa
 from covey.designs import DenseDesign
 from covey.dynamics import normalized_descent
 from covey.plots import GroupPathDisplay
+from covey.stopping import Discrepancy
+from covey.stopping.information import degrees_of_freedom
 
 P = 60
 # consecutive groups of five share two columns
@@ -66,8 +68,8 @@ def test_a_path_goes_on(data):
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        (GroupSparseRegressor, {"stopping": "ebic"}),
-        (GroupSparseRegressor, {"stopping": "discrepancy"}),
+        (GroupSparseRegressor, {"stopping": Discrepancy(0.3)}),
+        (GroupSparseRegressor, {"stopping": 300}),
         (GroupSparseRegressorCV, {"cv": 3}),
     ],
 )
@@ -80,6 +82,14 @@ def test_the_estimators_are_those_of_a_copy(data, kind, settings):
     np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-9)
     np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-9)
     np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-9)
+
+
+def test_a_shared_column_spends_one_degree_of_freedom(data):
+    X, y = data
+    path = group_path(X, y, GROUPS, max_iter=400)
+    expected = [1 + len({j for l, woke in path.entered if woke <= t for j in LISTS[l]}) for t in path.times]
+    np.testing.assert_array_equal(degrees_of_freedom(path, True), expected)
+    assert expected[-1] < 1 + GROUPS.sizes[[l for l, _ in path.entered]].sum()
 
 
 def test_a_table_with_names(data, capsys):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from covey.designs import RepeatedColumns, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
-from covey.engine.overlap import add_up, in_columns
+from covey.engine.overlap import InColumns, add_up
 from covey.engine.recorder import Recorder, StopRule
 from covey.engine.screened import ScreenedPath
 from covey.engine.settings import read_settings, step_unit
@@ -140,7 +140,7 @@ def group_path(
     working, apart = design, made
     if made.overlapping:
         working, apart = RepeatedColumns(design, made.members), made.apart()
-        stop = None if stop is None else in_columns(stop, made)
+        stop = None if stop is None else InColumns(stop, made)
     problem, apart = prepare(
         working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
     )

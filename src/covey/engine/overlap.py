@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from covey.engine.recorder import Snapshot, StopRule
+from covey.engine.recorder import Prospects, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
 
-__all__ = ["add_up", "in_columns"]
+__all__ = ["InColumns", "add_up"]
 
 
 def add_up(path: Path, groups: Groups) -> Path:
@@ -25,10 +25,27 @@ def add_up(path: Path, groups: Groups) -> Path:
     return replace(path, coefs=coefs, parts=path.coefs, groups=groups)
 
 
-def in_columns(stop: StopRule, groups: Groups) -> StopRule:
-    """A stop rule that is shown the columns themselves, a shared one once for every awake group that has it."""
+class InColumns:
+    """A stop rule that is shown the columns themselves: a shared one once, with the sum of its coefficients."""
 
-    def ask(snapshot: Snapshot) -> bool:
-        return stop(replace(snapshot, columns=groups.members[snapshot.columns]))
+    def __init__(self, stop: StopRule, groups: Groups) -> None:
+        self.stop, self.members = stop, groups.members
+        if hasattr(stop, "look_ahead"):
+            self.look_ahead = self._look_ahead
 
-    return ask
+    def __call__(self, snapshot: Snapshot) -> bool:
+        return self.stop(self._translate(snapshot))
+
+    def _translate(self, snapshot: Snapshot) -> Snapshot:
+        columns, first, own = np.unique(self.members[snapshot.columns], return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")  # columns keep the order in which they came
+        coef = np.bincount(own, weights=snapshot.coef, minlength=columns.size)
+        return replace(snapshot, columns=columns[order], coef=coef[order])
+
+    def _look_ahead(self, prospects: Prospects) -> bool:
+        settling, following = (
+            [move._replace(columns=self.members[move.columns]) for move in moves]
+            for moves in (prospects.settling, prospects.next)
+        )
+        now = self._translate(prospects.now)
+        return bool(self.stop.look_ahead(replace(prospects, now=now, settling=settling, next=following)))  # type: ignore[attr-defined]

@@ -88,8 +88,13 @@ def awake_counts(path: Path) -> FloatArray:
 
 
 def degrees_of_freedom(path: Path, intercept: bool) -> FloatArray:
-    """Columns of the awake groups at each time, plus one for an intercept."""
-    events = sorted((t, int(path.groups.sizes[l])) for l, t in path.entered)
+    """Columns of the awake groups at each time, shared ones once, plus one for an intercept."""
+    events = sorted((t, l) for l, t in path.entered)
     woken = np.array([t for t, _ in events])
-    columns = np.concatenate([[0], np.cumsum([size for _, size in events])])
+    members, starts = path.groups.members, path.groups.starts
+    own = np.concatenate([np.empty(0, dtype=np.intp), *(members[starts[l] : starts[l + 1]] for _, l in events)])
+    sizes = path.groups.sizes[[l for _, l in events]] if events else np.empty(0, dtype=np.intp)
+    # a column counts when the first of its groups wakes up
+    group = np.repeat(np.arange(len(events)), sizes)[np.unique(own, return_index=True)[1]]
+    columns = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(events)))])
     return columns[np.searchsorted(woken, path.times, side="right")] + float(intercept)

@@ -168,7 +168,8 @@ class Monitor:
         coefs = np.zeros((len(moves), columns.size))
         coefs[:, : now.columns.size] = now.coef
         for m, move in enumerate(moves):
-            coefs[m, [at[j] for j in move.columns.tolist()]] += move.coef
+            # overlapping groups may move a column twice
+            np.add.at(coefs[m], [at[j] for j in move.columns.tolist()], move.coef)
         return self.error_of(columns, coefs, np.array([now.intercept + move.intercept for move in moves]))
 
     @property
