@@ -1,7 +1,7 @@
 """Cases for the fuzzer: a plain dictionary says what is built, so that a case can be kept, printed and shrunk.
 
-Every field is chosen from a list; the first entries are harmless, and a case has only a few fields that are not, so that
-most cases get past the first check that could refuse them.
+Every field is chosen from a list; a case has only a few fields that are not harmless, so that most cases get past the
+first check that could refuse them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "x_flaw": (
         ["none"],
         ["nan", "inf", "-inf", "constant", "all constant", "zero", "all zero", "duplicate", "all duplicate",
-         "rank one groups", "equal rows", "large mean", "tiny spread", "nearly duplicate", "binary", "one-hot", "subnormal"],
+         "rank one groups", "equal rows", "large mean", "tiny spread", "nearly duplicate", "binary", "one-hot",
+         "subnormal"],
     ),
     "y_kind": (
         ["signal"],
@@ -56,8 +57,8 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
         [3, "labels", "sizes"],
         [None, 1, 0, -2, 5, 10**9, True, 2.0, "text", "text labels", "shuffled labels", "mixed labels", "missing label",
          "float labels", "bool labels", "short labels", "lists", "overlapping lists", "lists with a gap", "far lists",
-         "negative lists", "empty list", "overlap", "overlap all", "dictionary", "named dictionary", "one group", "series",
-         "callable", "tuple labels", "numpy labels", "unequal"],
+         "negative lists", "empty list", "overlap", "overlap all", "dictionary", "named dictionary", "one group",
+         "series", "callable", "tuple labels", "numpy labels", "unequal"],
     ),
     "weight": (["none"], ["ones", "integers", "zero", "one row", "negative", "nan", "short", "huge", "tiny", "scalar"]),
     "stopping": (
@@ -179,7 +180,8 @@ def response(case: Case, X: np.ndarray, rng: np.random.Generator) -> Any:
         return {
             "integers": lambda: np.round(np.clip(y, -1e9, 1e9)).astype(int), "booleans": lambda: y > 0,
             "column": lambda: y[:, None], "two columns": lambda: np.stack([y, y], axis=1), "short": lambda: y[:-1],
-            "text": lambda: [f"y{v}" for v in y], "none": lambda: None, "list": y.tolist, "series": lambda: pd.Series(y),
+            "text": lambda: [f"y{v}" for v in y], "none": lambda: None, "list": y.tolist,
+            "series": lambda: pd.Series(y),
         }.get(kind, lambda: y)()  # fmt: skip
 
 
@@ -192,14 +194,17 @@ def groups_of(case: Case) -> Any:
     lists = [list(range(a, min(a + 3, p))) for a in range(0, p, 3)]
     shuffled = np.random.default_rng(case["seed"]).permutation(by_three)
     made: dict[str, Callable[[], Any]] = {
-        "text": lambda: "labels", "labels": lambda: by_three, "sizes": lambda: Groups.from_sizes([len(m) for m in lists]),
+        "text": lambda: "labels", "labels": lambda: by_three,
+        "sizes": lambda: Groups.from_sizes([len(m) for m in lists]),
         "text labels": lambda: [f"g{l}" for l in by_three], "shuffled labels": shuffled.tolist,
         "numpy labels": lambda: shuffled, "mixed labels": lambda: [l if l % 2 else f"g{l}" for l in by_three],
         "missing label": lambda: [None, *by_three[1:]], "float labels": lambda: [float(l) for l in by_three],
         "bool labels": lambda: [l % 2 == 0 for l in by_three], "short labels": lambda: by_three[:-1],
-        "tuple labels": lambda: tuple(by_three), "series": lambda: pd.Series(by_three, index=[f"c{j}" for j in range(p)]),
+        "tuple labels": lambda: tuple(by_three),
+        "series": lambda: pd.Series(by_three, index=[f"c{j}" for j in range(p)]),
         "lists": lambda: lists, "overlapping lists": lambda: [*lists, [0]], "lists with a gap": lambda: lists[:-1],
-        "far lists": lambda: [*lists, [p + 5]], "negative lists": lambda: [[-1], *lists], "empty list": lambda: [*lists, []],
+        "far lists": lambda: [*lists, [p + 5]], "negative lists": lambda: [[-1], *lists],
+        "empty list": lambda: [*lists, []],
         "overlap": lambda: Groups.from_lists([*lists, [0]], overlap=True),
         "overlap all": lambda: Groups.from_lists([list(range(p))] * 3, overlap=True),
         "dictionary": lambda: {f"g{l}": m for l, m in enumerate(lists)},
@@ -245,8 +250,10 @@ def stopping_of(case: Case, X: Any, y: Any) -> Any:
     word = case["stopping"]
     rules: dict[str, Callable[[], Any]] = {
         "at": lambda: AtTime(50), "split": lambda: HoldOut(0.4, refit=False, random_state=0),
-        "validation": lambda: HoldOut(validation=(X, y)), "bad validation": lambda: HoldOut(validation=([[1.0]], [1.0])),
-        "criterion": lambda: InformationCriterion("ebic", gamma=0.5), "odd criterion": lambda: InformationCriterion("aic"),
+        "validation": lambda: HoldOut(validation=(X, y)),
+        "bad validation": lambda: HoldOut(validation=([[1.0]], [1.0])),
+        "criterion": lambda: InformationCriterion("ebic", gamma=0.5),
+        "odd criterion": lambda: InformationCriterion("aic"),
         "sigma": lambda: Discrepancy(0.3, factor=1.2), "window": lambda: TheoryWindow(0.3),
         "folds": lambda: CrossValidation(3), "1se": lambda: CrossValidation(3, "1se"),
         "many folds": lambda: CrossValidation(10**4), "patience": lambda: HoldOut(patience=-1), "true": lambda: True,

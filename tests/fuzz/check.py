@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from cases import Case, run
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+
+from fuzz.cases import Case, run
 
 # What the documentation names.
 DOCUMENTED = (ValueError, TypeError)

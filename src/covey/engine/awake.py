@@ -23,6 +23,10 @@ BLOCK_ROWS = 64
 # is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
 LARGEST_STABLE = 1.9
 
+# That holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
+# eigenvalue above 1, and there its magnitude grows again.
+STABLE_FROM_ABOVE = 1.0
+
 # Power iteration approaches an eigenvalue from below.
 EIGENVALUE_MARGIN = 1.02
 
@@ -100,8 +104,9 @@ class Awake:
         The largest eigenvalue of the Gram block, which bounds steps on the magnitudes.
     """
 
-    def __init__(self, problem: WorkingProblem) -> None:
+    def __init__(self, problem: WorkingProblem, largest_stable: float = LARGEST_STABLE) -> None:
         self.problem = problem
+        self.largest_stable = largest_stable
         self.which: list[int] = []
         self.starts = np.zeros(1, dtype=np.intp)
         self.columns = np.empty(0, dtype=np.intp)
@@ -149,7 +154,7 @@ class Awake:
         value = EIGENVALUE_MARGIN * largest_eigenvalue(block, vector, 100)
         self._vector[columns] = vector
         self.curvature = value
-        self.direction_step = 1.0 if value < LARGEST_STABLE else 1.0 / value
+        self.direction_step = 1.0 if value < self.largest_stable else 1.0 / value
 
     def snapshot(self) -> Trio:
         """A copy of the state, to come back to with `restore`."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import Awake
+from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, Awake
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import risen, step_everyone
+from covey.engine.kernels import EXPLODED, risen, step_everyone
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
@@ -41,7 +41,8 @@ class ExactPath:
         self.entered_at = np.full(L, -1, dtype=np.int64)
         self.rows = np.empty((0, problem.n_columns), dtype=problem.design.dtype)
         self.live = np.empty(0, dtype=np.intp)
-        self.awake = Awake(problem)
+        large = settings.start**N >= settings.enter
+        self.awake = Awake(problem, STABLE_FROM_ABOVE if large else LARGEST_STABLE)
         self.switch = Switch(settings, begin.eta, begin.armed)
         self.n_gram_columns = 0
         self._fetch(np.flatnonzero(self.joined))
@@ -58,13 +59,15 @@ class ExactPath:
             return "exhausted"
         while self.t < max_iter and not recorder.stopped:
             before = self.joined.copy()
+            good = self.t, self.u.copy(), self.v.copy(), self.w.copy()
             self.t = step_everyone(
                 self.rows, self.problem.correlation, self.problem.starts, self.u, self.v, self.w,
                 settings.speeds, settings.gamma, self.awake.direction_step, self.switch.eta, settings.depth,
                 self.awake.curvature, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
                 settings.enter, self.entered_at, self.joined, self.switch.tau, top,
             )  # fmt: skip
-            if not np.isfinite(top[0]):
+            if not top[0] < EXPLODED:
+                self.t, self.u, self.v, self.w = good
                 return "diverged"
             self._fetch(np.flatnonzero(self.joined & ~before))
             self._enter(np.flatnonzero(self.entered_at == self.t))

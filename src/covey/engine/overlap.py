@@ -39,7 +39,8 @@ class InColumns:
     def _translate(self, snapshot: Snapshot) -> Snapshot:
         columns, first, own = np.unique(self.members[snapshot.columns], return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")  # columns keep the order in which they came
-        coef = np.bincount(own, weights=snapshot.coef, minlength=columns.size)
+        coef = np.zeros(columns.size)
+        np.add.at(coef, own, snapshot.coef)
         return replace(snapshot, columns=columns[order], coef=coef[order])
 
     def _look_ahead(self, prospects: Prospects) -> bool:

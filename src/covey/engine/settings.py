@@ -25,6 +25,12 @@ ENTER = 1e-3
 # makes gamma = 1 / (20 u_max^2), the paper's bound for its analysis.
 RETURN_RATE = 0.2
 
+# A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
+LARGEST_GROWTH = 1e3
+
+# No group may start at a norm of more than this, in units of the response's standard deviation.
+LARGEST_START = 100.0
+
 # The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default
 # step, and a tenth of that means that everything of the size of the signal has been learnt.
 SWITCH_SHARE = 0.1
@@ -81,6 +87,11 @@ def read_settings(
         raise ValueError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, not {algorithm!r}.")
     N = whole(depth, "depth", least=2)
     start = positive(init_scale, "init_scale")
+    if N * np.log(start) > np.log(LARGEST_START):
+        raise ValueError(
+            f"init_scale={start:g} starts every group at a norm above {LARGEST_START:g} times the response's standard "
+            "deviation; the method starts near zero (1e-6 by default)."
+        )
     speeds = 1.0 / _weights(group_weights, problem)
     norms = problem.group_norms(problem.correlation)
     largest = float(norms.max(initial=0.0))
@@ -90,6 +101,11 @@ def read_settings(
         gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
     else:
         gamma = positive(step_size, "step_size") * step_unit(problem, N)
+        if not N * gamma * fastest ** ((2 * N - 2) / N) <= LARGEST_GROWTH:
+            raise ValueError(
+                f"step_size={step_size:g} lets a group grow more than {LARGEST_GROWTH:g} times in one iteration; use a "
+                "smaller one, or 'auto'."
+            )
     eta, tau = 0.0, 0.0
     if algorithm == "two-stage":
         if not _is_auto(direction_step, "direction_step"):

@@ -30,6 +30,9 @@ Standardize = Literal["group", "column", False]
 # Outside these the square of a column has left the range of float64, or is about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
+# Squared errors of such a response, summed over rows, are still numbers.
+LARGEST_RESPONSE = 1e152
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -253,6 +256,8 @@ def _standard_response(y: FloatArray, q: FloatArray, centre: bool) -> tuple[Floa
     largest = float(np.abs(used).max())
     if largest == 0:
         return np.zeros_like(y), 0.0, 1.0
+    if largest > LARGEST_RESPONSE:
+        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
     unit = np.where(q > 0, y / largest, 0.0)
     mean = float(q @ unit) if centre else 0.0
     unit = np.where(q > 0, unit - mean, 0.0)

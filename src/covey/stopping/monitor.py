@@ -156,7 +156,7 @@ class Monitor:
         target = self._renewed_score - self._worthwhile
         # the squared length of a step, from the errors on both sides of it
         squares = np.maximum((forth + back_again) / 2 - first, 0.0)
-        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0) * squares / self._n_rows)
+        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0)) * np.sqrt(squares / self._n_rows)
         return not (bool((rest < target).any()) or bool((forth < np.minimum(target, first - doubt)).any()))
 
     def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:

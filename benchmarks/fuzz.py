@@ -1,4 +1,7 @@
-"""The long run: ``python tests/fuzz --cases 5000 --seed 0``; a failure prints its case, to be put into corpus.jsonl."""
+"""The long run of the fuzzer: ``python benchmarks/fuzz.py --cases 5000 --seed 0``.
+
+A failure prints its case in one line, to be put into ``tests/fuzz/corpus.jsonl``.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ import random
 import sys
 import time
 from collections import Counter
-
-from cases import make_case
-from check import show, verdict
+from pathlib import Path
 
 
 def main() -> int:
     """Run the cases; the number of findings."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from fuzz.cases import make_case
+    from fuzz.check import show, verdict
+
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
