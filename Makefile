@@ -26,13 +26,13 @@ help:
 $(STAMP): pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch,dask]'
 	touch $(STAMP)
 
 install: $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python -m covey.demo
+	$(BIN)/covey demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile

@@ -156,20 +156,19 @@ def pick(problem: Problem, coefs: np.ndarray, intercepts: np.ndarray) -> tuple[n
     return problem.X_test @ coefs[best] + intercepts[best], float(errors[best])
 
 
-def covey_rule(problem: Problem, **options) -> np.ndarray:
+def covey_rule(problem: Problem, restarts: int = 2) -> np.ndarray:
     from covey import Groups
     from covey.stopping import HoldOut, PathTask
 
-    task = PathTask(
-        problem.X, problem.y, Groups.from_labels(problem.labels), np.ones(len(problem.y)), {"max_iter": 100_000}
-    )
-    choice = HoldOut(validation=(problem.X_val, problem.y_val), **options).choose(task)
+    groups = Groups.from_labels(problem.labels)
+    task = PathTask(problem.X, problem.y, groups, np.ones(len(problem.y)), {"max_iter": 100_000}, restarts=restarts)
+    choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
     return problem.X_test @ choice.path.at(choice.time) + choice.path.intercepts[choice.position]
 
 
 def plain(problem: Problem) -> np.ndarray:
     """The paper's path, nothing else."""
-    return covey_rule(problem)
+    return covey_rule(problem, restarts=0)
 
 
 def _adelie(problem: Problem, X: np.ndarray, back: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, float]:

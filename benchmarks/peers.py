@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 SIZES = {"150x300": 3, "500x10000": 5, "1000x50000": 10, "2000x100000": 10}
 ACTIVE = 10
+RESTARTS = 2
 
 
 @dataclass
@@ -79,7 +80,7 @@ def covey(problem: Problem) -> np.ndarray:
     from covey.stopping import HoldOut, PathTask
 
     groups = Groups.from_size(problem.size, problem.w.size)
-    task = PathTask(problem.X, problem.y, groups, np.ones(len(problem.y)))
+    task = PathTask(problem.X, problem.y, groups, np.ones(len(problem.y)), restarts=RESTARTS)
     choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
     return choice.path.at(choice.time)
 

@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, selection, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
+    from covey.persistence import load, save
     from covey.selection import stability_selection
 
 __all__ = [
@@ -26,8 +27,11 @@ __all__ = [
     "dynamics",
     "experiments",
     "group_path",
+    "load",
     "nn",
     "plots",
+    "report",
+    "save",
     "selection",
     "stability_selection",
     "stopping",
@@ -36,7 +40,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "selection", "stopping", "theory")
+_ROOMS = (
+    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stopping", "theory",
+)  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
@@ -44,6 +50,8 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
+    "load": "covey.persistence",
+    "save": "covey.persistence",
     "stability_selection": "covey.selection",
 }
 

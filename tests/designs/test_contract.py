@@ -5,6 +5,7 @@ A new kind adds a row to `KINDS`: a function that stores a dense array in its ow
 
 from __future__ import annotations
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +61,7 @@ KINDS = {
     "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
+    "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
 }
 
 # relative to the largest coefficient
@@ -129,6 +131,25 @@ def test_settings_and_weights(kind, options, tmp_path):
     weight = np.random.default_rng(0).integers(0, 3, 90).astype(float)
     settings = {"max_iter": 300, "times": np.arange(0, 301, 50), "sample_weight": weight, **options}
     assert_same_path(group_path(kind(X, tmp_path), y, groups, **settings), group_path(X, y, groups, **settings), 1e-8)
+
+
+def test_everyone_awake_on_a_wide_design(kind, dtype, tmp_path):
+    """Where columns can be read there is no Gram matrix, and where they cannot there is nothing else."""
+    groups = LAYOUTS["equal"]
+    X, y = problem(50, groups, dtype)
+    settings = {"init_scale": 0.1, "max_iter": 60}
+    stored = as_design(kind(X, tmp_path))
+    path = group_path(stored, y, groups, **settings)
+    assert (path.n_gram_columns == 0) == stored.reads_columns
+    assert_same_path(path, group_path(X, y, groups, **settings), TOLERANCE[dtype])
+
+
+def test_multiply(kind, dtype, tmp_path):
+    X, _ = problem(50, LAYOUTS["equal"], dtype)
+    stored = as_design(kind(X, tmp_path))
+    if stored.reads_columns:
+        coef = np.linspace(-1.0, 1.0, X.shape[1])
+        np.testing.assert_allclose(stored.multiply(coef), X @ coef, rtol=0, atol=TOLERANCE[dtype])
 
 
 def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):

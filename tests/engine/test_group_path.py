@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups, group_path
 from covey.path import PathState
-from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.monitor import PATIENCE, Monitor, Scorer
 from engine_problems import LAYOUTS, make
 
 EQUAL = LAYOUTS["equal"]
@@ -126,7 +126,7 @@ def test_starting_from_chosen_groups():
 
 
 def monitor(X, y, n_groups):
-    return Monitor(X, y, np.ones(len(y)), PATIENCE, n_groups)
+    return Monitor(Scorer(X, y, np.ones(len(y))), PATIENCE, n_groups)
 
 
 def test_validation_ends_the_path():

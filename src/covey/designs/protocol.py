@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.rows import hold_out
+from covey.designs.rows import fold_masks, hold_out, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
@@ -55,6 +55,9 @@ class Moments:
 # Beyond this many columns a group's Gram block costs more than a factorisation of the columns themselves, and one
 # such group would widen the bands of all its neighbours in the pass.
 LARGEST_BLOCK = 64
+
+# Columns that `Design.multiply` holds at a time.
+COLUMNS_AT_ONCE = 512
 
 
 def block_offsets(starts: Array) -> NDArray[np.intp]:
@@ -98,10 +101,13 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
+    parallel : "threads" or None
+        How paths on this design are best run side by side, a hint for joblib.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
+    parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
@@ -150,6 +156,27 @@ class Design(ABC):
         """Row weights that add up to one; equal ones for None."""
         return as_sample_weight(values, self.shape[0])
 
+    def multiply(self, coef: Array) -> Any:
+        """The product ``X coef`` for a coefficient of every column; shape (n,). One pass."""
+        self.n_passes += 1
+        out = np.zeros(self.shape[0])
+        for a in range(0, coef.size, COLUMNS_AT_ONCE):
+            columns = np.arange(a, min(a + COLUMNS_AT_ONCE, coef.size))
+            out += self.take(columns) @ coef[columns]
+        return out
+
+    def total(self, values: Any) -> float:
+        """The sum of a row vector."""
+        return float(values.sum())
+
+    def count(self, weight: Any) -> float:
+        """Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated."""
+        return float(weight.sum()) / float(weight[weight > 0].min())
+
+    def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
+        """The response centred, where asked for, and of unit mean square, with its mean and its scale."""
+        return standard_response(y, q, centre=centre)
+
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
@@ -185,11 +212,12 @@ class Design(ABC):
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
 
-    def expect(self, y: Any, weight: Any, parts: Any) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths of y on unions of disjoint parts of the rows follow: one reading of X may serve them all.
+    def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
+        """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""
+        return fold_masks(self.shape[0], cv, y, labels)
 
-        Every row has its part's number, from 0.
-        """
+    def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
+        """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""
 
     # ------------------------------------------------------------------ for messages
 

@@ -107,17 +107,21 @@ class StreamedDesign(Design):
 
     # ------------------------------------------------------------------ operations
 
-    def expect(self, y: Array, weight: Array, parts: Array) -> None:
-        """Keep what is read for each of these parts of the rows."""
+    def expect(self, y: Array, weight: Array, held: Sequence[Array]) -> None:
+        """Keep what is read for each of these sets of rows, and for the rest, where no row is in two of them."""
+        masks = np.array([np.zeros(y.size, dtype=bool), *held])
+        if masks.sum(axis=0).max() > 1:
+            return
+        parts = np.argmax(masks, axis=0)
         row = int(np.argmax(weight))
         shift = self.read(row, row + 1)[0].astype(np.float64)
         self.refuse(np.flatnonzero(~np.isfinite(shift)))
-        self._shared = SharedSums(y, weight, np.asarray(parts, dtype=np.intp), shift)
+        self._shared = SharedSums(y, weight, parts, shift)
 
     def _sharing(self, q: Array, y: Array | None = None) -> SharedSums:
         """The store that serves these weights and this response: the present one, or a new one of a single part."""
         if self._shared is None or not self._shared.serves(q, y):
-            self.expect(np.zeros(q.size) if y is None else y, q, np.zeros(q.size, dtype=np.intp))
+            self.expect(np.zeros(q.size) if y is None else y, q, [])
         assert self._shared is not None
         return self._shared
 

@@ -2,5 +2,6 @@
 
 from covey.engine.group_path import group_path
 from covey.engine.recorder import Move, Prospects, Snapshot, StopRule
+from covey.engine.runner import PathRunner
 
-__all__ = ["Move", "Prospects", "Snapshot", "StopRule", "group_path"]
+__all__ = ["Move", "PathRunner", "Prospects", "Snapshot", "StopRule", "group_path"]

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from covey.designs import RepeatedColumns, as_design
-from covey.engine.beginning import read_start
-from covey.engine.exact import ExactPath
-from covey.engine.overlap import InColumns, add_up
-from covey.engine.recorder import Recorder, StopRule
-from covey.engine.screened import ScreenedPath
-from covey.engine.settings import read_settings, step_unit
-from covey.groups import Groups
+from covey.engine.recorder import StopRule
+from covey.engine.runner import PathRunner
 from covey.path import Path, PathState
-from covey.preprocess import Standardize, prepare
-from covey.validation import positive, whole
+from covey.preprocess import Standardize
 
 __all__ = ["group_path"]
-
-ENGINES = ("auto", "screened", "exact")
-
-MESSAGES = {
-    "completed": "Reached max_iter = {max_iter} iterations.",
-    "stopped": "Stopped by the caller at time {time}.",
-    "exhausted": "Nothing is left to explain at time {time}.",
-    "diverged": "The awake groups diverged after time {time}; use a smaller step_size.",
-}
 
 
 def group_path(
@@ -98,7 +81,7 @@ def group_path(
         Iterations to record; None for a choice that follows the path.
     engine : {"auto", "screened", "exact"}
         "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
-        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start.
+        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
     tol : float
         Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
         correlation below which a group counts as asleep.
@@ -129,64 +112,9 @@ def group_path(
     >>> path.entered[0][0], path.status
     (0, 'completed')
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
-    max_iter = whole(max_iter, "max_iter")
-    tol = positive(tol, "tol")
-    wanted = _read_times(times, max_iter)
-    design = as_design(X)
-    passes_before = design.n_passes
-    made = Groups.coerce(groups, design.shape[1], design.columns)
-    working, apart = design, made
-    if made.overlapping:
-        working, apart = RepeatedColumns(design, made.members), made.apart()
-        stop = None if stop is None else InColumns(stop, made)
-    problem, apart = prepare(
-        working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
-    )
-    settings = read_settings(
-        problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
-        switch_tol=switch_tol, depth=depth, group_weights=group_weights,
+    runner = PathRunner(X, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight)
+    return runner.run(
+        algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
+        switch_tol=switch_tol, depth=depth, group_weights=group_weights, max_iter=max_iter, times=times,
+        engine=engine, tol=tol, stop=stop, start=start, verbose=verbose,
     )  # fmt: skip
-    begin = read_start(start, problem, settings)
-    if begin.time >= max_iter:
-        raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
-    recorder = Recorder(problem, stop, wanted, made.names, verbose)
-    for l, t in begin.entered:
-        recorder.enter(l, t)
-    run: ScreenedPath | ExactPath
-    if engine == "exact" or (engine == "auto" and settings.start**settings.depth >= settings.enter):
-        run = ExactPath(problem, settings, recorder, begin)
-    else:
-        run = ScreenedPath(problem, settings, recorder, begin, tol)
-    status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
-    coefs, intercepts = recorder.coefficients()
-    state = run.state()
-    path = Path(
-        times=np.array(recorder.times, dtype=np.int64),
-        coefs=coefs,
-        intercepts=intercepts,
-        groups=apart,
-        entered=recorder.entered,
-        status=status,
-        message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
-        strengths=recorder.strengths(),
-        step_size=settings.gamma / step_unit(problem, settings.depth),
-        n_passes=design.n_passes - passes_before,
-        n_gram_columns=run.n_gram_columns,
-        state=state,
-    )
-    return add_up(path, made) if made.overlapping else path
-
-
-def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
-    """Sorted distinct iterations in range."""
-    if times is None:
-        return None
-    values = np.asarray(times)
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
-        raise ValueError("times must be a non-empty sequence of iterations.")
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("times must not be negative, and finite.")
-    whole_values = np.unique(np.round(values).astype(np.int64))
-    return whole_values[whole_values <= max_iter]

@@ -60,8 +60,9 @@ class NearPath:
     """The path of a problem restricted to its near groups, run piece by piece with `advance`."""
 
     def __init__(
-        self, problem: WorkingProblem, settings: Settings, begin: Beginning, stops: NDArray[np.int64], tol: float
-    ) -> None:
+        self, problem: WorkingProblem, settings: Settings, begin: Beginning, stops: NDArray[np.int64], tol: float,
+        rows: dict[int, FloatArray],
+    ) -> None:  # fmt: skip
         self.problem, self.settings, self.tol, self.stops = problem, settings, tol, stops
         N = settings.depth
         self.t = begin.time
@@ -76,7 +77,7 @@ class NearPath:
         self.switch = Switch(settings, begin.eta, begin.armed)
         self.directions = begin.v
         self.delta = FIRST_DELTA
-        self.stash: dict[int, FloatArray] = {}
+        self.stash = rows
         self.n_fetched = 0
         self.draft = Draft()
         self.told: frozenset[int] = frozenset()
@@ -379,7 +380,7 @@ class NearPath:
         self.directions = np.concatenate([self.directions, directions])
         self.asleep = np.concatenate([self.asleep, problem.ranks[known:] > 0])
         self.rate = settings.depth * settings.gamma * settings.speeds
-        self.stash.clear()
+        self.stash = {}
         if rows is None:
             self.rows = GramRows(problem.n_columns, problem.design.dtype)
         else:

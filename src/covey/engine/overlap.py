@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from covey.engine.recorder import Prospects, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
+from covey.validation import FloatArray
 
-__all__ = ["InColumns", "add_up"]
+__all__ = ["InColumns", "add_up", "added_up"]
 
 
 def add_up(path: Path, groups: Groups) -> Path:
@@ -23,6 +25,15 @@ def add_up(path: Path, groups: Groups) -> Path:
     coefs = sp.csr_array(path.coefs @ total)
     coefs.sort_indices()
     return replace(path, coefs=coefs, parts=path.coefs, groups=groups)
+
+
+def added_up(columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Every column once, in the order in which they came, with the sum of its coefficients; models are rows."""
+    distinct, first, own = np.unique(columns, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    total = np.zeros((distinct.size, coefs.shape[0]))
+    np.add.at(total, own, coefs.T)
+    return distinct[order], np.ascontiguousarray(total[order].T)
 
 
 class InColumns:
@@ -37,11 +48,8 @@ class InColumns:
         return self.stop(self._translate(snapshot))
 
     def _translate(self, snapshot: Snapshot) -> Snapshot:
-        columns, first, own = np.unique(self.members[snapshot.columns], return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")  # columns keep the order in which they came
-        coef = np.zeros(columns.size)
-        np.add.at(coef, own, snapshot.coef)
-        return replace(snapshot, columns=columns[order], coef=coef[order])
+        columns, coefs = added_up(self.members[snapshot.columns], snapshot.coef[None, :])
+        return replace(snapshot, columns=columns, coef=coefs[0])
 
     def _look_ahead(self, prospects: Prospects) -> bool:
         settling, following = (

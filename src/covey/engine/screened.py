@@ -9,6 +9,8 @@ on who was thought to be near, and the stop rule only ever sees accepted models.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,7 @@ from covey.path import PathState
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
-__all__ = ["ScreenedPath"]
+__all__ = ["NearGroups", "ScreenedPath"]
 
 # Below this many columns everybody is near; above, this many or a share of all columns.
 FEW_COLUMNS = 1500
@@ -56,19 +58,43 @@ SMALL_RIDGE = 1e-9
 UP = 0.5
 
 
+@dataclass
+class NearGroups:
+    """What a run has read of X, for the next one on the same problem.
+
+    Attributes
+    ----------
+    groups, problem
+        The groups that are near, and the problem restricted to them.
+    rows : dict
+        Gram rows of some of them, by position among the near.
+    kept : KeptRows or None
+        Gram rows against everybody, where columns cannot be held.
+    """
+
+    groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    problem: WorkingProblem | None = None
+    rows: dict[int, FloatArray] = field(default_factory=dict)
+    kept: KeptRows | None = None
+
+
 class ScreenedPath:
     """One run of the screened engine: `run` does it, and the attributes then say where it ended."""
 
     def __init__(
-        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float
-    ) -> None:
+        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float,
+        known: NearGroups,
+    ) -> None:  # fmt: skip
         self.problem, self.settings, self.recorder, self.begin, self.tol = problem, settings, recorder, begin, tol
+        self.known = known
         N = settings.depth
         self.threshold = phi_of(join_at(settings, tol) ** (1.0 / N), N)
         self.phi = phis_of(begin.log_u, N)
         self.directions = begin.v
         self.rate = N * settings.gamma * settings.speeds
-        self.kept = None if problem.design.reads_columns else KeptRows(problem)
+        if known.kept is None and not problem.design.reads_columns:
+            known.kept = KeptRows(problem)
+        self.kept = known.kept
         self.look = self._look_at([])
         self.far = problem.ranks > 0
         self.pull = self._first_pulls()
@@ -108,18 +134,22 @@ class ScreenedPath:
     # ------------------------------------------------------------------ who is near
 
     def _begin(self, stops: NDArray[np.int64]) -> None:
-        """Choose the first near groups and start their path."""
-        self.near = self._next_in_line(self.begin.awake)
-        begin = self.begin
-        near_problem = self._restrict(self.near)
-        if not self.far.any():
-            near_begin = begin
+        """Choose the first near groups, those of the run before if there was one, and start their path."""
+        begin, known = self.begin, self.known
+        if known.problem is None or not np.isin(begin.awake, known.groups).all():
+            self.near = self._next_in_line(begin.awake)
+            known.groups, known.problem, known.rows = self.near, self._restrict(self.near), {}
         else:
-            near_begin = Beginning(
-                begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
-                np.arange(begin.awake.size), begin.eta, begin.armed,
-            )  # fmt: skip
-        self.path = NearPath(near_problem, self.settings.restrict(self.near), near_begin, stops, self.tol)
+            self.near = known.groups
+            self.far[self.near] = False
+        position = np.empty(self.problem.ranks.size, dtype=np.intp)
+        position[self.near] = np.arange(self.near.size)
+        near_begin = Beginning(
+            begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
+            position[begin.awake], begin.eta, begin.armed,
+        )  # fmt: skip
+        assert known.problem is not None
+        self.path = NearPath(known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows)
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
         """The problem of some groups: on a copy of their columns, or on kept Gram rows."""
@@ -152,6 +182,7 @@ class ScreenedPath:
             self._restrict(more), self.settings.restrict(self.near),
             self.phi[more], self.directions[spans(self.problem.starts, more)],
         )  # fmt: skip
+        self.known.groups, self.known.problem, self.known.rows = self.near, self.path.problem, self.path.stash
 
     def _steps_to_wake(self) -> FloatArray:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from typing import Any, TextIO
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from covey.designs import is_table
 from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
@@ -121,6 +123,46 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         used = np.flatnonzero(self.coef_)
         fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_], dtype=self.coef_.dtype))
         return fitted[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R^2 of the predictions, computed where the rows are.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if is_table(X):
+            return float(super().score(X, y, sample_weight))
+        design = read_rows(self, X)
+        response, weight = design.rows(y), design.weights(sample_weight)
+        used = np.flatnonzero(self.coef_)
+        error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
+        spread = design.standard(response, weight, centre=True)[2]
+        return 1.0 - float(error / spread**2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
+        state = dict(super().__getstate__())
+        if "scores_" in state:
+            state["scores_"] = {name: column.to_numpy() for name, column in state["scores_"].items()}
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "scores_" in state:
+            state["scores_"] = pd.DataFrame(state["scores_"])
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
+        super().__setstate__(state)
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, in the order in which they woke up.

@@ -8,6 +8,7 @@ the *contiguous layout* that the kernels work in: in that layout group ``l`` is 
 
 from __future__ import annotations
 
+import json
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -395,8 +396,24 @@ class Groups:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.lists(), self.n_columns, self.names, self.columns, self.overlapping)
+    def __getstate__(self) -> dict[str, Any]:
+        # ten thousand names as one text: formats that describe every object take seconds over them one by one
+        plain = all(type(name) in (str, int, bool) for name in self.names)
+        return {
+            "members": self.members,
+            "starts": self.starts,
+            "names": json.dumps(self.names) if plain else self.names,
+            "columns": None if self.columns is None else json.dumps(self.columns),
+            "n_columns": self.n_columns,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a file: checked like what a user gives."""
+        members, starts = (as_int_vector(state[name], f"The {name} of groups") for name in ("members", "starts"))
+        names, columns = (json.loads(v) if isinstance(v := state[k], str) else v for k in ("names", "columns"))
+        n_columns = state.get("n_columns", members.size)
+        lists = np.split(members, starts[1:-1])
+        Groups.__init__(self, lists, n_columns, names=names, columns=columns, overlap=n_columns < members.size)
 
     def __repr__(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
@@ -408,13 +425,3 @@ class Groups:
 def _count(members_of: list[IntArray], overlap: bool) -> int:
     """The number of columns where nobody says it."""
     return 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))
-
-
-def _rebuild(
-    lists: list[IntArray],
-    n_columns: int,
-    names: tuple[Hashable, ...],
-    columns: tuple[str, ...] | None,
-    overlap: bool = False,
-) -> Groups:
-    return Groups(lists, n_columns, names=names, columns=columns, overlap=overlap)

@@ -12,17 +12,20 @@ import numpy as np
 import pandas as pd
 
 from covey.designs import Design, as_design
-from covey.engine import Snapshot, StopRule, group_path
+from covey.engine import PathRunner, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
 from covey.validation import FloatArray
 
 __all__ = ["Choice", "PathTask", "Stopping"]
 
+# Of the options of `group_path`, those that say what the problem is.
+PROBLEM_OPTIONS = ("standardize", "fit_intercept")
+
 
 @dataclass(frozen=True)
 class PathTask:
-    """A regression problem together with the settings of its path.
+    """A regression problem together with the settings of its path, and of the search for a better one.
 
     Rows are never copied: a part of them is chosen by giving the others weight zero.
     """
@@ -33,6 +36,7 @@ class PathTask:
     weight: FloatArray
     options: Mapping[str, Any] = field(default_factory=dict)
     verbose: int = 0
+    restarts: int = 0
 
     @cached_property
     def design(self) -> Design:
@@ -42,7 +46,18 @@ class PathTask:
     @property
     def n_effective(self) -> float:
         """The number of rows, each counted by its weight."""
-        return float(self.weight.sum())
+        return self.design.total(self.weight)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that are used."""
+        return int(np.where(self.weight > 0, 1, 0).sum())
+
+    @cached_property
+    def runner(self) -> PathRunner:
+        """The problem, prepared once for all its paths."""
+        settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
+        return PathRunner(self.design, self.y, self.groups, sample_weight=self.weight, **settings)
 
     def on(self, rows: Any) -> PathTask:
         """The same task on some of the rows (a boolean mask)."""
@@ -50,9 +65,9 @@ class PathTask:
 
     def path(self, *, stop: StopRule | None = None, **overrides: Any) -> Path:
         """Run the path."""
-        settings = {**self.options, **overrides}
+        settings = {name: value for name, value in self.options.items() if name not in PROBLEM_OPTIONS}
         told = _Narrated(stop) if self.verbose > 1 else stop
-        path = group_path(self.design, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
+        path = self.runner.run(stop=told, **{**settings, **overrides})
         if self.verbose > 0:
             print(f"[covey] path to iteration {path.times[-1]:g}: {len(path.entered)} groups awake, {path.status}")
         return path

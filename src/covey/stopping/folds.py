@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 
 import covey
 from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor, earliest_least
+from covey.stopping.monitor import PATIENCE, Monitor, Scorer, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
@@ -110,15 +109,13 @@ class CrossValidation(Stopping):
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         masks = list(self._masks(task))
-        if np.sum(masks, axis=0).max() == 1:
-            # no row is held out twice: folds and rest are parts, and every path is on a union of them
-            task.design.expect(task.y, task.weight, np.argmax([np.zeros(task.y.size, dtype=bool), *masks], axis=0))
+        task.design.expect(task.y, task.weight, masks)
         start = task.path(max_iter=1)  # for the step that the folds share
         grid = time_grid(int(task.options["max_iter"]))
         store = self._store(task, masks)
         reached = -1.0
         while True:
-            runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
                 delayed(kept)(
                     store, f"fold-{k}-patience-{patience:g}", _run_fold, task, held, grid, start.step_size, patience
                 )
@@ -138,14 +135,10 @@ class CrossValidation(Stopping):
         data = fingerprint(task.design, task.y, task.weight)
         return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, dict(task.options), masks)
 
-    def _masks(self, task: PathTask) -> Iterator[NDArray[np.bool_]]:
-        splitter = check_cv(self.cv, task.y, classifier=False)
-        n = task.y.size
-        for i, (_, test) in enumerate(splitter.split(np.empty((n, 1)), task.y, self.cv_groups)):
-            held = np.zeros(n, dtype=bool)
-            held[test] = True
+    def _masks(self, task: PathTask) -> Iterator[Any]:
+        for i, held in enumerate(task.design.folds(self.cv, task.y, self.cv_groups)):
             for name, part in (("held-out", held), ("training", ~held)):
-                if task.weight[part].sum() <= 0:
+                if task.on(part).n_effective <= 0:
                     raise ValueError(f"Fold {i} has no {name} rows of positive weight; use fewer folds.")
             yield held
 
@@ -157,9 +150,9 @@ def time_grid(last: int) -> NDArray[np.int64]:
 
 
 def _run_fold(
-    task: PathTask, held: NDArray[np.bool_], grid: NDArray[np.int64], step_size: float, patience: float
+    task: PathTask, held: Any, grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], float]:
-    monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
+    monitor = Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
     path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 

@@ -12,7 +12,7 @@ from covey.designs import as_design
 from covey.engine import Move, Prospects, Snapshot
 from covey.validation import FloatArray
 
-__all__ = ["PATIENCE", "Monitor", "earliest_least"]
+__all__ = ["PARSIMONY", "PATIENCE", "Monitor", "Scorer", "earliest_least"]
 
 # Groups that rise without lowering the error before a path is given up. Chosen on small problems of
 # `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
@@ -53,13 +53,52 @@ DOUBT = 1.5
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 
 
-class Monitor:
-    """A stop rule for `group_path`: the weighted mean squared error on some rows of X, or a score made of it.
+# Of sets of groups the smallest is taken whose error is within so many standard errors of the least.
+MARGIN = 0.5
+
+
+class Scorer:
+    """The rows that judge models.
 
     Parameters
     ----------
     X, y, weight
         Rows of weight zero are not looked at.
+
+    Attributes
+    ----------
+    errors : ModelError
+        The weighted mean squared error of linear models.
+    n_rows : float
+        Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated.
+    """
+
+    def __init__(self, X: Any, y: Any, weight: Any) -> None:
+        self.design, self.y, self.weight = as_design(X), y, weight
+        self.errors = self.design.errors(y, weight)
+        self.n_rows = self.design.count(weight)
+
+    def simplest(self, columns: Any, coefs: FloatArray, intercepts: FloatArray, sizes: Any) -> tuple[int, FloatArray]:
+        """The smallest model that cannot be told from the best one, and the error of every model.
+
+        The errors of two models on the same rows differ by a mean of n terms; its standard error follows from the
+        residual variance and the squared distance of their predictions, which the error half way between them gives.
+        """
+        errors = self.errors(columns, coefs, intercepts)
+        best = int(np.argmin(errors))
+        middle = self.errors(columns, (coefs + coefs[best]) / 2, (intercepts + intercepts[best]) / 2)
+        squares = np.maximum(2 * (errors + errors[best]) - 4 * middle, 0.0)
+        doubt = 2 * np.sqrt(errors[best]) * np.sqrt(squares / self.n_rows)
+        close = errors <= errors[best] * (1 + PARSIMONY) + MARGIN * doubt
+        return min(np.flatnonzero(close).tolist(), key=lambda i: (sizes[i], errors[i])), errors
+
+
+class Monitor:
+    """A stop rule for `group_path`: the weighted mean squared error on some rows of X, or a score made of it.
+
+    Parameters
+    ----------
+    scorer : Scorer
     patience : float
         In groups that have risen (`Snapshot.n_risen`).
     n_groups : int
@@ -79,17 +118,12 @@ class Monitor:
 
     def __init__(
         self,
-        X: Any,
-        y: FloatArray,
-        weight: FloatArray,
+        scorer: Scorer,
         patience: float,
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
     ) -> None:
-        self.error_of = as_design(X).errors(y, weight)
-        # rows counted by their weights, in units of the least: repeated rows count as often as they are repeated
-        least = float(np.where(weight > 0, weight, np.inf).min())
-        self._n_rows = float(weight.sum()) / least
+        self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
         self.score = score

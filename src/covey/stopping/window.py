@@ -70,6 +70,5 @@ class TheoryWindow(Stopping):
 
 def _spread(task: PathTask) -> float:
     """The response's standard deviation: the path's start is given for a response of unit spread, w is not."""
-    share = task.weight / task.weight.sum()
-    centre = float(share @ task.y) if task.options.get("fit_intercept", True) else 0.0
-    return float(np.sqrt(share @ (task.y - centre) ** 2))
+    design = task.design
+    return design.standard(task.y, design.weights(task.weight), centre=bool(task.options.get("fit_intercept", True)))[2]

@@ -1,0 +1,87 @@
+"""Dask on two workers against the array in memory, on the same numbers: `python benchmarks/scale_dask.py [--gib 4]`.
+
+Both make their rows from the same seeds, the cluster on its workers. Starting the cluster, making the data and a small
+fit that loads the compiled code are not counted. In memory BLAS has two threads; each worker has one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from covey import GroupSparseRegressor
+
+COLUMNS, GROUP, ACTIVE = 10_000, 5, 20
+CHUNK_ROWS = 1600  # chunks of 122 MiB, Dask's own choice
+
+
+def rows(first: int, count: int) -> np.ndarray:
+    return np.random.default_rng([7, first]).standard_normal((count, COLUMNS))
+
+
+def response(X: np.ndarray, first: int) -> np.ndarray:
+    signal = X[:, : ACTIVE * GROUP] @ np.repeat(np.linspace(2, 1, ACTIVE), GROUP)
+    return signal + np.random.default_rng([8, first]).standard_normal(len(X))
+
+
+def edges(n: int) -> list[tuple[int, int]]:
+    return [(first, min(CHUNK_ROWS, n - first)) for first in range(0, n, CHUNK_ROWS)]
+
+
+def in_memory(n: int):
+    X, y = np.empty((n, COLUMNS)), np.empty(n)
+    for first, count in edges(n):
+        X[first : first + count] = rows(first, count)
+        y[first : first + count] = response(X[first : first + count], first)
+    fit(X[:500], y[:500])
+    return fit(X, y)
+
+
+def on_workers(n: int):
+    import dask.array as da
+    from dask import delayed
+    from distributed import Client, LocalCluster, wait
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None, memory_limit=0
+        ) as cluster,
+        Client(cluster),
+    ):
+        blocks = [delayed(rows)(*edge) for edge in edges(n)]
+        X = da.concatenate([da.from_delayed(b, (e[1], COLUMNS), float) for b, e in zip(blocks, edges(n), strict=True)])
+        X = X.persist()
+        wait(X)
+        parts = zip(X.to_delayed().ravel(), edges(n), strict=True)
+        y = da.concatenate([da.from_delayed(delayed(response)(b, e[0]), (e[1],), float) for b, e in parts]).persist()
+        wait(y)
+        fit(X[:500], y[:500])
+        return fit(X, y)
+
+
+def fit(X, y):
+    start = time.perf_counter()
+    model = GroupSparseRegressor(GROUP, random_state=0).fit(X, y)
+    return model, time.perf_counter() - start
+
+
+def main(gib: float = 4.0) -> None:
+    n = int(gib * 2**30 / 8 / COLUMNS)
+    print(f"Dask, {n} x {COLUMNS} float64 ({gib:g} GiB), groups of {GROUP}, {ACTIVE} active, stopped by held-out rows")
+    with threadpool_limits(2):
+        local, seconds = in_memory(n)
+    print(f"  in memory, 2 threads   {seconds:7.1f} s   {local.path_.n_passes} passes in the last path", flush=True)
+    model, remote = on_workers(n)
+    print(f"  Dask, 2 workers        {remote:7.1f} s   {model.path_.n_passes} passes in the last path")
+    print(f"  ratio {remote / seconds:.2f} (goal: at most 2)")
+    gap = np.abs(model.coef_ - local.coef_).max() / np.abs(local.coef_).max()
+    print(f"  the same time: {model.n_iter_ == local.n_iter_}; coefficients apart by {gap:.1e} of the largest")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gib", type=float, default=4.0)
+    main(parser.parse_args().gib)

@@ -1,0 +1,389 @@
+"""Dask arrays and DataFrames: X stays on the cluster, and so does whatever else has a number per row.
+
+The rows are read in full-width chunks. Each operation is one task per chunk (`covey.designs.row_blocks`) and a tree of
+sums, on whatever scheduler is active; only numbers per column, or per pair of awake columns, come back. Row vectors
+(y, weights, masks) are Dask arrays with the chunks of X. The order of the sums is fixed, so an answer does not depend
+on who computed what, nor on who was lost on the way.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from covey.designs.cluster import WorkersLostError, compute, first_failure, keep
+from covey.designs.dask_errors import ResidualError
+from covey.designs.dask_split import split_rows
+from covey.designs.protocol import Design, Moments
+from covey.designs.row_blocks import (
+    Announced,
+    ChunkError,
+    Place,
+    Spread,
+    Summary,
+    add,
+    block_columns,
+    block_count,
+    block_gram,
+    block_largest,
+    block_moments,
+    block_predictions,
+    block_product,
+    block_response,
+    block_spread,
+    block_table,
+    block_triangles,
+    join_moments,
+    join_spreads,
+    join_triangles,
+    largest_of,
+    on_block,
+    summarise,
+)
+from covey.validation import name_columns
+
+__all__ = ["DaskDesign", "wrap"]
+
+Array = NDArray[Any]
+
+# Results that are added up by one task: a tree this wide keeps every sum small and every worker busy.
+FAN_IN = 8
+
+
+def wrap(X: Any, *, name: str = "X") -> DaskDesign:
+    """The design of a Dask array or DataFrame."""
+    if isinstance(X, da.Array):
+        return DaskDesign(X, name=name)
+    if _is_frame(X) and X.ndim == 2:
+        _check_frame(X, name)
+        return DaskDesign(X.to_dask_array(), columns=tuple(map(str, X.columns)), name=name)
+    raise ValueError(
+        f"{name} is a {type(X).__module__}.{type(X).__name__}; of Dask's collections, arrays and DataFrames of two "
+        "dimensions work: convert it with dask.array.from_delayed, Bag.to_dataframe or Series.to_frame."
+    )
+
+
+class DaskDesign(Design):
+    """A Dask array behind the `Design` protocol.
+
+    X is read once for the moments and once for each batch of groups that wakes up. Persist it first
+    (``X = X.persist()``) if the cluster has the memory: otherwise every reading computes its chunks again.
+
+    Parameters
+    ----------
+    X : dask.array.Array of float32 or float64, shape (n, p)
+        Chunks of unknown length are measured once. Chunks that do not span all columns are merged. They may be
+        scipy's sparse matrices.
+    columns : sequence of str or None
+        Column names, for messages and groups.
+    name : str
+        What messages call X.
+    """
+
+    reads_columns = False
+    parallel = "threads"  # what waits for a cluster needs no process of its own
+
+    def __init__(self, X: da.Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+        super().__init__(columns=columns, name=name)
+        if X.ndim != 2:
+            raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
+        if X.dtype not in (np.float32, np.float64):
+            raise ValueError(
+                f"{name} is a Dask array of dtype {X.dtype}; float32 or float64 is needed: "
+                f"pass {name}.astype('float64')."
+            )
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        self.X = _measured(X, name)
+        if 0 in self.X.shape:
+            raise ValueError(f"{name} is empty: shape {self.X.shape}.")
+        self.counts: tuple[int, ...] = self.X.chunks[0]
+        firsts = np.concatenate([[0], np.cumsum(self.counts)])
+        self.places = [Place(i, int(firsts[i]), count) for i, count in enumerate(self.counts)]
+        self.announced = Announced(
+            int(self.X.shape[1]), self.X.dtype, None if columns is None else tuple(columns), name
+        )
+        self.blocks = _blocks(self.X)
+        self._known: dict[str, list[Summary]] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return np.dtype(self.X.dtype)
+
+    # ------------------------------------------------------------------ row vectors
+
+    def rows(self, values: Any, *, name: str = "y") -> da.Array:
+        """A finite float64 Dask vector with the chunks of X, held by the workers."""
+        return self._checked(values, name)[0]
+
+    def weights(self, values: Any) -> da.Array:
+        """Row weights that add up to one; equal ones for None."""
+        n = self.shape[0]
+        if values is None:
+            return da.full(n, 1.0 / n, chunks=(self.counts,))
+        vector, summaries = self._checked(values, "sample_weight")
+        for place, own in zip(self.places, summaries, strict=True):
+            if own.least < 0:
+                last = place.first + place.n_rows - 1
+                raise ValueError(
+                    f"sample_weight must not be negative; among the rows {place.first} to {last} is {own.least:g}."
+                )
+        largest = max(own.largest for own in summaries)
+        if largest == 0:
+            raise ValueError("sample_weight is zero in every row.")
+        total = sum(own.scaled_sum * (own.largest / largest) for own in summaries)
+        (shares,) = keep([vector / largest / total])
+        return shares
+
+    def total(self, values: Any) -> float:
+        """The sum of a row vector."""
+        return float(self._compute(self._vector(values, "values").sum()))
+
+    def count(self, weight: Any) -> float:
+        """Rows counted by their weights, in units of the least."""
+        blocks = _blocks(da.asarray(weight).rechunk((self.counts,)))
+        totals, least = self._compute(delayed(np.array)([delayed(block_count)(own) for own in blocks])).T
+        return float(totals.sum() / least.min())
+
+    def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[da.Array, float, float]:
+        """The response centred and of unit mean square, with its mean and its scale."""
+        top, weight, mean, variance = self.response_scale(y, q)
+        zero = da.zeros(self.shape[0], chunks=(self.counts,))
+        if top == 0:
+            return zero, 0.0, 1.0
+        level = float(weight @ mean) if centre else 0.0
+        size = float(np.sqrt(weight @ (variance + (mean - level) ** 2)))
+        # what rounding leaves of a constant response is no signal
+        if size <= 8 * np.finfo(float).eps * abs(level):
+            return zero, level * top, 1.0
+        (unit,) = keep([da.where(q > 0, (y / top - level) / size, 0.0)])
+        return unit, level * top, size * top
+
+    def response_scale(self, y: Any, q: Any) -> tuple[float, Array, Array, Array]:
+        """The largest absolute value of y where q is positive; weight, mean and variance of each chunk in that unit."""
+        own = (_blocks(da.asarray(vector).rechunk((self.counts,))) for vector in (y, q))
+        parts = self._compute(delayed(np.array)([delayed(block_response)(*pair) for pair in zip(*own, strict=True)]))
+        weight, largest, mean, variance = parts.T
+        top = float(largest.max())
+        ratio = largest / (top or 1.0)
+        return top, weight, mean * ratio, variance * ratio**2
+
+    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> da.Array:
+        """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
+
+        def tables(columns: Array) -> list[Any]:
+            return self._each_block(block_table, [weight, y], columns)
+
+        held = split_rows(tables, self.counts, self.shape[1], fraction, random_state)
+        parts = [da.from_delayed(own, (count,), dtype=bool) for own, count in zip(held, self.counts, strict=True)]
+        (mask,) = keep([da.concatenate(parts)])
+        return mask
+
+    def folds(self, cv: Any, y: Any, labels: Any) -> list[da.Array]:
+        """Masks of the rows that each fold holds out, cut where the rows are."""
+        if isinstance(cv, da.Array):
+            marks = self._vector(cv, "cv")
+            found = self._compute(delayed(_values_of)([delayed(np.unique)(block) for block in _blocks(marks)]))
+            return [marks.rechunk((self.counts,)) == mark for mark in found]
+        folds = cv.get_n_splits() if isinstance(cv, KFold) and not cv.shuffle else cv
+        if isinstance(folds, bool) or not isinstance(folds, numbers.Integral):
+            raise ValueError(
+                f"cv must be a number of folds, KFold without shuffling, or a Dask array of labels, one fold per "
+                f"label, for rows that stay on the cluster; not {cv!r}."
+            )
+        n, k = self.shape[0], int(folds)
+        if not 2 <= k <= n:
+            raise ValueError(f"cv={k} folds need at least 2 and at most as many as there are rows, {n}.")
+        sizes = np.full(k, n // k) + (np.arange(k) < n % k)
+        ends = np.cumsum(sizes)
+        row = da.arange(n, chunks=(self.counts,))
+        return [(row >= end - size) & (row < end) for end, size in zip(ends, sizes, strict=True)]
+
+    # ------------------------------------------------------------------ readings of X
+
+    def moments(self, y: Any, q: Any, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
+        self.n_passes += 1
+        parts = self._each_block(block_moments, [y, q], members, starts, centre, scale)
+        moments: Moments = self._reduce(partial(join_moments, starts=starts, scale=scale), parts).moments
+        return moments
+
+    def gram_rows(self, q: Any, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
+        self.n_passes += 1
+        rows: Array = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        return rows
+
+    def triangles(self, q: Any, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
+        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. One pass."""
+        self.n_passes += 1
+        parts = self._each_block(block_triangles, [q], pieces, means, gains)
+        triangles: list[Array] = self._reduce(join_triangles, parts)
+        return triangles
+
+    def largest(self) -> Array:
+        """The largest absolute value of each column, shape (p,). One pass."""
+        self.n_passes += 1
+        largest: Array = self._reduce(largest_of, self._each_block(block_largest, []))
+        return largest
+
+    def errors(self, y: Any, weight: Any) -> ResidualError:
+        """The weighted mean squared error of linear models on the rows of positive weight."""
+        return ResidualError(self, y, weight)
+
+    def spread(self, y: Any, h: Any, columns: Array, coef: Array, intercept: float, unit: float) -> Spread:
+        """Means and second moments of some columns and of a model's residual over `unit`, with row weights h."""
+        spread: Spread = self._reduce(
+            join_spreads, self._each_block(block_spread, [y, h], columns, coef, intercept, unit)
+        )
+        return spread
+
+    def correlate(self, R: Any) -> Array:
+        """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
+        self.n_passes += 1
+        rows = da.asarray(R).T.rechunk((self.counts, -1))
+        product: Array = self._reduce(add, self._each_block(block_product, [rows]))
+        return product
+
+    def take(self, columns: Array) -> Any:
+        """Some columns as a Dask array of float64, shape (n, k): nothing is read yet."""
+        return self._each_row(block_columns, len(columns), columns)
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
+        """``X[:, columns] coefs' + intercepts`` as a Dask array, shape (n, n_models): nothing is read yet."""
+        return self._each_row(block_predictions, len(coefs), columns, coefs, intercepts)
+
+    # ------------------------------------------------------------------ the way to the scheduler
+
+    def _vector(self, values: Any, name: str) -> da.Array:
+        """Whatever a user has a number per row in, as a Dask vector of n entries."""
+        n = self.shape[0]
+        if _is_frame(values):
+            same = values.npartitions == len(self.counts)
+            values = values.to_dask_array(lengths=list(self.counts) if same else True)
+        if not isinstance(values, da.Array):
+            values = da.from_array(np.asarray(values), chunks=-1)
+        if values.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must hold numbers, not {values.dtype}.")
+        if values.ndim == 0:
+            values = da.full(n, values, chunks=(self.counts,))
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise ValueError(f"{name} must have one dimension, not shape {values.shape}.")
+        values = _measured(values, name)
+        if values.shape[0] != n:
+            raise ValueError(f"{name} has {values.shape[0]} entries, but {self.name} has {n} rows.")
+        return values
+
+    def _checked(self, values: Any, name: str) -> tuple[da.Array, list[Summary]]:
+        """A row vector held by the workers, known to be finite, with a summary of each chunk."""
+        if isinstance(values, da.Array) and values.name in self._known:
+            return values, self._known[values.name]
+        vector = self._vector(values, name).astype(np.float64).rechunk((self.counts,))
+        (vector,) = keep([vector])
+        summaries = self._compute(delayed(list)([delayed(summarise)(block) for block in _blocks(vector)]))
+        found = zip(self.places, summaries, strict=True)
+        bad = [(place.first + own.first_bad, own.n_bad) for place, own in found if own.n_bad]
+        if bad:
+            total = sum(count for _, count in bad)
+            raise ValueError(f"{name} has missing or infinite values, first in row {bad[0][0]} ({total} in all).")
+        self._known[vector.name] = summaries
+        return vector, summaries
+
+    def _each_block(self, function: Callable[..., Any], vectors: Sequence[Any], *shared: Any) -> list[Any]:
+        """Tasks ``function(block, *blocks of the row vectors, *shared)``, one per chunk."""
+        # sent to the cluster once, not once a chunk
+        common = delayed((self.announced, shared), traverse=False)
+        own = [_blocks(da.asarray(vector).rechunk({0: self.counts})) for vector in vectors]
+        return [
+            delayed(on_block)(function, block, place, list(parts), common)
+            for block, place, *parts in zip(self.blocks, self.places, *own, strict=True)
+        ]
+
+    def _each_row(self, function: Callable[..., Any], width: int, *shared: Any) -> da.Array:
+        """A Dask array with the rows of X and `width` columns, made block by block."""
+        parts = [
+            da.from_delayed(part, (count, width), dtype=np.float64)
+            for part, count in zip(self._each_block(function, [], *shared), self.counts, strict=True)
+        ]
+        return da.concatenate(parts)
+
+    def _reduce(self, combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
+        """One value of many, by a tree."""
+        combine = delayed(combine)
+        while len(parts) > 1:
+            parts = [combine(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        return self._compute(parts[0])
+
+    def _compute(self, task: Any) -> Any:
+        """The value of a task; where a chunk cannot be had, an error that names it."""
+        try:
+            return compute(task)[0]
+        except (WorkersLostError, ChunkError):
+            raise
+        except Exception as error:
+            failure = first_failure([delayed(_length)(block) for block in self.blocks])
+            if failure is None:
+                raise
+            i, reason = failure
+            title = self.announced.title(self.places[i])
+            raise ChunkError(f"{title} cannot be read: {type(reason).__name__}: {reason}") from error
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a Dask DataFrame or Series, told without importing what those need."""
+    return hasattr(type(X), "to_dask_array")
+
+
+def _blocks(array: da.Array) -> list[Any]:
+    """The chunks of an array that is chunked along its rows, as tasks."""
+    return list(array.to_delayed().ravel())
+
+
+def _measured(array: da.Array, name: str) -> da.Array:
+    """The array with its chunks' lengths known: DataFrames do not know theirs."""
+    if not np.isnan(array.shape[0]):
+        return array
+    tasks = [delayed(_length)(block) for block in _blocks(array)]
+    try:
+        lengths = compute(*tasks)
+    except WorkersLostError:
+        raise
+    except Exception as error:
+        i, reason = first_failure(tasks) or (0, error)
+        raise ChunkError(f"Chunk {i} of {name} cannot be read: {type(reason).__name__}: {reason}") from error
+    return da.Array(array.dask, array.name, (lengths, *array.chunks[1:]), meta=array._meta)
+
+
+def _values_of(parts: list[Array]) -> Array:
+    return np.unique(np.concatenate(parts))
+
+
+def _length(block: Any) -> int:
+    return int(block.shape[0])
+
+
+def _check_frame(X: Any, name: str) -> None:
+    """Refuse columns that do not hold floats, before anything is read."""
+    odd = [j for j, dtype in enumerate(X.dtypes) if dtype not in (np.float32, np.float64)]
+    if odd:
+        kinds = ", ".join(sorted({str(X.dtypes.iloc[j]) for j in odd}))
+        raise ValueError(
+            f"{name} is a Dask DataFrame with dtype {kinds} in {name_columns(odd, tuple(map(str, X.columns)))}; floats "
+            f"are needed: pass {name}.astype('float64'), and encode text first (dask.dataframe.get_dummies)."
+        )

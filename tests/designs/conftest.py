@@ -1,0 +1,22 @@
+"""A Dask cluster of two worker processes on loopback, started once for the tests that ask for it."""
+
+import pytest
+from distributed import Client, LocalCluster
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the cluster, which is the active scheduler as long as the test runs; there are workers."""
+    with Client(cluster) as client:
+        if not client.nthreads():  # another test has lost them all
+            cluster.scale(2)
+        client.wait_for_workers(1, timeout=60)
+        yield client
