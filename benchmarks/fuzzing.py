@@ -1,4 +1,4 @@
-"""The long run of the fuzzer: ``python benchmarks/fuzz.py --cases 5000 --seed 0``.
+"""The long run of the fuzzer: ``python benchmarks/fuzzing.py --cases 5000 --seed 0``.
 
 A failure prints its case in one line, to be put into ``tests/fuzz/corpus.jsonl``.
 """
