@@ -104,12 +104,15 @@ class Path:
     def group_norms(self) -> FloatArray:
         """Euclidean norm of each group's coefficients at each time; shape (n_times, n_groups)."""
         groups = self.groups
-        squares = (self.coefs if self.parts is None else self.parts).copy()
-        squares.data = squares.data**2
-        own = groups.members if self.parts is None else np.arange(groups.members.size)
-        of = np.repeat(np.arange(groups.n_groups), groups.sizes)
-        membership = sp.csr_array((np.ones(own.size), (own, of)), shape=(squares.shape[1], groups.n_groups))
-        return np.sqrt((squares @ membership).toarray())
+        own = (self.coefs[:, groups.members] if self.parts is None else self.parts).copy()
+        label = np.repeat(np.arange(groups.n_groups), groups.sizes)
+        # in units of each group's largest coefficient, so that neither 1e-200 nor 1e200 is lost in the square
+        unit = np.zeros(groups.n_groups)
+        np.maximum.at(unit, label[own.indices], np.abs(own.data))
+        unit[unit == 0] = 1.0
+        own.data = (own.data / unit[label[own.indices]]) ** 2
+        membership = sp.csr_array((np.ones(label.size), (np.arange(label.size), label)))
+        return np.sqrt((own @ membership).toarray()) * unit
 
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""

@@ -25,6 +25,9 @@ __all__ = ["ExactPath"]
 
 NEGLIGIBLE = 1e-10
 
+# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
+LARGEST_MAGNITUDE = 1e6
+
 # A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
 RECORD_EVERY = 0.02
 
@@ -65,7 +68,7 @@ class ExactPath:
             while self.t < horizon and new.size == 0 and not change < self.switch.tau:
                 good = self.u.copy(), self.v.copy(), self.w.copy()
                 change = self._step()
-                if not (change < EXPLODED and np.isfinite(self.w).all()):
+                if not change < EXPLODED:
                     self.t, self.g = self.t - 1, None
                     self.u, self.v, self.w = good
                     return "diverged"
@@ -90,6 +93,8 @@ class ExactPath:
             )  # fmt: skip
             self.g = None
             change = max(change, x * substeps)
+            if not self.u.max() < LARGEST_MAGNITUDE:
+                return np.inf
         self.t += 1
         return change
 
