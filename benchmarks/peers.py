@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 SIZES = {"150x300": 3, "500x10000": 5, "1000x50000": 10, "2000x100000": 10}
 ACTIVE = 10
-RESTARTS = 2
 
 
 @dataclass
@@ -80,9 +79,11 @@ def covey(problem: Problem) -> np.ndarray:
     from covey.stopping import HoldOut, PathTask
 
     groups = Groups.from_size(problem.size, problem.w.size)
-    task = PathTask(problem.X, problem.y, groups, np.ones(len(problem.y)), restarts=RESTARTS)
+    task = PathTask(
+        problem.X, problem.y, groups, np.ones(len(problem.y)), restarts=2, factors="auto", dense_scales=(1e-2, 1e-1)
+    )
     choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
-    return choice.path.at(choice.time)
+    return choice.path.model(choice.position)[0]
 
 
 def adelie(problem: Problem) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
+    from covey.batched import group_paths
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
@@ -27,6 +28,7 @@ __all__ = [
     "dynamics",
     "experiments",
     "group_path",
+    "group_paths",
     "load",
     "nn",
     "plots",
@@ -50,6 +52,7 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
+    "group_paths": "covey.batched",
     "load": "covey.persistence",
     "save": "covey.persistence",
     "stability_selection": "covey.selection",

@@ -46,6 +46,7 @@ def constructed_report(groups: Groups, *, chosen: float = 300.0, **options) -> F
         5,
         {"min": 320.0, "1se": chosen},
         held_out=True,
+        null=4.0,
     )
     at = path.index(chosen)
     awake = np.flatnonzero(path.strengths[[at]].toarray())

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +16,7 @@ from covey.report import FitReport, fit_report, render, write
 from covey.report.curve import stopping_curve
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
-from covey.report.plot import LABEL_GAP, _spread
+from covey.report.plot import LABEL_GAP, _spread, time_axis
 from covey.report.traces import keep_frames
 from report.pages import constructed_path, constructed_report
 
@@ -92,6 +93,36 @@ def test_units_beyond_four_byte_floats_are_kept(unit):
         np.testing.assert_allclose(same.coefs / unit, group.coefs, rtol=1e-6)
     page = render(replace(constructed_report(path.groups), frames=scaled))
     assert '"bytes":8' in page
+
+
+def test_a_path_that_goes_on_from_an_earlier_one(data):
+    model = GroupSparseRegressor(groups=3, random_state=0, stopping=300).fit(data.X, data.y)
+    path = model.path_
+    later = np.asarray(path.times) >= 200
+    model.path_ = replace(
+        path,
+        times=path.times[later],
+        coefs=path.coefs[later],
+        intercepts=path.intercepts[later],
+        strengths=path.strengths[later],
+    )
+    model.scores_ = pd.DataFrame({"time": model.path_.times, "mse": 0.25 * np.var(data.y)})
+    report = FitReport.from_model(model, data.X, data.y)
+    assert report.scores[0].label == "Held-out R²"
+    assert report.scores[0].value == pytest.approx(0.75)
+    assert time_axis(report.frames, report.curve).low >= 200
+    assert "R² 0.750" in render(report)
+    assert stopping_curve(model).r2(300.0) is None
+
+
+def test_sparse_data_are_reported_like_dense(data):
+    X = data.X * (np.abs(data.X) > 0.7)
+    dense, sparse = (
+        FitReport.from_model(GroupSparseRegressor(groups=3, random_state=0).fit(kind, data.y), kind, data.y)
+        for kind in (X, sp.csr_array(X))
+    )
+    assert [score.value for score in sparse.scores] == pytest.approx([score.value for score in dense.scores])
+    assert [remark.heading for remark in sparse.remarks] == [remark.heading for remark in dense.remarks]
 
 
 def test_two_fits_give_the_same_page(model, data):

@@ -105,7 +105,9 @@ def test_inner_coherence_is_the_norm_of_the_correlations():
 
 def rules(strict: float, lax: float) -> Curve:
     times = np.array([0.0, strict, lax, 2 * lax])
-    return Curve("error", times, np.array([4.0, 1.1, 1.0, 1.2]), np.full(4, 0.2), 5, {"1se": strict, "min": lax}, True)
+    return Curve(
+        "error", times, np.array([4.0, 1.1, 1.0, 1.2]), np.full(4, 0.2), 5, {"1se": strict, "min": lax}, True, 4.0
+    )
 
 
 def test_groups_within_the_noise_are_named(data):
@@ -130,7 +132,7 @@ def test_a_path_that_was_cut_short_a_poor_one_and_a_diverged_one(data):
     X, y = data
     model = fit(X, y, max_iter=1500)
     times = np.array([0.0, 750.0, 1500.0])
-    flat = Curve("error", times, np.array([1.0, 0.99, 0.98]), held_out=True)
+    flat = Curve("error", times, np.array([1.0, 0.99, 0.98]), held_out=True, null=1.0)
     headings = [remark.heading for remark in remarks(model, flat, 1500.0)]
     assert headings == ["The path was cut short", "The model hardly predicts"]
     diverged = SimpleNamespace(

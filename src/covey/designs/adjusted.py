@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -231,9 +231,14 @@ class AdjustedDesign(Design):
         """A mask of rows to hold out, the same as without factors."""
         return self.base.hold_out(y, weight, fraction, random_state)
 
-    def expect(self, weights: Any) -> None:
-        """Be told that paths with these row weights follow."""
-        self.base.expect(weights)
+    def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:
+        """Be told that paths without these rows, or with them alone, follow."""
+        self.base.expect(y, weight, held)
+
+    def multiply(self, coef: Array) -> Any:
+        """The product ``(X - F A) coef``; shape (n,)."""
+        self.n_passes += 1
+        return self.base.multiply(coef) - self.scores @ (self.factors.effects @ coef)
 
 
 def _subtract(blocks: FloatArray, block_starts: Array, starts: Array, A: FloatArray, D: FloatArray) -> None:

@@ -20,7 +20,7 @@ from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
 
-__all__ = ["PathRunner"]
+__all__ = ["PathRunner", "read_times"]
 
 ENGINES = ("auto", "screened", "exact")
 
@@ -91,7 +91,7 @@ class PathRunner:
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
         max_iter = whole(max_iter, "max_iter")
         tol = positive(tol, "tol")
-        wanted = _read_times(times, max_iter)
+        wanted = read_times(times, max_iter)
         problem = self.problem
         if stop is not None and self.groups.overlapping:
             stop = InColumns(stop, self.groups)
@@ -136,7 +136,7 @@ class PathRunner:
         return self.design.n_passes - before
 
 
-def _read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
+def read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
     """Sorted distinct iterations in range."""
     if times is None:
         return None

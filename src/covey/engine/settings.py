@@ -13,7 +13,7 @@ from scipy.special import chdtri
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["ALGORITHMS", "ENTER", "Settings", "read_settings"]
+__all__ = ["ALGORITHMS", "ENTER", "Settings", "read_settings", "read_step", "read_weights"]
 
 ALGORITHMS = ("single-stage", "two-stage")
 
@@ -92,18 +92,19 @@ def read_settings(
             f"init_scale={start:g} starts every group at a norm above {LARGEST_START:g} times the response's standard "
             "deviation; the method starts near zero (1e-6 by default)."
         )
-    speeds = 1.0 / _weights(group_weights, problem)
+    speeds = 1.0 / read_weights(group_weights, problem.ranks)
     norms = problem.group_norms(problem.correlation)
     largest = float(norms.max(initial=0.0))
     fastest = float((norms * speeds).max(initial=0.0))
-    if _is_auto(step_size, "step_size"):
+    step = read_step(step_size)
+    if step is None:
         u = fastest ** (1.0 / N)
         gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
     else:
-        gamma = positive(step_size, "step_size") * step_unit(problem, N)
+        gamma = step * step_unit(problem, N)
         if not N * gamma * fastest ** ((2 * N - 2) / N) <= LARGEST_GROWTH:
             raise ValueError(
-                f"step_size={step_size:g} lets a group grow more than {LARGEST_GROWTH:g} times in one iteration; use a "
+                f"step_size={step:g} lets a group grow more than {LARGEST_GROWTH:g} times in one iteration; use a "
                 "smaller one, or 'auto'."
             )
     eta, tau = 0.0, 0.0
@@ -131,6 +132,11 @@ def step_unit(problem: WorkingProblem, N: int) -> float:
     return float(problem.y_scale ** ((2 * N - 2) / N))
 
 
+def read_step(step_size: Any) -> float | None:
+    """The step that was asked for, on the user's scale; None for the automatic one."""
+    return None if _is_auto(step_size, "step_size") else positive(step_size, "step_size")
+
+
 def _is_auto(value: Any, name: str) -> bool:
     if isinstance(value, str):
         if value != "auto":
@@ -153,25 +159,25 @@ def _noise_weights(sizes: FloatArray) -> FloatArray:
 WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": _noise_weights, "sqrt": np.sqrt}
 
 
-def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
-    """Weights of mean one: a group of weight 2 grows half as fast."""
-    L = problem.ranks.size
+def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 grows half as fast."""
     if group_weights is None:
-        return np.ones(L)
+        return np.ones(ranks.size)
     if isinstance(group_weights, str):
         if group_weights not in WEIGHTS:
             raise ValueError(
                 f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
             )
-        weights = WEIGHTS[group_weights](np.maximum(problem.ranks, 1).astype(float))
-    else:
-        try:
-            weights = np.asarray(group_weights, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
-        if weights.shape != (L,):
-            raise ValueError(f"group_weights has shape {weights.shape}; there are {L} groups.")
-        bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-        if bad.size:
-            raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
-    return weights / weights.mean()
+        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
+        return (named / named.mean()).astype(np.float64)
+    try:
+        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    if weights.shape != (ranks.size,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
+    largest = weights.max()
+    return (weights / largest) / (weights / largest).mean()

@@ -37,6 +37,8 @@ class Curve:
         The times that rules choose, by the rule's name.
     held_out : bool
         Whether the values are squared errors on rows that the path did not see.
+    null : float or None
+        The held-out error without any group, where it is known.
     """
 
     label: str
@@ -46,23 +48,25 @@ class Curve:
     n_folds: int = 0
     rules: Mapping[str, float] = field(default_factory=dict)
     held_out: bool = False
+    null: float | None = None
 
     def position(self, times: Any) -> Any:
         """The position of the last time not after each of these."""
         return np.searchsorted(self.times, times, side="right").clip(1) - 1
 
     def r2(self, times: Any) -> FloatArray | None:
-        """Share of the held-out error without any group that the model at each of these times removes.
-
-        None where there is no held-out error, or where the curve does not start at time 0 (after a warm start).
-        """
-        if not self.held_out or self.times[0] > 0 or self.values[0] <= 0:
+        """Share of the held-out error without any group that the model at each of these times removes, if known."""
+        if not self.null:
             return None
-        return 1 - self.values[self.position(times)] / self.values[0]
+        return 1 - self.values[self.position(times)] / self.null
 
 
-def stopping_curve(model: Any) -> Curve | None:
-    """The curve of a fitted estimator; None where its rule looked at none, as at a time that was given."""
+def stopping_curve(model: Any, y: Any = None) -> Curve | None:
+    """The curve of a fitted estimator; None where its rule looked at none, as at a time that was given.
+
+    A path that goes on from an earlier one has no time without any group: the variance of `y`, if given, then stands
+    in for the error there.
+    """
     curve = _looked_at(model)
     if curve is None:
         return None
@@ -70,7 +74,11 @@ def stopping_curve(model: Any) -> Curve | None:
     if finite.sum() < 2:
         return None
     band = None if curve.band is None else np.nan_to_num(curve.band[finite], posinf=0.0)
-    return replace(curve, times=curve.times[finite], values=curve.values[finite], band=band)
+    times, values = curve.times[finite], curve.values[finite]
+    null = None
+    if curve.held_out:
+        null = float(values[0]) if times[0] == 0 else None if y is None else float(np.var(y))
+    return replace(curve, times=times, values=values, band=band, null=null)
 
 
 def _looked_at(model: Any) -> Curve | None:

@@ -20,7 +20,7 @@ import covey
 from covey.files import write_atomically
 from covey.report.curve import Curve, stopping_curve
 from covey.report.fit_page import render_page
-from covey.report.quality import Score, quality
+from covey.report.quality import Score, in_memory, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.traces import Frames, keep_frames
 
@@ -121,7 +121,7 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         name = target or str(getattr(y, "name", None) or "y")
-        curve = stopping_curve(model)
+        curve = stopping_curve(model, None if y is None else in_memory(y))
         time = float(model.path_.times[model.path_.index(float(model.n_iter_))])
         frames = keep_frames(model.path_, time, curve.rules.values() if curve is not None else ())
         chosen = model.group_norms_ > 0

@@ -41,7 +41,8 @@ def time_axis(frames: Frames, curve: Curve | None) -> Axis:
     marks = [float(frames.times[frames.chosen]), *(curve.rules.values() if curve is not None else ())]
     end = max(float(frames.times[-1]), 1.0)
     first_wake = min((group.woke for group in frames.groups), default=end)
-    low = max(0.0, min(LEAD_IN * first_wake, *(0.95 * mark for mark in marks), 0.9 * end))
+    low = max(float(frames.times[0]), min(LEAD_IN * first_wake, *(0.95 * mark for mark in marks)))
+    low = min(low, 0.9 * end)
     high = end if curve is None else max(end, min(float(curve.times[-1]), end + FURTHER * (end - low)))
     return Axis(low, high, log=low > 0 and high > WIDE_RANGE * low)
 

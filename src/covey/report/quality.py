@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import r2_score
 
 from covey.report.curve import Curve
+from covey.validation import FloatArray
 
-__all__ = ["Score", "quality"]
+__all__ = ["Score", "in_memory", "quality"]
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,23 @@ def quality(
     """The figures that can be had, the most telling first."""
     found = []
     if test is not None:
-        value = float(r2_score(test[1], model.predict(test[0])))
+        value = _r2(model, *test)
         note = f"On {len(test[1])} rows that were kept apart throughout."
         found.append(Score("R² on test rows", value, note))
     if curve is not None and (held_out := curve.r2(time)) is not None:
         found.append(Score("Held-out R²", float(held_out), _how_held_out(curve)))
     if X is not None:
-        value = float(r2_score(y, model.predict(X)))
-        found.append(Score("R² on training rows", value, "On the rows of the fit: always flattering."))
+        found.append(Score("R² on training rows", _r2(model, X, y), "On the rows of the fit: always flattering."))
     return tuple(found)
+
+
+def _r2(model: Any, X: Any, y: Any) -> float:
+    return float(r2_score(in_memory(y), in_memory(model.predict(X))))
+
+
+def in_memory(values: Any) -> FloatArray:
+    """A vector as numpy has it, also from Dask and from a GPU."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
 
 
 def _how_held_out(curve: Curve) -> str:

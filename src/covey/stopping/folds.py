@@ -12,10 +12,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import covey
+from covey.batched import group_paths
 from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor, Scorer, earliest_least
+from covey.stopping.monitor import PATIENCE, Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
@@ -115,12 +116,17 @@ class CrossValidation(Stopping):
         store = self._store(task, masks)
         reached = -1.0
         while True:
-            runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
-                delayed(kept)(
-                    store, f"fold-{k}-patience-{patience:g}", _run_fold, task, held, grid, start.step_size, patience
+            if task.n_factors == 0 and not task.groups.overlapping and task.design.batches(len(masks)):
+                runs = kept(
+                    store, f"folds-patience-{patience:g}", _run_folds, task, masks, grid, start.step_size, patience
                 )
-                for k, held in enumerate(masks)
-            )
+            else:
+                runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
+                    delayed(kept)(
+                        store, f"fold-{k}-patience-{patience:g}", _run_fold, task, held, grid, start.step_size, patience
+                    )
+                    for k, held in enumerate(masks)
+                )
             errors = _align(runs, grid, start.step_size)
             at_edge = choose_time(errors, "min") > EDGE * errors.times[-1]
             if not at_edge or errors.times[-1] <= reached:
@@ -133,7 +139,8 @@ class CrossValidation(Stopping):
         if self.checkpoint is None:
             return None
         data = fingerprint(task.design, task.y, task.weight)
-        return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, dict(task.options), masks)
+        settings = dict(task.options) | {"factors": task.n_factors}
+        return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, settings, masks)
 
     def _masks(self, task: PathTask) -> Iterator[Any]:
         for i, held in enumerate(task.design.folds(self.cv, task.y, self.cv_groups)):
@@ -152,9 +159,29 @@ def time_grid(last: int) -> NDArray[np.int64]:
 def _run_fold(
     task: PathTask, held: Any, grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], float]:
-    monitor = Monitor(Scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
-    path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
+    training = task.on(~held)
+    monitor = Monitor(
+        training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups
+    )
+    path: Path = training.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
+
+
+def _run_folds(
+    task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
+) -> list[tuple[list[float], list[float], float]]:
+    """All folds as one batch, on the device of X; factors would differ between them."""
+    monitors = [
+        Monitor(task.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
+        for held in masks
+    ]
+    settings = {**task.options, "times": grid, "max_iter": int(grid[-1]), "step_size": step_size}
+    weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
+    paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
+    return [
+        (monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf)
+        for monitor, path in zip(monitors, paths, strict=True)
+    ]
 
 
 def _align(runs: list[tuple[list[float], list[float], float]], grid: NDArray[np.int64], step: float) -> FoldErrors:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from covey.designs import as_design
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Scorer
+from covey.stopping.monitor import PATIENCE
+from covey.stopping.scorer import Scorer
 from covey.stopping.search import Leg, Trial, best_leg, explore, restart_state
 from covey.validation import positive
 
@@ -57,8 +58,8 @@ class HoldOut(Stopping):
             return Choice(leg.path, leg.time, leg.monitor.to_frame())
         held = split_rows(task, self.fraction, self.random_state)
         task.design.expect(task.y, task.weight, [held])
-        scorer = Scorer(task.design, task.y, np.where(held, task.weight, 0.0))
-        trial = Trial(task.on(~held), scorer)
+        training = task.on(~held)
+        trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
         leg = best_leg(trial, explore(trial, patience))
         path = self._on_all_rows(task, leg) if self.refit else leg.path
         return Choice(path, leg.time, leg.monitor.to_frame())
@@ -70,7 +71,7 @@ class HoldOut(Stopping):
         if design.shape[1] != task.groups.n_columns:
             raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}.")
         y_val = design.rows(y_val, name="y_val")
-        return Scorer(design, y_val, np.ones_like(y_val))
+        return task.scorer(design, y_val, np.ones_like(y_val))
 
     def _on_all_rows(self, task: PathTask, leg: Leg) -> Path:
         """The same leg on all rows, to the time that it chose."""
@@ -79,7 +80,7 @@ class HoldOut(Stopping):
             return task.path(max_iter=last, step_size=leg.path.step_size, **leg.options)
         begin = int(leg.path.times[0])
         init_scale = float(task.options.get("init_scale", 1e-6))
-        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start)], init_scale)
+        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)], init_scale)
         return task.path(start=state, max_iter=max(last, begin + 1), step_size=leg.path.step_size, **leg.options)
 
 

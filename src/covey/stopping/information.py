@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from covey.engine import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import Monitor, Scorer, earliest_least
+from covey.stopping.monitor import Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["InformationCriterion", "degrees_of_freedom"]
@@ -61,7 +61,7 @@ class InformationCriterion(Stopping):
             df = snapshot.columns.size + float(intercept)
             return float(self._value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
 
-        monitor = Monitor(Scorer(task.design, task.y, task.weight), PATIENCE, L, score)
+        monitor = Monitor(task.scorer(task.design, task.y, task.weight), PATIENCE, L, score)
         path = task.path(stop=lambda snapshot: monitor(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
         rss = task.residual_sums(path)
         freedom = degrees_of_freedom(path, intercept)

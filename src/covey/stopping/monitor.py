@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.designs import as_design
 from covey.engine import Move, Prospects, Snapshot
+from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["PARSIMONY", "PATIENCE", "Monitor", "Scorer", "earliest_least"]
+__all__ = ["PATIENCE", "Monitor", "earliest_least"]
 
 # Groups that rise without lowering the error before a path is given up. Chosen on small problems of
 # `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
@@ -32,10 +31,6 @@ FINAL_FACTOR = 3
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
 IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
 
-# The time chosen is the first one whose error is within this share of the least: on a plateau groups wake that change
-# the error by less than held-out rows can tell.
-PARSIMONY = 3e-3
-
 # Scores that agree to so many digits are a tie, which the earliest time wins: on a plateau the rest is rounding. Of a
 # mean square, so is everything below this share of the first: the response itself has no more digits.
 TIE, ROUNDING = 1e-9, 1e-24
@@ -51,46 +46,6 @@ def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
 DOUBT = 1.5
 
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
-
-
-# Of sets of groups the smallest is taken whose error is within so many standard errors of the least.
-MARGIN = 0.5
-
-
-class Scorer:
-    """The rows that judge models.
-
-    Parameters
-    ----------
-    X, y, weight
-        Rows of weight zero are not looked at.
-
-    Attributes
-    ----------
-    errors : ModelError
-        The weighted mean squared error of linear models.
-    n_rows : float
-        Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated.
-    """
-
-    def __init__(self, X: Any, y: Any, weight: Any) -> None:
-        self.design, self.y, self.weight = as_design(X), y, weight
-        self.errors = self.design.errors(y, weight)
-        self.n_rows = self.design.count(weight)
-
-    def simplest(self, columns: Any, coefs: FloatArray, intercepts: FloatArray, sizes: Any) -> tuple[int, FloatArray]:
-        """The smallest model that cannot be told from the best one, and the error of every model.
-
-        The errors of two models on the same rows differ by a mean of n terms; its standard error follows from the
-        residual variance and the squared distance of their predictions, which the error half way between them gives.
-        """
-        errors = self.errors(columns, coefs, intercepts)
-        best = int(np.argmin(errors))
-        middle = self.errors(columns, (coefs + coefs[best]) / 2, (intercepts + intercepts[best]) / 2)
-        squares = np.maximum(2 * (errors + errors[best]) - 4 * middle, 0.0)
-        doubt = 2 * np.sqrt(errors[best]) * np.sqrt(squares / self.n_rows)
-        close = errors <= errors[best] * (1 + PARSIMONY) + MARGIN * doubt
-        return min(np.flatnonzero(close).tolist(), key=lambda i: (sizes[i], errors[i])), errors
 
 
 class Monitor:
