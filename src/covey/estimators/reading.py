@@ -30,7 +30,7 @@ def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
         if weight.max() > LARGEST_WEIGHT:
             raise ValueError(
-                f"sample_weight has values of {weight.max():.3g}; weights count rows, so divide them by a common number."
+                f"sample_weight has values of {weight.max():.3g}; weights count rows: divide them by a common number."
             )
         return as_design(table), np.asarray(y, dtype=np.float64), weight
     design = as_design(X)
