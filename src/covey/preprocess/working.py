@@ -164,6 +164,16 @@ class WorkingProblem:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
 
+    def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
+        """The quadratic form of a ridge on columns of unit variance, in the working coordinates of some groups."""
+        blocks = []
+        for l in which.tolist():
+            T = self.factor(l)
+            # X_l = Z_l T^+ up to directions in which the group does not vary, so these are its columns' variances
+            variance = (np.linalg.pinv(T) ** 2).sum(axis=0)
+            blocks.append(T.T @ (variance[:, None] * T))
+        return np.asarray(scipy.linalg.block_diag(*blocks)) if blocks else np.empty((0, 0))
+
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         on_device = getattr(self.design, "cross_rows", None)

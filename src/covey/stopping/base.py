@@ -70,6 +70,14 @@ class PathTask:
         """The number of rows that are used."""
         return int(np.where(self.weight > 0, 1, 0).sum())
 
+    def scaled(self, standardize: Any) -> PathTask:
+        """The same task with another scaling of the columns; factors are not found again."""
+        other = replace(self, options={**self.options, "standardize": standardize})
+        for name in ("design", "n_factors", "adjustment"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
     @cached_property
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""

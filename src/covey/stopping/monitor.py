@@ -25,7 +25,7 @@ CROWD, CROWD_SHARE = 12, 1 / 3
 LATE_FACTOR, LATE_PATIENCE = 10, 1.0
 
 # With every group awake there is nobody to count; three times the best time sees the slow directions settle.
-FINAL_FACTOR = 3
+FINAL_FACTOR, FINAL_LEAST = 3, 10
 
 # An improvement below the first share does not renew the patience: on a plateau the error creeps down for ever. Nor
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
@@ -60,6 +60,8 @@ class Monitor:
         The number of groups in all.
     score : callable ``(mean_square, snapshot) -> float``, optional
         What to minimise instead of the mean square.
+    together : bool
+        Whether all groups rise together, from a large start scale: patience is then counted in time.
 
     Attributes
     ----------
@@ -77,11 +79,12 @@ class Monitor:
         patience: float,
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
+        together: bool = False,
     ) -> None:
         self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
-        self.score = score
+        self.score, self.together = score, together
         self.times: list[float] = []
         self.errors: list[float] = []
         self.scores: list[float] = []
@@ -119,7 +122,10 @@ class Monitor:
             and in_vain >= CROWD_SHARE * self.patience
         )
         late = snapshot.time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
-        final = snapshot.n_woken == self.n_groups and snapshot.time > FINAL_FACTOR * since
+        everyone = self.together or snapshot.n_woken == self.n_groups
+        final = everyone and snapshot.time > FINAL_FACTOR * since + FINAL_LEAST
+        if self.together:
+            return final
         return bool(in_vain >= self.patience or crowd or late or final)
 
     def look_ahead(self, prospects: Prospects) -> bool:

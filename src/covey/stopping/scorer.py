@@ -16,7 +16,7 @@ __all__ = ["PARSIMONY", "Scorer"]
 PARSIMONY = 3e-3
 
 # Of sets of groups the smallest is taken whose error is within so many standard errors of the least.
-MARGIN = 0.5
+MARGIN = 1.0
 
 
 class Scorer:
