@@ -189,6 +189,8 @@ class Design(ABC):
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
+        if offset.any():
+            Z -= q @ Z  # what rounding left of the mean would meet the means of X
         return self.correlate(Z.T * q)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:

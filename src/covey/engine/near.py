@@ -137,7 +137,8 @@ class NearPath:
         each = self._growth()
         steps = np.full(each.size, np.inf)
         able = self.asleep & (each > 0)
-        steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
+        with np.errstate(over="ignore"):  # never is far away
+            steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
         return steps
 
     def _stand_still(self, horizon: int) -> None:

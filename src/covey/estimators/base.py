@@ -93,7 +93,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         self.coef_ = coef.astype(task.X.dtype)
         self.n_factors_ = 0 if path.factors is None else path.factors.n_factors
         self.n_iter_ = max(1, int(choice.time))
-        self.group_norms_ = task.groups.norms(path.coefs[[at]].toarray().ravel().astype(task.X.dtype))
+        own = (path.coefs if path.parts is None else path.parts)[[at]].toarray().ravel().astype(task.X.dtype)
+        self.group_norms_ = (task.groups if path.parts is None else task.groups.apart()).norms(own)
         assert path.strengths is not None
         self.group_strengths_ = path.strengths[[at]].toarray().ravel()
         awake = set(np.flatnonzero(self.group_norms_).tolist())
@@ -200,9 +201,10 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         """Print what was selected: one line per group, with its size, norm and wake-up time."""
         table = self.group_table()
         out = sys.stdout if file is None else file
+        columns = np.unique(np.concatenate([self.groups_[name] for name in table.index])) if len(table) else table.index
         print(
             f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({int(table['size'].sum())} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
+            f"({len(columns)} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
             file=out,
         )
         if len(table):

@@ -29,6 +29,9 @@ fit_intercept, standardize, factors, restarts, engine, warm_start, verbose
         The time of least mean error, or the earliest time within one standard error of it: fewer groups.
     n_jobs : int, optional
         Folds in parallel, through joblib, whose backend may be a cluster.
+    checkpoint : path, optional
+        A folder in which finished folds are kept. A fit that was interrupted goes on from them when it is called again
+        with the same data and settings, and gives what an undisturbed one would have given.
 
     Attributes
     ----------
@@ -67,13 +70,14 @@ n_features_in_, feature_names_in_
         cv: Any = 5,
         rule: Literal["min", "1se"] = "min",
         n_jobs: int | None = None,
+        checkpoint: Any = None,
         algorithm: str = "single-stage",
         init_scale: float | str = "auto",
         step_size: float | str = "auto",
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         max_iter: int = 100_000,
         fit_intercept: bool = True,
         standardize: Any = "group",
@@ -87,6 +91,7 @@ n_features_in_, feature_names_in_
         self.cv = cv
         self.rule = rule
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.algorithm = algorithm
         self.init_scale = init_scale
         self.step_size = step_size
@@ -121,7 +126,12 @@ n_features_in_, feature_names_in_
         """
         task = self._pose(X, y, sample_weight)
         rule = CrossValidation(
-            self.cv, self.rule, n_jobs=self.n_jobs, cv_groups=split_groups, verbose=max(0, int(self.verbose) - 1)
+            self.cv,
+            self.rule,
+            n_jobs=self.n_jobs,
+            cv_groups=split_groups,
+            verbose=max(0, int(self.verbose) - 1),
+            checkpoint=self.checkpoint,
         )
         leg = rule.search(task)
         errors = leg.errors

@@ -40,9 +40,10 @@ class GroupSparseRegressor(PathRegressor):
         Relative change of the magnitudes below which Algorithm 2 switches, tau.
     depth : int
         The power N on the magnitudes.
-    group_weights : "sqrt", None or array of shape (n_groups,)
-        A group's growth rate is divided by its weight (of mean one). ``"sqrt"``, the square root of its size, keeps
-        large groups from waking up on the noise they gather.
+    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
+        A group's growth rate is divided by its weight (of mean one). ``"noise"`` is what noise alone would reach in a
+        group of its size, so that groups of all sizes are equally likely to wake up on it; ``"sqrt"`` is the square
+        root of the size, which favours small groups, and None favours large ones.
     stopping : "holdout", "ebic", "bic", "gcv", "discrepancy", "cv", int or a rule of `covey.stopping`
         How the time is chosen; an int is a fixed number of iterations.
     max_iter : int
@@ -122,7 +123,7 @@ class GroupSparseRegressor(PathRegressor):
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         stopping: Any = "holdout",
         max_iter: int = 100_000,
         fit_intercept: bool = True,

@@ -123,7 +123,8 @@ class PathTask:
         start = settings.get("start")
         if start is not None and "max_iter" in settings:
             # a path that goes on from another one makes at least one step
-            begun = start.state.time if isinstance(start, Path) else start.time
+            state = start.state if isinstance(start, Path) else start
+            begun = 0 if state is None else state.time
             settings["max_iter"] = max(settings["max_iter"], begun + 1)
         path = self.runner.run(stop=told, **settings)
         if self.adjustment is not None:

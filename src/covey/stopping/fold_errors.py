@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.stopping.monitor import earliest_least
 from covey.validation import FloatArray
 
-__all__ = ["FoldErrors", "FoldRun", "align", "choose_time", "standard_error", "time_grid"]
+__all__ = ["FoldErrors", "FoldRun", "align", "as_run", "choose_time", "standard_error", "time_grid"]
 
 # Neighbouring times of the grid differ by this factor. A group takes about a third of its wake-up time to grow, so
 # a step of 2% shows every transition in more than ten points.
@@ -24,6 +25,12 @@ class FoldRun(NamedTuple):
     errors: list[float]
     reached: float
     entered: list[tuple[int, float]]
+
+
+def as_run(kept: Any) -> FoldRun:
+    """A run that may have come back from a file."""
+    times, errors, reached, entered = kept
+    return FoldRun(times, errors, reached, [(int(l), float(t)) for l, t in entered])
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ def align(runs: list[FoldRun], grid: NDArray[np.int64], step: float) -> FoldErro
 def choose_time(errors: FoldErrors, rule: Literal["min", "1se"]) -> float:
     """The time that a rule chooses."""
     mean = errors.mean
-    best = int(np.argmin(mean))
+    best = earliest_least(mean)
     if rule == "1se":
         best = int(np.argmax(mean <= mean[best] + errors.standard_error[best]))
     return float(errors.times[best])

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from covey.checkpoint import Checkpoint, kept
 from covey.engine import Snapshot
 from covey.engine.cleaning import clean
 from covey.path import Path
 from covey.stopping.base import PathTask
-from covey.stopping.fold_errors import FoldErrors, FoldRun, align, choose_time
+from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
 from covey.stopping.search import (
@@ -36,7 +38,7 @@ from covey.stopping.search import (
 )
 from covey.validation import FloatArray
 
-__all__ = ["FoldLeg", "best_fold_leg", "explore_folds", "run_on_all_rows"]
+__all__ = ["FoldLeg", "Folds", "best_fold_leg", "explore_folds", "run_on_all_rows"]
 
 # A path on all rows that is run for the order of its groups goes on for at most so many times the folds' time.
 LONGER = 3
@@ -83,34 +85,54 @@ class FoldLeg:
         return float(np.mean([sum(t <= time for _, t in run.entered) for run in self.runs]))
 
 
-def explore_folds(
-    trials: Sequence[Trial], first: FoldLeg, patience: float, grid: NDArray[np.int64], parallel: Parallel
-) -> list[FoldLeg]:
+@dataclass(frozen=True)
+class Folds:
+    """All folds, and how to run something in each: side by side, and kept once it is done."""
+
+    trials: list[Trial]
+    parallel: Parallel
+    store: Checkpoint | None = None
+
+    def run(self, name: str, arguments: Sequence[tuple[Any, ...]], **options: Any) -> list[FoldRun]:
+        """One leg in every fold."""
+        jobs = zip(self.trials, arguments, strict=True)
+        found = self.parallel(
+            delayed(kept)(self.store, f"{name}-fold-{k}", partial(run_fold, **options), trial, *own)
+            for k, (trial, own) in enumerate(jobs)
+        )
+        return [as_run(run) for run in found]
+
+    def scaled(self, standardize: Any) -> Folds:
+        """The folds with another scaling of the columns."""
+        return replace(self, trials=[replace(t, task=t.task.scaled(standardize)) for t in self.trials])
+
+
+def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> list[FoldLeg]:
     """All legs that the tasks' search asks for, beginning with the plain path's."""
+    trials, parallel = folds.trials, folds.parallel
     task = trials[0].task
     legs = [first]
-    for _ in range(task.restarts):
+    for i in range(task.restarts):
         last = legs[-1]
         begin = int(last.errors.times[-1])
         if begin >= int(grid[-1]):
             break
-        cut, kept = _agree(trials, last, begin, parallel)
+        cut, sets = _agree(trials, last, begin, parallel)
         if cut is None:
             break
-        runs = parallel(
-            delayed(run_fold)(trial, patience, begin + grid, first.errors.step_size, one, begin, run.entered)
-            for trial, one, run in zip(trials, kept, last.runs, strict=True)
-        )
+        starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
+        own = [(patience, begin + grid, first.errors.step_size, *start) for start in starts]
+        runs = folds.run(f"restart-{i}", own)
         errors = align(runs, begin + grid, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut)))
         if legs[-1].errors.mean.min() >= min(leg.errors.mean.min() for leg in legs[:-1]):
             break
     scales = [scale for scale in task.dense_scales if scale > trials[0].init_scale]
     if scales and _left_over(trials, best_fold_leg(legs), parallel) > LEFT_OVER:
-        dense = [replace(trial, task=trial.task.scaled(DENSE_SCALING)) for trial in trials]
+        dense = folds.scaled(DENSE_SCALING)
         for scale in scales:
-            step = dense[0].task.path(max_iter=1, init_scale=scale).step_size
-            runs = parallel(delayed(run_fold)(trial, patience, grid, step, init_scale=scale) for trial in dense)
+            step = dense.trials[0].task.path(max_iter=1, init_scale=scale).step_size
+            runs = dense.run(f"dense-{scale:g}", [(patience, grid, step)] * len(trials), init_scale=scale)
             legs.append(FoldLeg(align(runs, grid, step), runs, init_scale=scale))
     return legs
 
@@ -126,15 +148,15 @@ def run_fold(
     patience: float,
     grid: NDArray[np.int64],
     step_size: float,
-    kept: Kept | None = None,
+    start: Kept | None = None,
     begin: int = 0,
     entered: Sequence[tuple[int, float]] = (),
     **options: Any,
 ) -> FoldRun:
     """One leg in one fold, recorded on the common grid."""
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
-    if kept is not None:
-        options["start"] = restart_state(trial.task, kept, begin, entered, trial.init_scale)
+    if start is not None:
+        options["start"] = restart_state(trial.task, start, begin, entered, trial.init_scale)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)
     reached = monitor.reached if path.status == "stopped" else np.inf
     return FoldRun(monitor.times, monitor.errors, reached, path.entered)
@@ -174,9 +196,9 @@ def _clean_fold(
     for nested in clean(problem, order, lengths, ridges):
         coefs, intercepts = nested.coefficients(problem)
         errors.append(trial.scorer.errors(nested.columns(problem), coefs, intercepts))
-        for kept in nested.kept:
-            sets.append(Kept(tuple(nested.groups[kept].tolist()), nested.ridge))
-            sizes.append(float(problem.ranks[nested.groups[kept]].sum()) / (1 + nested.ridge))
+        for left in nested.kept:
+            sets.append(Kept(tuple(nested.groups[left].tolist()), nested.ridge))
+            sizes.append(float(problem.ranks[nested.groups[left]].sum()) / (1 + nested.ridge))
     return np.concatenate(errors), np.array(sizes), sets
 
 
@@ -226,8 +248,8 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
         order = [l for l, _ in ahead.entered]
         length = min(cut.length, len(order), max(prefix_lengths(task, order, len(order)), default=0))
         nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
-        kept = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
+        left = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
         begin = max(cut.time, 1)
-        start = restart_state(task, Kept(tuple(kept.tolist()), cut.ridge), begin, ahead.entered, init_scale)
+        start = restart_state(task, Kept(tuple(left.tolist()), cut.ridge), begin, ahead.entered, init_scale)
     last = max(last, (leg.cuts[-1].time if leg.cuts else 0) + 1)
     return task.path(start=start, times=times, max_iter=last, step_size=step)

@@ -8,13 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import Parallel
 from numpy.typing import NDArray
 
+import covey
 from covey.batched import group_paths
+from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.fold_errors import FoldRun, align, choose_time, time_grid
-from covey.stopping.fold_search import FoldLeg, best_fold_leg, explore_folds, run_fold, run_on_all_rows
+from covey.stopping.fold_errors import FoldRun, align, as_run, choose_time, time_grid
+from covey.stopping.fold_search import FoldLeg, Folds, best_fold_leg, explore_folds, run_on_all_rows
 from covey.stopping.monitor import PATIENCE, Monitor
 from covey.stopping.search import Trial
 from covey.validation import positive
@@ -40,6 +42,9 @@ class CrossValidation(Stopping):
         Folds in parallel, through joblib.
     cv_groups : array, optional
         Labels of the rows for grouped splitters.
+    checkpoint : path, optional
+        A folder in which finished folds are kept: a run with the same data and settings goes on from them, and gives
+        what an undisturbed one would have given.
     """
 
     cv: Any = 5
@@ -48,6 +53,7 @@ class CrossValidation(Stopping):
     n_jobs: int | None = None
     cv_groups: Any = None
     verbose: int = 0
+    checkpoint: Any = None
 
     def choose(self, task: PathTask) -> Choice:
         """Cross-validate, then run the best leg on all rows."""
@@ -68,21 +74,32 @@ class CrossValidation(Stopping):
         task.design.expect(task.y, task.weight, masks)
         step = task.path(max_iter=1).step_size  # which the folds share
         grid = time_grid(int(task.options["max_iter"]))
-        trials = [_trial(task, held) for held in masks]
+        store = self._store(task, masks)
         parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)
+        folds = Folds([_trial(task, held) for held in masks], parallel, store)
         reached = -1.0
         while True:
-            if task.n_factors == 0 and task.design.batches(len(masks)):
-                runs = _run_folds(task, masks, grid, step, patience)
+            name = f"patience-{patience:g}"
+            if task.n_factors == 0 and not task.groups.overlapping and task.design.batches(len(masks)):
+                found = kept(store, f"folds-{name}", _run_folds, task, masks, grid, step, patience)
+                runs = [as_run(run) for run in found]
             else:
-                runs = parallel(delayed(run_fold)(trial, patience, grid, step) for trial in trials)
+                runs = folds.run(name, [(patience, grid, step)] * len(masks))
             first = FoldLeg(align(runs, grid, step), runs)
             at_edge = choose_time(first.errors, "min") > EDGE * first.errors.times[-1]
             if not at_edge or first.errors.times[-1] <= reached:
                 break
             reached = float(first.errors.times[-1])
             patience *= 2
-        return best_fold_leg(explore_folds(trials, first, self.patience, grid, parallel))
+        return best_fold_leg(explore_folds(folds, first, self.patience, grid))
+
+    def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
+        """Where finished folds of this very task are kept."""
+        if self.checkpoint is None:
+            return None
+        data = fingerprint(task.design, task.y, task.weight)
+        settings = dict(task.options) | {"factors": task.n_factors, "restarts": task.restarts}
+        return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, settings, masks)
 
     def _masks(self, task: PathTask) -> Iterator[Any]:
         for i, held in enumerate(task.design.folds(self.cv, task.y, self.cv_groups)):
