@@ -66,9 +66,9 @@ class PathTask:
         return self.design.total(self.weight)
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows that are used."""
-        return int(np.where(self.weight > 0, 1, 0).sum())
+    def n_rows(self) -> float:
+        """Rows counted by their weights, in units of the least."""
+        return self.design.count(self.weight)
 
     def scaled(self, standardize: Any) -> PathTask:
         """The same task with another scaling of the columns; factors are not found again."""
