@@ -170,6 +170,14 @@ def test_empty_chunks_and_chunks_of_columns(data, expected):
     assert_same_model(model, expected)
 
 
+def test_unknown_lengths_of_chunks_of_columns(data):
+    X = chunked(data.X, 100, 50)
+    X = X[X[:, 0] > -np.inf]
+    assert np.isnan(X.shape[0])
+    path = group_path(X, data.y, SIZE, max_iter=100)
+    assert abs(path.coefs - group_path(data.X, data.y, SIZE, max_iter=100).coefs).max() < 1e-8
+
+
 def test_sparse_chunks(data):
     X = np.where(abs(data.X) > 1, data.X, 0.0)
     path = group_path(chunked(X).map_blocks(sp.csr_array), data.y, SIZE, max_iter=300)
@@ -402,27 +410,26 @@ def test_experiments_through_the_dask_backend(client):
 # ---------------------------------------------------------------------- last, because the workers do not come back
 
 
-def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
-    X = chunked(data.X).persist()
+def scale_in_mid_fit(cluster, n_workers, monkeypatch):
+    """Take workers away, for good, before the first Gram rows."""
     operation = DaskDesign.gram_rows
 
     def operate(*arguments):
-        cluster.scale(1)
+        cluster.scale(n_workers)
         return operation(*arguments)
 
     monkeypatch.setattr(DaskDesign, "gram_rows", operate)
+
+
+def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
+    X = chunked(data.X).persist()
+    scale_in_mid_fit(cluster, 1, monkeypatch)
     assert_same_model(GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y), expected)
 
 
 def test_all_workers_lost(client, cluster, data, monkeypatch):
     X = chunked(data.X).persist()
-    operation = DaskDesign.gram_rows
-
-    def operate(*arguments):
-        cluster.scale(0)
-        return operation(*arguments)
-
-    monkeypatch.setattr(DaskDesign, "gram_rows", operate)
+    scale_in_mid_fit(cluster, 0, monkeypatch)
     with (
         dask.config.set({"covey.worker-timeout": "2 s"}),
         pytest.raises(WorkersLostError, match=r"no workers for 2 s.*covey\.worker-timeout"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -41,6 +40,7 @@ from covey.designs.row_blocks import (
     block_spread,
     block_table,
     block_triangles,
+    combined,
     join_moments,
     join_spreads,
     join_triangles,
@@ -100,9 +100,8 @@ class DaskDesign(Design):
                 f"{name} is a Dask array of dtype {X.dtype}; float32 or float64 is needed: "
                 f"pass {name}.astype('float64')."
             )
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        self.X = _measured(X, name)
+        X = _measured(X, name)
+        self.X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if 0 in self.X.shape:
             raise ValueError(f"{name} is empty: shape {self.X.shape}.")
         self.counts: tuple[int, ...] = self.X.chunks[0]
@@ -219,7 +218,7 @@ class DaskDesign(Design):
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
         parts = self._each_block(block_moments, [y, q], members, starts, centre, scale)
-        moments: Moments = self._reduce(partial(join_moments, starts=starts, scale=scale), parts).moments
+        moments: Moments = self._reduce(join_moments, parts, starts, scale).moments
         return moments
 
     def gram_rows(self, q: Any, columns: Array, loadings: Array, offset: Array) -> Array:
@@ -323,11 +322,11 @@ class DaskDesign(Design):
         ]
         return da.concatenate(parts)
 
-    def _reduce(self, combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
-        """One value of many, by a tree."""
-        combine = delayed(combine)
+    def _reduce(self, combine: Callable[..., Any], parts: list[Any], *shared: Any) -> Any:
+        """One value of many, ``combine(parts, *shared)``, by a tree."""
+        common = delayed(shared, traverse=False)
         while len(parts) > 1:
-            parts = [combine(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+            parts = [delayed(combined)(combine, parts[i : i + FAN_IN], common) for i in range(0, len(parts), FAN_IN)]
         return self._compute(parts[0])
 
     def _compute(self, task: Any) -> Any:
@@ -359,7 +358,8 @@ def _measured(array: da.Array, name: str) -> da.Array:
     """The array with its chunks' lengths known: DataFrames do not know theirs."""
     if not np.isnan(array.shape[0]):
         return array
-    tasks = [delayed(_length)(block) for block in _blocks(array)]
+    # of chunks side by side the first will do
+    tasks = [delayed(_length)(np.ravel(side)[0]) for side in array.to_delayed()]
     try:
         lengths = compute(*tasks)
     except WorkersLostError:

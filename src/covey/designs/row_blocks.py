@@ -37,6 +37,7 @@ __all__ = [
     "block_spread",
     "block_table",
     "block_triangles",
+    "combined",
     "join_moments",
     "join_spreads",
     "join_triangles",
@@ -95,6 +96,11 @@ def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: li
         return function(announced.open(block, place), *vectors, *shared)
     except ValueError as error:
         raise ChunkError(str(error)) from error
+
+
+def combined(combine: Callable[..., Any], parts: list[Any], common: tuple[Any, ...]) -> Any:
+    """One task: several blocks' results put together, with the help of what all such tasks have in common."""
+    return combine(parts, *common)
 
 
 @dataclass(frozen=True)
