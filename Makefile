@@ -32,7 +32,7 @@ $(STAMP): pyproject.toml constraints.txt
 install: $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python -m covey.demo
+	$(BIN)/covey demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile

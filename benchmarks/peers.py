@@ -79,9 +79,11 @@ def covey(problem: Problem) -> np.ndarray:
     from covey.stopping import HoldOut, PathTask
 
     groups = Groups.from_size(problem.size, problem.w.size)
-    task = PathTask(problem.X, problem.y, groups, np.ones(len(problem.y)))
+    task = PathTask(
+        problem.X, problem.y, groups, np.ones(len(problem.y)), restarts=2, factors="auto", dense_scales=(1e-2, 1e-1)
+    )
     choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
-    return choice.path.at(choice.time)
+    return choice.path.model(choice.position)[0]
 
 
 def adelie(problem: Problem) -> np.ndarray:

@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, stopping, theory
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
+    from covey.persistence import load, save
 
 __all__ = [
     "GroupSparseRegressor",
@@ -25,15 +26,18 @@ __all__ = [
     "dynamics",
     "experiments",
     "group_path",
+    "load",
     "nn",
     "plots",
+    "report",
+    "save",
     "stopping",
     "theory",
 ]
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "stopping", "theory")
+_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "stopping", "theory")
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
@@ -41,6 +45,8 @@ _NAMES = {
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.engine",
+    "load": "covey.persistence",
+    "save": "covey.persistence",
 }
 
 

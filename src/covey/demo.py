@@ -1,40 +1,32 @@
-"""`make demo`: which variables drive the progression of diabetes, each allowed any smooth shape."""
+"""`covey demo` and `make demo`: which variables drive the progression of diabetes, each allowed any smooth shape."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
+from sklearn.datasets import load_diabetes
 
-from covey.datasets import load_diabetes_splines
-from covey.estimators import GroupSparseRegressorCV
-from covey.plots import CVCurveDisplay, GroupPathDisplay
+from covey.files import write_atomically
+from covey.workflow import Fit, FitSettings, TableSettings, fit_table, write_fit
+from covey.workflow.settings import Told, silent
 
-OUT = Path("demo-output")
+__all__ = ["COMMAND", "run"]
+
+SMOOTH = ("age", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+COMMAND = (
+    "covey fit {out}/diabetes.csv --target progression --onehot sex --spline age --spline 'b*' --spline 's?' --rule 1se"
+)
 
 
-def main(out: Path = OUT) -> None:
-    """Fit the cross-validated estimator on the diabetes data, print the summary and draw both pictures."""
-    console = Console()
-    data = load_diabetes_splines()
-    console.print(
-        f"[bold]covey[/bold]: {len(data.y)} patients, {data.groups.n_groups} variables, each expanded in B-splines "
-        f"({data.X.shape[1]} columns). One group a variable: a variable enters whole or not at all."
+def run(out: Path, told: Told = silent) -> Fit:
+    """Write the table to ``out/diabetes.csv`` and its fit to ``out/fit``."""
+    table = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
+    file = out / "diabetes.csv"
+    write_atomically(file, table.astype({"sex": int}).to_csv(index=False).encode())
+    settings = FitSettings(
+        TableSettings((str(file),), "progression", spline=SMOOTH, onehot=("sex",)), options={"rule": "1se"}
     )
-    model = GroupSparseRegressorCV(groups=data.groups, rule="1se").fit(data.X, data.y)
-    model.summary()
-    errors = model.mse_path_.mean(axis=1)
-    chosen = errors[model.times_ == model.best_time_][0]
-    console.print(
-        f"Cross-validated R^2 {1 - chosen / errors[0]:.3f} with {len(model.selected_groups_)} variables "
-        f"(one-standard-error rule), {1 - errors.min() / errors[0]:.3f} at the least error."
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    for name, display in (("path", GroupPathDisplay), ("cross-validation", CVCurveDisplay)):
-        picture = out / f"{name}.png"
-        display.from_estimator(model).figure_.savefig(picture, dpi=150)
-        console.print(f"Picture: {picture}")
-
-
-if __name__ == "__main__":
-    main()
+    fit = fit_table(settings, told)
+    told("writing")
+    write_fit(fit, out / "fit", overwrite=True)
+    return fit

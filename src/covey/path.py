@@ -78,6 +78,9 @@ class Path:
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
         Where the path ended: pass the path as ``start=`` to go on from there.
+    factors, factor_effects
+        Where common factors were taken out of X (`covey.designs.Factors`), these and their effects on the response;
+        `coefs` are then those of the columns less what the factors explain, and `model` adds up the two.
     """
 
     times: NDArray[Any]
@@ -93,6 +96,8 @@ class Path:
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None
+    factors: Any = None
+    factor_effects: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -115,10 +120,21 @@ class Path:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
+    def model(self, position: int) -> tuple[FloatArray, float]:
+        """Coefficients on the columns of X, shape (n_columns,), and the intercept, at a position of the path."""
+        coef, intercept = self.coefs[[position]].toarray().ravel(), float(self.intercepts[position])
+        if self.factors is None:
+            return coef, intercept
+        full, shift = self.factors.full_coefficients(coef, self.factor_effects)
+        return full, intercept + float(shift)
+
     def at(self, t: float) -> FloatArray:
         """The coefficients at the last recorded time not after ``t``; shape (n_columns,)."""
-        return self.coefs[[self.index(t)]].toarray().ravel()
+        return self.model(self.index(t))[0]
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of every model on the path; shape (n_rows, n_times)."""
-        return np.asarray(X @ self.coefs.T) + self.intercepts
+        if self.factors is None:
+            return np.asarray(X @ self.coefs.T) + self.intercepts
+        models = [self.model(i) for i in range(len(self))]
+        return np.asarray(X @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])

@@ -133,6 +133,27 @@ def test_settings_and_weights(kind, options, tmp_path):
     assert_same_path(group_path(kind(X, tmp_path), y, groups, **settings), group_path(X, y, groups, **settings), 1e-8)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_everyone_awake_on_a_wide_design(kind, dtype, tmp_path):
+    """Where columns can be read there is no Gram matrix, and where they cannot there is nothing else."""
+    groups = LAYOUTS["equal"]
+    X, y = problem(50, groups, dtype)
+    settings = {"init_scale": 0.1, "max_iter": 60}
+    stored = as_design(kind(X, tmp_path))
+    path = group_path(stored, y, groups, **settings)
+    assert (path.n_gram_columns == 0) == stored.reads_columns
+    assert_same_path(path, group_path(X, y, groups, **settings), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_multiply(kind, dtype, tmp_path):
+    X, _ = problem(50, LAYOUTS["equal"], dtype)
+    stored = as_design(kind(X, tmp_path))
+    if stored.reads_columns:
+        coef = np.linspace(-1.0, 1.0, X.shape[1])
+        np.testing.assert_allclose(stored.multiply(coef), X @ coef, rtol=0, atol=TOLERANCE[dtype])
+
+
 def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):
     groups = LAYOUTS["many"]
     X, y = problem(90, groups)

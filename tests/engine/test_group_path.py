@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from covey import Groups, group_path
+from covey.designs import as_design
 from covey.path import PathState
 from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.scorer import Scorer
 from engine_problems import LAYOUTS, make
 
 EQUAL = LAYOUTS["equal"]
@@ -126,7 +128,7 @@ def test_starting_from_chosen_groups():
 
 
 def monitor(X, y, n_groups):
-    return Monitor(X, y, np.ones(len(y)), PATIENCE, n_groups)
+    return Monitor(Scorer(as_design(X), y, np.ones(len(y))), PATIENCE, n_groups)
 
 
 def test_validation_ends_the_path():

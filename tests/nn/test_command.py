@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 
 from typer.testing import CliRunner  # noqa: E402
 
-from covey.cli_autoencoder import app  # noqa: E402
+from covey.cli.autoencoder import app  # noqa: E402
 from covey.nn.results import StudyResults  # noqa: E402
 
 TINY = ["--synthetic", "--images", "60", "--latent", "16", "--width", "4", "--batch-size", "16", "--device", "cpu"]

@@ -33,7 +33,7 @@ def test_without_torch_the_room_says_what_to_install():
 
 
 def test_without_torch_the_command_says_what_to_install():
-    code = "from covey.cli_autoencoder import app\nsys.argv = ['covey', 'train', 'AE', '--synthetic']\napp()"
+    code = "from covey.cli.autoencoder import app\nsys.argv = ['covey', 'train', 'AE', '--synthetic']\napp()"
     out = python(code, ["torch"])
     assert out.returncode == 2
     assert out.stderr.strip() == "error: covey.nn needs torch, which is not installed: pip install 'covey[torch]'"
@@ -41,7 +41,7 @@ def test_without_torch_the_command_says_what_to_install():
 
 def test_the_experiments_and_the_command_are_listed_without_importing_torch():
     code = (
-        "import covey.cli_autoencoder, covey.experiments.fig10, covey.experiments.table2\nprint('torch' in sys.modules)"
+        "import covey.cli.autoencoder, covey.experiments.fig10, covey.experiments.table2\nprint('torch' in sys.modules)"
     )
     out = python(code)
     assert out.stdout.strip() == "False", out.stderr

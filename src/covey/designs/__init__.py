@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from covey.designs.adjusted import AdjustedDesign
 from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
+from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.memmap import MemmapDesign
 from covey.designs.opening import open_design as open
 from covey.designs.parquet import ParquetDesign
@@ -18,8 +20,10 @@ from covey.designs.zarr import ZarrDesign
 from covey.validation import as_numeric_matrix, column_names
 
 __all__ = [
+    "AdjustedDesign",
     "DenseDesign",
     "Design",
+    "Factors",
     "GatheredColumns",
     "MemmapDesign",
     "Moments",
@@ -27,6 +31,8 @@ __all__ = [
     "SparseDesign",
     "ZarrDesign",
     "as_design",
+    "count_factors",
+    "find_factors",
     "is_table",
     "open",
 ]

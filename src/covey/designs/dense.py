@@ -70,6 +70,11 @@ class DenseDesign(Design):
         self.n_passes += 1
         return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
 
+    def multiply(self, coef: Array) -> Array:
+        """The product ``X coef``; shape (n,)."""
+        self.n_passes += 1
+        return (self.X @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
         return self.X[:, columns].astype(np.float64, copy=False)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.kernels import largest_eigenvalue
 from covey.preprocess import WorkingProblem
+from covey.preprocess.working import spans
 from covey.validation import FloatArray
 
-__all__ = ["Awake", "GramRows", "Trio"]
+__all__ = ["Awake", "AwakeGroups", "GramRows", "Trio"]
 
 # u, v, w
 Trio = tuple[FloatArray, FloatArray, FloatArray]
@@ -23,8 +24,10 @@ BLOCK_ROWS = 64
 # is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
 LARGEST_STABLE = 1.9
 
-# Power iteration approaches an eigenvalue from below.
+# Power iteration approaches an eigenvalue from below; it ends when a round adds less than the tolerance.
 EIGENVALUE_MARGIN = 1.02
+EIGENVALUE_TOLERANCE = 1e-3
+MOST_ROUNDS = 100
 
 
 class GramRows:
@@ -79,7 +82,7 @@ class GramRows:
         return np.ascontiguousarray(whole[: self.n_rows], dtype=np.float64)
 
 
-class Awake:
+class AwakeGroups:
     """State of the groups that are stepped, in the order in which they joined.
 
     Attributes
@@ -92,12 +95,12 @@ class Awake:
         Their working columns.
     u, v, w : ndarray
         Magnitudes, unit directions, coefficients ``w = u^N v``.
-    c, K : ndarray
-        Correlations at w = 0 and Gram block.
+    c : ndarray
+        Correlations at w = 0.
     direction_step : float
         The largest s for which ``w + s g`` is a stable step on the directions.
     curvature : float
-        The largest eigenvalue of the Gram block, which bounds steps on the magnitudes.
+        The largest eigenvalue of their Gram block, which bounds steps on the magnitudes.
     """
 
     def __init__(self, problem: WorkingProblem) -> None:
@@ -109,16 +112,42 @@ class Awake:
         self.v: FloatArray = np.empty(0)
         self.w: FloatArray = np.empty(0)
         self.c: FloatArray = np.empty(0)
-        self.K = np.empty((0, 0))
         self.speeds = np.empty(0)
         self.direction_step = 1.0
         self.curvature = 0.0
         self._vector = np.empty(0)
 
+    def add(self, new: NDArray[np.intp], u: FloatArray, v: FloatArray, depth: int, speeds: FloatArray) -> None:
+        """Add groups, in this order; `v` are their directions, one after another."""
+        ranks, own = self.problem.ranks[new], spans(self.problem.starts, new)
+        ends = self.columns.size + np.cumsum(ranks)
+        self.which = [*self.which, *new.tolist()]
+        self.columns = np.concatenate([self.columns, own])
+        self.starts = np.concatenate([self.starts, ends]).astype(np.intp)
+        self.u = np.concatenate([self.u, u])
+        self.v = np.concatenate([self.v, v])
+        self.w = np.concatenate([self.w, np.repeat(u**depth, ranks) * v])
+        self.c = np.concatenate([self.c, self.problem.correlation[own]])
+        self.speeds = np.concatenate([self.speeds, speeds])
+        self._vector = np.concatenate([self._vector, np.repeat(1.0 / np.sqrt(ends), ranks)])
+
+    def find_safe_steps(self, product: Callable[[FloatArray], FloatArray], columns: Any = slice(None)) -> None:
+        """Find steps that cannot oscillate in the Gram block of some columns, which `product` multiplies by."""
+        largest, self._vector[columns] = largest_eigenvalue(product, self._vector[columns])
+        self.curvature = EIGENVALUE_MARGIN * largest
+        self.direction_step = 1.0 if self.curvature < LARGEST_STABLE else 1.0 / self.curvature
+
+
+class Awake(AwakeGroups):
+    """Awake groups with their Gram block ``K``, for as few of them as the screened engine steps."""
+
+    def __init__(self, problem: WorkingProblem) -> None:
+        super().__init__(problem)
+        self.K = np.empty((0, 0))
+
     def join(self, l: int, u: float, v: FloatArray, depth: int, speed: float, rows: FloatArray) -> None:
         """Add a group; `rows` are its Gram rows against all working columns."""
-        i, j = self.problem.starts[l], self.problem.starts[l + 1]
-        own = np.arange(i, j, dtype=np.intp)
+        own = np.arange(self.problem.starts[l], self.problem.starts[l + 1], dtype=np.intp)
         cross = rows[:, self.columns].astype(np.float64)
         inner = rows[:, own].astype(np.float64)
         # one product rounds differently above and below the diagonal
@@ -126,15 +155,7 @@ class Awake:
         K = np.empty((k + own.size, k + own.size))
         K[:k, :k], K[:k, k:], K[k:, :k], K[k:, k:] = self.K, cross.T, cross, (inner + inner.T) / 2
         self.K = K
-        self.which = [*self.which, l]
-        self.columns = np.concatenate([self.columns, own])
-        self.starts = np.append(self.starts, self.columns.size).astype(np.intp)
-        self.u = np.append(self.u, u)
-        self.v = np.concatenate([self.v, v])
-        self.w = np.concatenate([self.w, u**depth * v])
-        self.c = np.concatenate([self.c, self.problem.correlation[i:j]])
-        self.speeds = np.append(self.speeds, speed)
-        self._vector = np.concatenate([self._vector, np.full(j - i, 1.0 / np.sqrt(self.columns.size))])
+        self.add(np.array([l]), np.array([u]), v, depth, np.array([speed]))
 
     def make_safe(self, entered: NDArray[np.bool_]) -> None:
         """Find steps that cannot oscillate in the Gram block of the groups that are up.
@@ -142,14 +163,9 @@ class Awake:
         Only groups that have entered count, so that engines in which groups join earlier take the same steps.
         """
         columns = np.repeat(entered, np.diff(self.starts))
-        if not columns.any():
-            return
-        block = self.K if columns.all() else np.ascontiguousarray(self.K[np.ix_(columns, columns)])
-        vector = self._vector[columns]
-        value = EIGENVALUE_MARGIN * largest_eigenvalue(block, vector, 100)
-        self._vector[columns] = vector
-        self.curvature = value
-        self.direction_step = 1.0 if value < LARGEST_STABLE else 1.0 / value
+        if columns.any():
+            block = self.K if columns.all() else self.K[np.ix_(columns, columns)]
+            self.find_safe_steps(block.__matmul__, columns)
 
     def snapshot(self) -> Trio:
         """A copy of the state, to come back to with `restore`."""
@@ -158,3 +174,17 @@ class Awake:
     def restore(self, state: Trio) -> None:
         """Return to a snapshot taken with the same groups awake."""
         self.u, self.v, self.w = (part.copy() for part in state)
+
+
+def largest_eigenvalue(product: Callable[[FloatArray], FloatArray], x: FloatArray) -> tuple[float, FloatArray]:
+    """Largest eigenvalue of a positive semidefinite matrix by power iteration from x, and where x has come to."""
+    value = 0.0
+    for _ in range(MOST_ROUNDS):
+        y = product(x)
+        size = float(np.linalg.norm(y))
+        if not size > 0.0:
+            return 0.0, x
+        previous, value, x = value, size, y / size
+        if abs(value - previous) <= EIGENVALUE_TOLERANCE * value:
+            break
+    return value, x

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import Awake
+from covey.engine.awake import AwakeGroups
 from covey.engine.kernels import unit_groups
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem
-from covey.preprocess.kernels import to_user
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start", "unit"]
@@ -86,7 +85,7 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
 def ending(
     problem: WorkingProblem,
     time: int,
-    awake: Awake,
+    awake: AwakeGroups,
     which: list[int],
     log_magnitudes: FloatArray,
     switch: Switch,
@@ -99,11 +98,7 @@ def ending(
         coef[problem.members(l)] = problem.to_user(l, awake.w[awake.starts[a] : awake.starts[a + 1]])
     directions = None
     if switch.frozen:
-        own = np.empty(problem.mean.size)
-        shapes = np.column_stack([problem.layout.sizes, problem.ranks]).astype(np.intp)
-        to_user(problem.factors, shapes, v, 1.0, own)
-        directions = np.empty_like(own)
-        directions[problem.layout.members] = own
+        directions = problem.to_columns(v)
     return PathState(
         time=time, coef=coef, awake=np.array(which, dtype=np.intp), log_magnitudes=log_magnitudes,
         entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,

@@ -10,14 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import Awake
+from covey.engine.awake import AwakeGroups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import risen, step_everyone
+from covey.engine.kernels import risen_at, step_everyone, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
 from covey.path import PathState
 from covey.preprocess import WorkingProblem
+from covey.preprocess.working import spans
+from covey.validation import FloatArray
 
 __all__ = ["ExactPath"]
 
@@ -32,75 +34,104 @@ class ExactPath:
 
     def __init__(self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning) -> None:
         self.problem, self.settings, self.recorder = problem, settings, recorder
-        L, N = problem.ranks.size, settings.depth
         self.t = begin.time
         self.u, self.v = np.exp(begin.log_u), begin.v
-        self.w = np.repeat(self.u**N, problem.ranks) * self.v
+        self.w = np.repeat(self.u**settings.depth, problem.ranks) * self.v
+        # correlations of the present w, once they are known
+        self.g: FloatArray | None = None
+        self.entered = np.zeros(problem.ranks.size, dtype=bool)
+        self.awake = AwakeGroups(problem)
+        self.switch = Switch(settings, begin.eta, begin.armed)
         self.join_at = NEGLIGIBLE / ENTER * settings.enter
-        self.joined = (self.u**N >= self.join_at) & (problem.ranks > 0)
-        self.entered_at = np.full(L, -1, dtype=np.int64)
+        self.joined = np.zeros(problem.ranks.size, dtype=bool)
         self.rows = np.empty((0, problem.n_columns), dtype=problem.design.dtype)
         self.live = np.empty(0, dtype=np.intp)
-        self.awake = Awake(problem)
-        self.switch = Switch(settings, begin.eta, begin.armed)
         self.n_gram_columns = 0
-        self._fetch(np.flatnonzero(self.joined))
-        awake = (self.u**N >= settings.enter) & (problem.ranks > 0)
+        self._fetch()
+        awake = self._above(settings.enter)
         awake[begin.awake] = True
         self._enter(np.flatnonzero(awake))
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
         settings, recorder = self.settings, self.recorder
-        top = np.zeros(1)
         self._record()
         if not self.problem.correlation.any():
             return "exhausted"
         while self.t < max_iter and not recorder.stopped:
-            before = self.joined.copy()
-            self.t = step_everyone(
-                self.rows, self.problem.correlation, self.problem.starts, self.u, self.v, self.w,
-                settings.speeds, settings.gamma, self.awake.direction_step, self.switch.eta, settings.depth,
-                self.awake.curvature, self.live, self.t, self._next_stop(max_iter, stops), self.join_at,
-                settings.enter, self.entered_at, self.joined, self.switch.tau, top,
-            )  # fmt: skip
-            if not np.isfinite(top[0]):
-                return "diverged"
-            self._fetch(np.flatnonzero(self.joined & ~before))
-            self._enter(np.flatnonzero(self.entered_at == self.t))
+            horizon = self._next_stop(max_iter, stops)
+            new, change = np.empty(0, dtype=np.intp), np.inf
+            while self.t < horizon and new.size == 0 and not change < self.switch.tau:
+                change = self._step()
+                if not np.isfinite(self.w).all():
+                    return "diverged"
+                self._fetch()
+                new = np.flatnonzero(self._above(settings.enter) & ~self.entered)
+            self._enter(new)
             self._gather()
-            if self.switch.due(self.awake, float(top[0])):
+            if self.switch.due(self.awake, change):
                 self.switch.fire(self.awake)
             self._record()
         return "stopped" if recorder.stopped else "completed"
+
+    def _step(self) -> float:
+        """One iteration of every group; the largest relative change of a magnitude."""
+        settings, awake = self.settings, self.awake
+        substeps = substeps_of(self.u, settings.speeds, settings.gamma, awake.curvature, settings.depth)
+        change = 0.0
+        for _ in range(substeps):
+            x = step_everyone(
+                self.problem.starts, self.u, self.v, self.w, self._correlations(), settings.speeds,
+                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth,
+            )  # fmt: skip
+            self.g = None
+            change = max(change, x * substeps)
+        self.t += 1
+        return change
+
+    def _correlations(self) -> FloatArray:
+        if self.g is None:
+            self.g = self.problem.correlation - self._gram_product(self.w)
+        return self.g
+
+    def _gram_product(self, w: FloatArray) -> FloatArray:
+        """``Z' diag(q) Z w``."""
+        return (w[self.live].astype(self.rows.dtype, copy=False) @ self.rows).astype(np.float64, copy=False)
+
+    def _above(self, norm: float) -> NDArray[np.bool_]:
+        return (self.u**self.settings.depth >= norm) & (self.problem.ranks > 0)
 
     def _next_stop(self, max_iter: int, stops: NDArray[np.int64]) -> int:
         later = stops[stops > self.t]
         return min(max_iter, self.t + max(1, int(RECORD_EVERY * self.t)), int(later[0]) if later.size else max_iter)
 
-    def _fetch(self, new: NDArray[np.intp]) -> None:
+    def _fetch(self) -> None:
+        """Get the Gram rows of groups that are no longer negligible."""
+        new = np.flatnonzero(self._above(self.join_at) & ~self.joined)
         if new.size == 0:
             return
-        starts = self.problem.starts
         rows = self.problem.gram_rows(new.tolist())
+        self.joined[new] = True
         self.rows = np.concatenate([self.rows, rows])
-        self.live = np.concatenate([self.live, *(np.arange(starts[l], starts[l + 1]) for l in new)]).astype(np.intp)
+        self.live = np.concatenate([self.live, spans(self.problem.starts, new)])
         self.n_gram_columns += rows.shape[0]
 
     def _enter(self, new: NDArray[np.intp]) -> None:
-        """Groups that woke in the last iteration; the awake block decides on safe steps."""
+        """Groups that woke in the last iteration: find safe steps for all that are awake now."""
         if new.size == 0:
             return
-        N, starts = self.settings.depth, self.problem.starts
-        row_of = np.empty(self.problem.n_columns, dtype=np.intp)
-        row_of[self.live] = np.arange(self.live.size)
-        for l in new[np.argsort(-self.u[new], kind="stable")].tolist():
-            i, j = starts[l], starts[l + 1]
-            self.entered_at[l] = self.t
-            self.recorder.enter(l, self.t)
-            rows = self.rows[row_of[i:j]]
-            self.awake.join(l, float(self.u[l]), self.v[i:j], N, float(self.settings.speeds[l]), rows)
-        self.awake.make_safe(np.ones(len(self.awake.which), dtype=bool))
+        new = new[np.argsort(-self.u[new], kind="stable")]
+        self.entered[new] = True
+        self.recorder.enter_all(new.tolist(), self.t)
+        v = self.v[spans(self.problem.starts, new)]
+        self.awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
+        self.awake.find_safe_steps(self._awake_product)
+
+    def _awake_product(self, x: FloatArray) -> FloatArray:
+        """The product with the Gram block of the awake groups."""
+        w = np.zeros(self.problem.n_columns)
+        w[self.awake.columns] = x
+        return self._gram_product(w)[self.awake.columns]
 
     def _gather(self) -> None:
         """Bring the awake groups' state up to date."""
@@ -110,7 +141,7 @@ class ExactPath:
 
     def _record(self) -> None:
         awake = self.awake
-        count = risen(awake.K, awake.c, awake.starts, awake.w)
+        count = risen_at(self._correlations()[awake.columns], awake.starts, awake.w)
         self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
 
     def state(self) -> PathState:

@@ -80,7 +80,7 @@ def group_path(
         Iterations to record; None for a choice that follows the path.
     engine : {"auto", "screened", "exact"}
         "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
-        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start.
+        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
     tol : float
         Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
         correlation below which a group counts as asleep.

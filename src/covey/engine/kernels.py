@@ -309,36 +309,8 @@ def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, 
 
 
 @njit(cache=True)
-def largest_eigenvalue(K, x, rounds):
-    """Largest eigenvalue of a positive semidefinite block by power iteration from x, in place."""
-    n = K.shape[0]
-    y = np.empty(n)
-    value = 0.0
-    for _ in range(rounds):
-        size = 0.0
-        for i in range(n):
-            s = 0.0
-            for j in range(n):
-                s += K[i, j] * x[j]
-            y[i] = s
-            size += s * s
-        size = np.sqrt(size)
-        if not size > 0.0:
-            return 0.0
-        previous = value
-        value = size
-        for i in range(n):
-            x[i] = y[i] / size
-        if abs(value - previous) <= 1e-3 * value:
-            break
-    return value
-
-
-@njit(cache=True)
-def risen(K, c, starts, w):
+def risen_at(g, starts, w):
     """How many groups are up: each counts by how far it has come of where a unit gradient step points."""
-    g = np.empty(c.size)
-    _correlations(K, c, w, g)
     count = 0.0
     for a in range(starts.size - 1):
         now, pointed = 0.0, 0.0
@@ -351,42 +323,19 @@ def risen(K, c, starts, w):
 
 
 @njit(cache=True)
-def step_everyone(
-    rows, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, live,
-    t, horizon, join, enter, entered_at, joined, tau, top,
-):  # fmt: skip
-    """Step every group at every iteration until the horizon, or until there is news.
-
-    ``live`` lists the working columns that have Gram rows, in their order in `rows`. News is that a group passes
-    `enter` (noted in `entered_at`), or one without Gram rows passes `join` (noted in `joined`), or that the largest
-    relative change of a magnitude, left in ``top[0]``, is below `tau`.
-    """
-    L = starts.size - 1
+def risen(K, c, starts, w):
+    """`risen_at` in the awake block."""
     g = np.empty(c.size)
-    news = False
-    while t < horizon and not news:
-        change = 0.0
-        substeps = substeps_of(u, speeds, gamma, curvature, N)
-        for _ in range(substeps):
-            _copy(c, g)
-            for i in range(live.size):
-                x = w[live[i]]
-                row = rows[i]
-                for j in range(c.size):
-                    g[j] -= x * row[j]
-            for l in range(L):
-                if starts[l + 1] > starts[l]:
-                    x = step_group(l, starts, u, v, w, g, gamma / substeps * speeds[l], s_large, eta, N)
-                    change = max(change, abs(x) * substeps)
-        t += 1
-        top[0] = change
-        news = change < tau or not np.isfinite(change)
-        for l in range(L):
-            m = u[l] ** N
-            if entered_at[l] < 0 and m >= enter:
-                entered_at[l] = t
-                news = True
-            if not joined[l] and m >= join:
-                joined[l] = True
-                news = True
-    return t
+    _correlations(K, c, w, g)
+    return risen_at(g, starts, w)
+
+
+@njit(cache=True)
+def step_everyone(starts, u, v, w, g, speeds, gamma, s_large, eta, N):
+    """One step of every group for given correlations; the largest relative change of a magnitude."""
+    change = 0.0
+    for l in range(starts.size - 1):
+        if starts[l + 1] > starts[l]:
+            x = step_group(l, starts, u, v, w, g, gamma * speeds[l], s_large, eta, N)
+            change = max(change, abs(x))
+    return change

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from covey.preprocess import WorkingProblem
 from covey.preprocess.kernels import to_user
+from covey.preprocess.working import spans
 from covey.validation import FloatArray
 
 __all__ = ["Move", "Prospects", "Recorder", "Snapshot", "StopRule"]
@@ -108,19 +109,25 @@ class Recorder:
 
     def enter(self, l: int, t: float) -> None:
         """A group has woken up."""
-        if l in self._position:
+        self.enter_all([l], t)
+
+    def enter_all(self, groups: Sequence[int], t: float) -> None:
+        """Groups have woken up together, in this order."""
+        new = [l for l in groups if l not in self._position]
+        for l in new:
+            self._position[l] = len(self.entered)
+            self.entered.append((l, float(t)))
+            if self.verbose:
+                print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
+        if not new:
             return
-        self._position[l] = len(self.entered)
-        self.entered.append((l, float(t)))
-        if self.verbose:
-            print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
-        problem = self.problem
-        T = problem.factor(l)
-        a, b = problem.layout.starts[l], problem.layout.starts[l + 1]
-        self._columns = np.concatenate([self._columns, problem.members(l)])
-        self._factors = np.concatenate([self._factors, T.ravel()])
-        self._shapes = np.concatenate([self._shapes, np.array([T.shape], dtype=np.intp)])
-        self._means = np.concatenate([self._means, problem.mean[a:b]])
+        problem, which = self.problem, np.array(new, dtype=np.intp)
+        own = spans(problem.layout.starts, which)
+        shapes = np.column_stack([problem.layout.sizes[which], problem.ranks[which]]).astype(np.intp)
+        self._columns = np.concatenate([self._columns, problem.layout.members[own]])
+        self._factors = np.concatenate([self._factors, problem.factors[spans(problem.factor_starts, which)]])
+        self._shapes = np.concatenate([self._shapes, shapes])
+        self._means = np.concatenate([self._means, problem.mean[own]])
 
     def has(self, l: int) -> bool:
         """Whether a group has woken up."""

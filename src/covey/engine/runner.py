@@ -11,6 +11,7 @@ from covey.designs import as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder, StopRule
+from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
 from covey.engine.settings import read_settings, step_unit
 from covey.path import Path, PathState
@@ -94,8 +95,9 @@ class PathRunner:
         for l, t in begin.entered:
             recorder.enter(l, t)
         run: ScreenedPath | ExactPath
-        if engine == "exact" or (engine == "auto" and settings.start**settings.depth >= settings.enter):
-            run = ExactPath(problem, settings, recorder, begin)
+        if engine == "exact" or (engine == "auto" and all_awake(settings)):
+            kind = RowSpacePath if prefers_rows(problem) else ExactPath
+            run = kind(problem, settings, recorder, begin)
         else:
             run = ScreenedPath(problem, settings, recorder, begin, tol, self._near)
         status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)

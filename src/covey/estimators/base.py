@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from typing import Any, TextIO
@@ -144,6 +145,23 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
         spread = design.standard(response, weight, centre=True)[2]
         return 1.0 - float(error / spread**2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
+        state = dict(super().__getstate__())
+        if "scores_" in state:
+            state["scores_"] = {name: column.to_numpy() for name, column in state["scores_"].items()}
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "scores_" in state:
+            state["scores_"] = pd.DataFrame(state["scores_"])
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
+        super().__setstate__(state)
 
     def group_table(self) -> pd.DataFrame:
         """The selected groups, in the order in which they woke up.

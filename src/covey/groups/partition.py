@@ -8,6 +8,7 @@ the *contiguous layout* that the kernels work in: in that layout group ``l`` is 
 
 from __future__ import annotations
 
+import json
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -362,16 +363,23 @@ class Groups:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.lists(), self.n_columns, self.names, self.columns)
+    def __getstate__(self) -> dict[str, Any]:
+        # ten thousand names as one text: formats that describe every object take seconds over them one by one
+        plain = all(type(name) in (str, int, bool) for name in self.names)
+        return {
+            "members": self.members,
+            "starts": self.starts,
+            "names": json.dumps(self.names) if plain else self.names,
+            "columns": None if self.columns is None else json.dumps(self.columns),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a file: checked like what a user gives."""
+        members, starts = (as_int_vector(state[name], f"The {name} of groups") for name in ("members", "starts"))
+        names, columns = (json.loads(v) if isinstance(v := state[k], str) else v for k in ("names", "columns"))
+        Groups.__init__(self, np.split(members, starts[1:-1]), members.size, names=names, columns=columns)
 
     def __repr__(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
         size = plural(low, "column") if low == high else f"{low} to {high} columns"
         return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')})"
-
-
-def _rebuild(
-    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
-) -> Groups:
-    return Groups(lists, n_columns, names=names, columns=columns)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, to_user
 from covey.validation import FloatArray
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
@@ -154,6 +154,18 @@ class WorkingProblem:
         rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
         return self.to_working(rows)
 
+    def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
+        own = spans(self.starts, which)
+        if which.size == 0:
+            return np.empty((0, 0)), np.empty(0)
+        if self.design.reads_columns:
+            Z = np.concatenate([self.working_columns(int(l)) for l in which], axis=1)
+            K = Z.T @ (Z * self.q[:, None])
+        else:
+            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
+        return (K + K.T) / 2, self.correlation[own]
+
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
@@ -165,6 +177,25 @@ class WorkingProblem:
         rows = rows if self.layout.in_order else rows[:, self.layout.members]
         apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
         return out
+
+    def to_columns(self, w: FloatArray) -> FloatArray:
+        """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
+        own = np.empty(self.mean.size)
+        shapes = np.column_stack([self.layout.sizes, self.ranks]).astype(np.intp)
+        to_user(self.factors, shapes, w, 1.0, own)
+        out = np.empty_like(own)
+        out[self.layout.members] = own
+        return out
+
+    def gram_product(self, w: FloatArray) -> FloatArray:
+        """``Z' diag(q) Z w`` by two products with X and no Gram matrix."""
+        b = self.to_columns(w)
+        fitted = self.design.multiply(b) - b[self.layout.members] @ self.mean
+        weighted = np.reshape(self.q * fitted, (1, -1))
+        # Z has mean zero, and what rounding leaves of that is small; the means of X need not be
+        rows = np.asarray(self.design.correlate(weighted), dtype=np.float64)
+        rows[0, self.layout.members] -= weighted.sum() * self.mean
+        return self.to_working(rows)[0]
 
     def to_user(self, l: int, w: Array) -> FloatArray:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""

@@ -1,57 +1,69 @@
-"""The look of our pages, light and dark, wide and narrow; and plain text to HTML."""
+"""What our pages share: the frame, the style sheets, escaping, and plain text to HTML."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
+import json
 import re
+from importlib.resources import files
+from string import Template
 
-__all__ = ["STYLE", "paragraphs"]
+__all__ = ["asset", "escape", "fill", "page", "paragraphs", "script_json"]
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d1f21; --soft: #5c6166; --paper: #ffffff; --line: #dfe3e6; --tint: #f5f7f8;
-  --link: #00598a; --holds: #00694d; --code: #8a5a00; --fails: #a83200; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e6e3; --soft: #a8adb2; --paper: #16181a; --line: #34383c; --tint: #1f2225; --link: #7cc4f0;
-    --holds: #5fd3ab; --code: #f0b84a; --fails: #ff9466; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1.25rem 3rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.55 Charter, "Bitstream Charter", Georgia, serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
-h2 { font-size: 1.25rem; margin: 0 0 .6rem; }
-h2 .id { color: var(--soft); font: 600 .85rem ui-monospace, Menlo, Consolas, monospace; margin-right: .4rem; }
-a { color: var(--link); }
-section { border-top: 1px solid var(--line); padding: 1.6rem 0 .6rem; }
-nav { font: .85rem ui-monospace, Menlo, Consolas, monospace; line-height: 2; }
-nav a { margin-right: .5rem; }
-figure { margin: 1rem 0; background: #fff; border-radius: 4px; padding: .5rem; overflow-x: auto; }
-figure img { display: block; width: 100%; height: auto; min-width: 30rem; }
-table { border-collapse: collapse; width: 100%; font-size: .88rem; line-height: 1.4; }
-th, td { text-align: left; vertical-align: top; padding: .4rem .6rem .4rem 0; border-bottom: 1px solid var(--line);
-  overflow-wrap: anywhere; }
-thead th { color: var(--soft); font-weight: 600; }
-.claims td[data-label=verdict] { min-width: 7rem; }
-.about { color: var(--ink); }
-.about ul { padding-left: 1.2rem; }
-.verdict { font: 600 .8rem system-ui, sans-serif; white-space: nowrap; }
-.verdict::before { margin-right: .35em; }
-.holds { color: var(--holds); } .holds::before { content: "✓"; }
-.code { color: var(--code); } .code::before { content: "◐"; }
-.fails { color: var(--fails); } .fails::before { content: "✗"; }
-.summary { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; list-style: none; padding: 0; }
-.problem { background: var(--tint); border-left: 3px solid var(--code); padding: .6rem .8rem; overflow-wrap: anywhere; }
-.settings { width: auto; font: .82rem ui-monospace, Menlo, Consolas, monospace; }
-.settings th { padding-right: 1.5rem; font-weight: 400; color: var(--soft); }
-details { margin: .8rem 0; } summary { cursor: pointer; color: var(--soft); font-size: .9rem; }
-.downloads { font-size: .85rem; color: var(--soft); } .downloads a { margin-left: .4rem; }
-code { font: .9em ui-monospace, Menlo, Consolas, monospace; background: var(--tint); padding: 0 .2em; }
-footer { border-top: 1px solid var(--line); color: var(--soft); font-size: .85rem; padding-top: 1rem; }
-@media (max-width: 42rem) {
-  .claims thead { display: none; }
-  .claims tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); }
-  .claims td { display: block; border: 0; padding: .1rem 0; }
-  .claims td::before { content: attr(data-label) ": "; color: var(--soft); }
-  .claims td[data-label=claim] { font-weight: 600; } .claims td[data-label=claim]::before { content: ""; } }
-"""
+
+def asset(name: str) -> str:
+    """A file of `covey/report/assets`: a style sheet, a script or a template."""
+    return files("covey.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def escape(value: object) -> str:
+    r"""Any text for HTML, in an element or in a quoted attribute.
+
+    What no page can hold, a lone surrogate or a control character, becomes the replacement character.
+
+    >>> escape("<img src=x>"), escape("a\x00b")
+    ('&lt;img src=x&gt;', 'a�b')
+    """
+    text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", "\ufffd", str(value))
+    return html.escape(text, quote=True)
+
+
+def script_json(value: object) -> str:
+    r"""Plain data as JSON that may stand inside a script element, whatever is in it.
+
+    >>> script_json(["</script>", "<!--", "\u2028"])
+    '["\\u003c/script\\u003e","\\u003c!--","\\u2028"]'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def fill(template: str, **parts: str) -> str:
+    """A template of the assets with its ``$names`` filled in; the parts are HTML already."""
+    return Template(asset(template)).substitute(parts)
+
+
+def page(title: str, body: str, *, styles: tuple[str, ...] = (), script: str = "") -> str:
+    """A whole page around a body, with our style and those named, and at most one script of the assets.
+
+    The page may run this script and no other, and may fetch nothing: browsers enforce both.
+    """
+    code = asset(script) if script else ""
+    allowed = f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" if code else "'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return fill(
+        "page.html",
+        policy=escape(policy),
+        title=escape(title),
+        style="\n".join(asset(name) for name in ("page.css", *styles)),
+        body=body,
+        script=f"<script>{code}</script>" if code else "",
+    )
 
 
 def paragraphs(text: str) -> str:
@@ -89,4 +101,4 @@ def _items(lines: list[str]) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"``(.+?)``", r"<code>\1</code>", html.escape(text, quote=False))
+    return re.sub(r"``(.+?)``", r"<code>\1</code>", escape(text))

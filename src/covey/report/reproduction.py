@@ -7,7 +7,6 @@ disturb one another), tables as downloads.
 from __future__ import annotations
 
 import base64
-import html
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,18 +17,19 @@ from covey.experiments.claim import Claim, Verdict
 from covey.experiments.registry import Mode
 from covey.experiments.runner import Outcome
 from covey.files import write_atomically
-from covey.report.page import STYLE, paragraphs
+from covey.report.page import escape, page, paragraphs
 
 __all__ = ["render_report", "write_report"]
 
+TITLE = "Implicit Regularization for Group Sparsity, reproduced"
 MARKS = {Verdict.HOLDS: "holds", Verdict.CODE_ONLY: "code", Verdict.FAILS: "fails"}
 
 
 def write_report(outcomes: Sequence[Outcome], mode: Mode, folder: Path) -> Path:
     """Write ``index.html`` into the folder."""
-    page = folder / "index.html"
-    write_atomically(page, render_report(outcomes, mode).encode())
-    return page
+    file = folder / "index.html"
+    write_atomically(file, render_report(outcomes, mode).encode())
+    return file
 
 
 def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
@@ -37,26 +37,17 @@ def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in Verdict}
     summary = "".join(
-        f'<li><span class="verdict {MARKS[verdict]}">{html.escape(verdict)}</span> {counts[verdict]}</li>'
+        f'<li><span class="verdict {MARKS[verdict]}">{escape(verdict)}</span> {counts[verdict]}</li>'
         for verdict in Verdict
     )
-    contents = "".join(f'<a href="#{html.escape(o.id)}">{html.escape(o.id)}</a> ' for o in outcomes)
+    contents = "".join(f'<a href="#{escape(o.id)}">{escape(o.id)}</a> ' for o in outcomes)
     sections = "\n".join(_section(outcome) for outcome in outcomes)
     table = _claims_table(claims, with_id=True)
     repeats = "the paper's repeats" if mode == "full" else "a few repeats; --full has the paper's"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Implicit Regularization for Group Sparsity, reproduced</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header>
-<h1>Implicit Regularization for Group Sparsity, reproduced</h1>
+    body = f"""<header>
+<h1>{TITLE}</h1>
 <p>Every figure and table of the ICLR 2023 paper, run again: what it claims, what we measured, and whether it holds.
-Where the paper's text and the authors' published code differ, both were run. Settings: <b>{html.escape(mode)}</b>
+Where the paper's text and the authors' published code differ, both were run. Settings: <b>{escape(mode)}</b>
 ({repeats}).</p>
 <ul class="summary">{summary}</ul>
 <nav aria-label="figures and tables">{contents}</nav>
@@ -66,22 +57,20 @@ Where the paper's text and the authors' published code differ, both were run. Se
 <section id="claims"><h2>All claims</h2>
 {table}</section>
 </main>
-<footer>covey {html.escape(covey.__version__)}, Python {html.escape(platform.python_version())}. Verdicts: <i>holds</i>,
+<footer>covey {escape(covey.__version__)}, Python {escape(platform.python_version())}. Verdicts: <i>holds</i>,
 under the paper's text; <i>holds in the code only</i>, under the authors' code and not under the text;
-<i>does not hold</i>, under neither.</footer>
-</body>
-</html>
-"""
+<i>does not hold</i>, under neither.</footer>"""
+    return page(TITLE, body, styles=("reproduction.css",))
 
 
 def _section(outcome: Outcome) -> str:
-    id, title = html.escape(outcome.id), html.escape(outcome.experiment.title)
+    id, title = escape(outcome.id), escape(outcome.experiment.title)
     about = paragraphs(outcome.experiment.about)
     if outcome.frame is None:
-        body = f'<p class="problem">Not run. {html.escape(outcome.problem)}</p>'
+        body = f'<p class="problem">Not run. {escape(outcome.problem)}</p>'
         return f'<section id="{id}"><h2><span class="id">{id}</span> {title}</h2>\n{about}\n{body}</section>'
     settings = "".join(
-        f"<tr><th>{html.escape(name)}</th><td>{html.escape(_shown(value))}</td></tr>"
+        f"<tr><th>{escape(name)}</th><td>{escape(_shown(value))}</td></tr>"
         for name, value in asdict(outcome.settings).items()
     )
     csv = outcome.frame.to_csv(index=False, float_format="%.8g").encode()
@@ -90,7 +79,7 @@ def _section(outcome: Outcome) -> str:
         f'<a download="{id}.{kind}" href="{_data_uri(media, content)}">{kind.upper()}</a>'
         for kind, media, content in (("csv", "text/csv", csv), ("svg", "image/svg+xml", svg), ("png", "image/png", png))
     )
-    notices = "".join(f'<p class="problem">{html.escape(notice)}</p>' for notice in outcome.notices)
+    notices = "".join(f'<p class="problem">{escape(notice)}</p>' for notice in outcome.notices)
     return f"""<section id="{id}"><h2><span class="id">{id}</span> {title}</h2>
 {about}
 <figure><img src="{_data_uri("image/svg+xml", svg)}" alt="{title}"></figure>
@@ -109,18 +98,14 @@ def _claims_table(claims: Sequence[Claim], with_id: bool = False) -> str:
     head = ("<th>id</th>" if with_id else "") + "<th>claim</th><th>expected</th><th>measured</th><th>verdict</th>"
     rows = []
     for claim in claims:
-        first = (
-            f'<td data-label="id"><a href="#{html.escape(claim.id)}">{html.escape(claim.id)}</a></td>'
-            if with_id
-            else ""
-        )
+        first = f'<td data-label="id"><a href="#{escape(claim.id)}">{escape(claim.id)}</a></td>' if with_id else ""
         verdict = Verdict(claim.verdict)
         rows.append(
             f"<tr>{first}"
-            f'<td data-label="claim">{html.escape(claim.claim)}</td>'
-            f'<td data-label="expected">{html.escape(claim.expected)}</td>'
-            f'<td data-label="measured">{html.escape(claim.measured)}</td>'
-            f'<td data-label="verdict"><span class="verdict {MARKS[verdict]}">{html.escape(verdict)}</span></td></tr>'
+            f'<td data-label="claim">{escape(claim.claim)}</td>'
+            f'<td data-label="expected">{escape(claim.expected)}</td>'
+            f'<td data-label="measured">{escape(claim.measured)}</td>'
+            f'<td data-label="verdict"><span class="verdict {MARKS[verdict]}">{escape(verdict)}</span></td></tr>'
         )
     return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 

@@ -12,19 +12,37 @@ import numpy as np
 import pandas as pd
 
 from covey.designs import Design, as_design
-from covey.engine import Snapshot, StopRule, group_path
+from covey.engine import PathRunner, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
+from covey.stopping.adjustment import Adjustment, adjust, read_factors
+from covey.stopping.scorer import Scorer
 from covey.validation import FloatArray
 
 __all__ = ["Choice", "PathTask", "Stopping"]
 
+# Of the options of `group_path`, those that say what the problem is.
+PROBLEM_OPTIONS = ("standardize", "fit_intercept")
+
 
 @dataclass(frozen=True)
 class PathTask:
-    """A regression problem together with the settings of its path.
+    """A regression problem together with the settings of its path, and of the search for a better one.
 
     Rows are never copied: a part of them is chosen by giving the others weight zero.
+
+    Attributes
+    ----------
+    X, y, groups, weight
+        The problem; X any kind of design.
+    options : mapping
+        Those of `covey.group_path`.
+    restarts : int
+        How often the path is cleaned and run on at most.
+    factors : int or "auto"
+        How many common factors are taken out of X and fitted by themselves.
+    dense_scales : tuple of float
+        Larger start scales to try where much is left that no single group explains.
     """
 
     X: Any
@@ -33,6 +51,9 @@ class PathTask:
     weight: FloatArray
     options: Mapping[str, Any] = field(default_factory=dict)
     verbose: int = 0
+    restarts: int = 0
+    factors: int | str = 0
+    dense_scales: tuple[float, ...] = ()
 
     @cached_property
     def design(self) -> Design:
@@ -44,15 +65,55 @@ class PathTask:
         """The number of rows, each counted by its weight."""
         return self.design.total(self.weight)
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that are used."""
+        return int(np.where(self.weight > 0, 1, 0).sum())
+
+    @cached_property
+    def runner(self) -> PathRunner:
+        """The problem, prepared once for all its paths."""
+        settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
+        X = self.design if self.adjustment is None else self.adjustment.design
+        return PathRunner(X, self.response, self.groups, sample_weight=self.weight, **settings)
+
+    @property
+    def response(self) -> FloatArray:
+        """y, less what factors explain."""
+        return self.y if self.adjustment is None else self.adjustment.y
+
+    @cached_property
+    def n_factors(self) -> int:
+        """The number of factors, counted if it is to be found."""
+        return read_factors(self.factors, self.design, self.weight, self.groups, self._fit_intercept)
+
+    @cached_property
+    def adjustment(self) -> Adjustment | None:
+        """The factors taken out of X and y; None for none."""
+        if self.n_factors == 0:
+            return None
+        return adjust(self.design, self.y, self.weight, self.n_factors, self._fit_intercept)
+
+    @property
+    def _fit_intercept(self) -> bool:
+        return bool(self.options.get("fit_intercept", True))
+
+    def scorer(self, X: Any, y: Any, weight: Any) -> Scorer:
+        """Rows that judge the models of this task's paths."""
+        design = as_design(X)
+        return Scorer(design, y, weight) if self.adjustment is None else self.adjustment.scorer(design, y, weight)
+
     def on(self, rows: Any) -> PathTask:
         """The same task on some of the rows (a boolean mask)."""
-        return replace(self, X=self.design, weight=np.where(rows, self.weight, 0.0))
+        return replace(self, X=self.design, weight=np.where(rows, self.weight, 0.0), factors=self.n_factors)
 
     def path(self, *, stop: StopRule | None = None, **overrides: Any) -> Path:
         """Run the path."""
-        settings = {**self.options, **overrides}
+        settings = {name: value for name, value in self.options.items() if name not in PROBLEM_OPTIONS}
         told = _Narrated(stop) if self.verbose > 1 else stop
-        path = group_path(self.design, self.y, self.groups, sample_weight=self.weight, stop=told, **settings)
+        path = self.runner.run(stop=told, **{**settings, **overrides})
+        if self.adjustment is not None:
+            path = replace(path, factors=self.adjustment.factors, factor_effects=self.adjustment.effects)
         if self.verbose > 0:
             print(f"[covey] path to iteration {path.times[-1]:g}: {len(path.entered)} groups awake, {path.status}")
         return path
@@ -60,7 +121,7 @@ class PathTask:
     def residual_sums(self, path: Path) -> FloatArray:
         """Weighted residual sum of squares of every model on a path; shape (n_times,)."""
         columns = np.unique(path.coefs.indices)
-        errors = self.design.errors(self.y, self.weight)
+        errors = self.scorer(self.design, self.y, self.weight).errors
         return errors(columns, path.coefs[:, columns].toarray(), path.intercepts) * self.n_effective
 
 
@@ -70,8 +131,9 @@ class _Narrated:
     def __init__(self, stop: StopRule | None) -> None:
         self.stop = stop
         self.seen = 0
-        if hasattr(stop, "look_ahead"):
-            self.look_ahead = stop.look_ahead
+        look_ahead = getattr(stop, "look_ahead", None)
+        if look_ahead is not None:
+            self.look_ahead = look_ahead
 
     def __call__(self, snapshot: Snapshot) -> bool:
         if snapshot.n_woken > self.seen:

@@ -35,7 +35,7 @@ class Discrepancy(Stopping):
         factor = positive(self.factor, "factor")
         sigma = estimate_sigma(task) if self.sigma is None else positive(self.sigma, "sigma")
         n = task.n_effective
-        errors = task.design.errors(task.y, task.weight)
+        errors = task.scorer(task.design, task.y, task.weight).errors
 
         def enough(snapshot: Snapshot) -> bool:
             error = errors(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))

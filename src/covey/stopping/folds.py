@@ -135,8 +135,11 @@ def time_grid(last: int) -> NDArray[np.int64]:
 def _run_fold(
     task: PathTask, held: Any, grid: NDArray[np.int64], step_size: float, patience: float
 ) -> tuple[list[float], list[float], float]:
-    monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
-    path: Path = task.on(~held).path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
+    training = task.on(~held)
+    monitor = Monitor(
+        training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups
+    )
+    path: Path = training.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
     return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
 
 

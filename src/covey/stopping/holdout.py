@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import as_design
+from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import PATIENCE, Monitor
+from covey.stopping.monitor import PATIENCE
+from covey.stopping.scorer import Scorer
+from covey.stopping.search import Leg, Trial, best_leg, explore, restart_state
 from covey.validation import positive
 
 __all__ = ["HoldOut", "split_rows"]
@@ -50,23 +53,35 @@ class HoldOut(Stopping):
         """Hold out, choose, and run again on all rows."""
         patience = positive(self.patience, "patience")
         if self.validation is not None:
-            X_val, y_val = self.validation
-            design = as_design(X_val, name="X_val")
-            if design.shape[1] != task.groups.n_columns:
-                raise ValueError(
-                    f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}."
-                )
-            y_val = design.rows(y_val, name="y_val")
-            monitor = Monitor(design, y_val, np.ones_like(y_val), patience, task.groups.n_groups)
-            path = task.path(stop=monitor)
-            return Choice(path, monitor.best_time, monitor.to_frame())
+            trial = Trial(task, self._given_rows(task))
+            leg = best_leg(trial, explore(trial, patience))
+            return Choice(leg.path, leg.time, leg.monitor.to_frame())
         held = split_rows(task, self.fraction, self.random_state)
         task.design.expect(task.y, task.weight, [held])
-        monitor = Monitor(task.design, task.y, np.where(held, task.weight, 0.0), patience, task.groups.n_groups)
-        path = task.on(~held).path(stop=monitor)
-        if self.refit:
-            path = task.path(max_iter=max(1, int(monitor.best_time)), step_size=path.step_size)
-        return Choice(path, monitor.best_time, monitor.to_frame())
+        training = task.on(~held)
+        trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
+        leg = best_leg(trial, explore(trial, patience))
+        path = self._on_all_rows(task, leg) if self.refit else leg.path
+        return Choice(path, leg.time, leg.monitor.to_frame())
+
+    def _given_rows(self, task: PathTask) -> Scorer:
+        assert self.validation is not None
+        X_val, y_val = self.validation
+        design = as_design(X_val, name="X_val")
+        if design.shape[1] != task.groups.n_columns:
+            raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}.")
+        y_val = design.rows(y_val, name="y_val")
+        return task.scorer(design, y_val, np.ones_like(y_val))
+
+    def _on_all_rows(self, task: PathTask, leg: Leg) -> Path:
+        """The same leg on all rows, to the time that it chose."""
+        last = max(1, int(leg.time))
+        if leg.start is None:
+            return task.path(max_iter=last, step_size=leg.path.step_size, **leg.options)
+        begin = int(leg.path.times[0])
+        init_scale = float(task.options.get("init_scale", 1e-6))
+        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start)], init_scale)
+        return task.path(start=state, max_iter=max(last, begin + 1), step_size=leg.path.step_size, **leg.options)
 
 
 def split_rows(task: PathTask, fraction: float, random_state: Any) -> NDArray[np.bool_]:

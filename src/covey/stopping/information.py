@@ -61,7 +61,7 @@ class InformationCriterion(Stopping):
             df = snapshot.columns.size + float(intercept)
             return float(self._value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
 
-        monitor = Monitor(task.design, task.y, task.weight, PATIENCE, L, score)
+        monitor = Monitor(task.scorer(task.design, task.y, task.weight), PATIENCE, L, score)
         path = task.path(stop=lambda snapshot: monitor(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
         rss = task.residual_sums(path)
         freedom = degrees_of_freedom(path, intercept)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.designs import as_design
 from covey.engine import Move, Prospects, Snapshot
+from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
 __all__ = ["PATIENCE", "Monitor"]
@@ -32,10 +31,6 @@ FINAL_FACTOR = 3
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
 IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
 
-# The time chosen is the first one whose error is within this share of the least: on a plateau groups wake that change
-# the error by less than held-out rows can tell.
-PARSIMONY = 3e-3
-
 
 # A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
 DOUBT = 1.5
@@ -48,8 +43,7 @@ class Monitor:
 
     Parameters
     ----------
-    X, y, weight
-        Rows of weight zero are not looked at.
+    scorer : Scorer
     patience : float
         In groups that have risen (`Snapshot.n_risen`).
     n_groups : int
@@ -69,16 +63,12 @@ class Monitor:
 
     def __init__(
         self,
-        X: Any,
-        y: FloatArray,
-        weight: FloatArray,
+        scorer: Scorer,
         patience: float,
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
     ) -> None:
-        design = as_design(X)
-        self.error_of = design.errors(y, weight)
-        self._n_rows = design.count(weight)
+        self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
         self.score = score

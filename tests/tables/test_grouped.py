@@ -50,7 +50,7 @@ def test_groups_of_every_kind(table, tmp_path):
         ("a,b\n1,2\n", "no column 'y' for --target"),
         ("y\n1\n", "no column besides the target"),
         ("a,y\n1,2\n,3\n", r"missing in 'a' \(1\)"),
-        ("a,y\n1,2\nred,3\n", "Column 'a' holds 'red' in row 1, which is no number"),
+        ("a,y\n1,2\nred,3\n", "Column 'a' holds 'red' in row 2 below the header, which is no number"),
         ("a,y\n1,2\n3,red\n", "Column 'y' holds 'red'"),
         ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table"),
     ],

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from covey.cli.console import complaints
+
 if TYPE_CHECKING:
     from covey.datasets import DigitImages
 
 __all__ = ["app"]
+
+KEPT = "Stopped. Finished epochs are kept; the same command goes on from there."
 
 app = typer.Typer(
     help="Grouped autoencoders on MNIST: train, interpolate, report.",
@@ -47,7 +48,7 @@ def train(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of going on from a checkpoint.")] = False,
 ) -> None:
     """Train a model; writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and goes on from there."""
-    with complaints():
+    with complaints(KEPT):
         from covey.nn.models import build
         from covey.nn.training import CHECKPOINT
         from covey.nn.training import train as train_model
@@ -83,7 +84,7 @@ def interpolate(
     synthetic: Synthetic = False,
 ) -> None:
     """Draw the way between test digits in a trained model's latent space."""
-    with complaints():
+    with complaints(KEPT):
         import numpy as np
         from matplotlib.image import imsave
 
@@ -116,7 +117,7 @@ def report(
 
     Writes measures.csv, singular_values.csv and interpolations.npz.
     """
-    with complaints():
+    with complaints(KEPT):
         from covey.nn.study import Judge, measure_folder
 
         data = _load(images, synthetic)
@@ -161,16 +162,3 @@ def _load(images: int | None, synthetic: bool) -> DigitImages:
     from covey.datasets import load_mnist, make_digits
 
     return make_digits(images or 2000, 500) if synthetic else load_mnist().head(images)
-
-
-@contextmanager
-def complaints() -> Iterator[None]:
-    """A mistake of the user's is one line and exit code 2; an interruption says that nothing is lost."""
-    try:
-        yield
-    except (ValueError, FileNotFoundError, ModuleNotFoundError) as reason:
-        typer.echo(f"error: {reason}", err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo("\nStopped. Finished epochs are kept; the same command goes on from there.", err=True)
-        sys.exit(130)

@@ -1,0 +1,5 @@
+"""``python -m covey.cli``: the same as ``covey``."""
+
+from covey.cli import main
+
+main()

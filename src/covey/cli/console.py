@@ -1,0 +1,131 @@
+"""What commands share on a terminal: errors as one line and an exit code, progress, and names made harmless."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "complaints", "notice", "plain", "stages", "table", "write"]
+
+BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 3, 130
+
+
+@contextmanager
+def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
+    """Bad input is one line and exit code 2, an interruption one line and 130."""
+    try:
+        yield
+    except OSError as reason:
+        where = f"{reason.filename}: " if reason.filename and reason.strerror else ""
+        _fail(f"{where}{reason.strerror or reason}{_remedy(reason)}")
+    except (ValueError, ModuleNotFoundError) as reason:
+        _fail(str(reason))
+    except MemoryError:
+        _fail("There is not enough memory for this table; keep fewer columns, or use a larger machine.")
+    except KeyboardInterrupt:
+        typer.echo(f"\n{interrupted}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"{typer.style('error:', fg='red') if _colours() else 'error:'} {plain(message)}", err=True)
+    raise typer.Exit(BAD_INPUT)
+
+
+def _remedy(reason: OSError) -> str:
+    import errno
+
+    remedies = {
+        errno.ENOSPC: "; free some space, or choose another place with --out",
+        errno.EDQUOT: "; free some space, or choose another place with --out",
+        errno.EACCES: "; choose another place, or ask for permission",
+        errno.EPERM: "; choose another place, or ask for permission",
+        errno.EROFS: "; choose another place with --out",
+    }
+    return remedies.get(reason.errno or 0, "")
+
+
+def _colours() -> bool:
+    import os
+
+    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
+
+
+def notice(message: str) -> None:
+    """Something the user should know, on the error stream."""
+    typer.echo(f"notice: {plain(message)}", err=True)
+
+
+def plain(text: object) -> str:
+    """One line that moves no cursor and rings no bell, whatever a column is called.
+
+    >>> plain("a\\x1b[2Jb\\nc")
+    'a\\\\x1b[2Jb c'
+    """
+    line = " ".join(str(text).split("\n"))
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+@contextmanager
+def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """A bar over the stages of a command, which vanishes at the end; nothing where the error stream is no terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        from covey.workflow.settings import silent
+
+        yield silent
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description:<16}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task(names[0], total=len(names))
+
+        def told(stage: str) -> None:
+            progress.update(bar, description=stage, completed=names.index(stage.split(",")[0]))
+
+        yield told
+
+
+def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
+    """A frame as a table: numbers to the right in the given forms, at most so many rows."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = Table(pad_edge=False)
+    for name in frame.columns:
+        made.add_column(name.replace("_", " "), justify="right" if name in forms else "left", overflow="fold")
+    for row in frame.head(most).to_dict("records"):
+        made.add_row(
+            *(f"{row[name]:{forms[name]}}" if name in forms else escape(plain(row[name])) for name in frame.columns)
+        )
+    return made
+
+
+def write(frame: Any, file: Path) -> None:
+    """Write a frame as the ending of the file's name says, whole or not at all."""
+    import io
+
+    from covey.files import write_atomically
+
+    stream = io.BytesIO()
+    kind = file.suffix.lower()
+    if kind in (".csv", ".tsv"):
+        frame.to_csv(stream, index=False, sep="," if kind == ".csv" else "\t")
+    elif kind == ".parquet":
+        frame.to_parquet(stream, index=False)
+    elif kind == ".feather":
+        frame.to_feather(stream)
+    else:
+        raise ValueError(f"--out {file}: use a name that ends in .csv, .tsv, .parquet or .feather.")
+    write_atomically(file, stream.getvalue())

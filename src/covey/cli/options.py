@@ -1,0 +1,100 @@
+"""Options that several commands share: a table and how its columns are used."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+__all__ = ["Data", "Drop", "GroupsOption", "Impute", "Json", "OneHot", "Spline", "Target", "Weights", "asked"]
+
+TABLE, MODEL = "The table", "The model"
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA",
+        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files of the same columns, a pattern "
+        "such as 'parts/*.parquet', or a folder of Parquet.",
+        show_default=False,
+    ),
+]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
+GroupsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--groups",
+        "-g",
+        metavar="GROUPS",
+        help="Which columns belong together: a file of two columns (column, group); a size; a separator such as _ "
+        "before which the group's name stands; regex:PATTERN, whose first bracket is the name; or patterns of names, "
+        "one a group, such as 'gene01_*' or 'size=h_*' (repeat the option). Without it, or where no pattern matches, a "
+        "column is a group of its own.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Spline = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spline",
+        metavar="COL:5",
+        help="Expand a column in a cubic spline of so many columns (5 if no number is given), which stay together. "
+        "Repeat it, or use a pattern ('*:5').",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+OneHot = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--onehot",
+        metavar="COL",
+        help="Expand a column of categories, one column each, which stay together. Repeat it, or use a pattern.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COL",
+        help="Leave out a column, such as an identifier. Repeat it, or use a pattern.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Impute = Annotated[
+    Literal["median", "mean"] | None,
+    typer.Option(
+        "--impute",
+        help="Fill missing numbers with the column's median or mean; a missing category counts as one of its own. "
+        "Without it missing values are an error.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="COL",
+        help="The column of row weights: two is the same as the row twice.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
+
+# "none" on the command line is what a parameter of the estimators calls None or False.
+NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
+
+
+def asked(context: typer.Context, *others: str) -> dict[str, Any]:
+    """The estimator's parameters among the options: those that were given, less the command's own."""
+    return {
+        name: NONE[name] if value == "none" and name in NONE else value
+        for name, value in context.params.items()
+        if value is not None and name not in others
+    }

@@ -1,0 +1,80 @@
+"""``covey path``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covey.cli.console import complaints, notice, stages, table, write
+from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights
+
+__all__ = ["path"]
+
+
+def path(
+    data: Data,
+    target: Target,
+    groups: GroupsOption = None,
+    spline: Spline = None,
+    onehot: OneHot = None,
+    drop: Drop = None,
+    impute: Impute = None,
+    weights: Weights = None,
+    most: Annotated[int, typer.Option(min=1, help="Stop when so many groups are awake.")] = 20,
+    max_iter: Annotated[int, typer.Option(min=1, help="The last iteration.")] = 100_000,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Coefficients along the path: .csv, .tsv, .parquet or .feather."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="A picture of the path: .png, .svg or .pdf.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the path of a table: in which order its groups wake up, with no time of stopping chosen.
+
+    \b
+    Examples:
+      covey path table.csv --target y --groups _
+      covey path table.csv --target y --groups 3 --most 50 --plot path.png --out path.parquet
+    """
+    with complaints():
+        from covey.workflow import TableSettings, trace_table
+        from covey.workflow.trace import coefficients_along, order_table
+
+        settings = TableSettings(
+            data=tuple(data),
+            target=target,
+            groups=tuple(groups or ()),
+            spline=tuple(spline or ()),
+            onehot=tuple(onehot or ()),
+            drop=tuple(drop or ()),
+            impute=impute,
+            weights=weights,
+        )
+        with stages(["reading", "expanding", "running"], quiet=as_json) as told:
+            traced = trace_table(settings, most=most, options={"max_iter": max_iter}, told=told)
+        order = order_table(traced)
+        if out is not None:
+            write(coefficients_along(traced), out)
+        if plot is not None:
+            from covey.workflow.trace import draw
+
+            draw(traced, plot)
+        if as_json:
+            answer = {"status": traced.status, "groups": order.to_dict("records"), "groups_in_all": len(traced.groups)}
+            typer.echo(json.dumps(answer, ensure_ascii=False))
+        else:
+            from rich.console import Console
+
+            console = Console(highlight=False, soft_wrap=True)
+            console.print(table(order, {"size": "d", "woke_up": "d", "strength": ".4g"}, most=most))
+            console.print(f"{len(order)} of {len(traced.groups)} groups are awake. {traced.message}", markup=False)
+        if traced.status == "diverged":
+            notice(traced.message)
+            raise typer.Exit(3)

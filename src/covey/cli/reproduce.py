@@ -1,0 +1,38 @@
+"""``covey reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[IDS]...", help="What to run, such as fig2 table3; all by default.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="The paper's 30 repeats (minutes), or a few.", show_default="quick")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="The folder for tables, figures and the report.")] = Path(
+        "reproduction"
+    ),
+    jobs: Annotated[int, typer.Option("--jobs", help="Repeats at a time; -1 for one a core.")] = -1,
+) -> None:
+    """Run the paper's figures and tables, and judge its claims.
+
+    Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, and
+    index.html, which holds everything. Results are kept: the same command again
+    takes up where it was stopped.
+
+    \b
+    Examples:
+      covey reproduce
+      covey reproduce fig2 table3 --full --jobs 4 --out elsewhere
+    """
+    from covey.report.console import reproduce_and_print
+
+    raise typer.Exit(reproduce_and_print(ids or [], "full" if full else "quick", out, jobs))

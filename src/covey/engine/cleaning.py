@@ -1,0 +1,122 @@
+"""Cleaning: drop from an awake set the groups that it can do without.
+
+The path never lets a group go: one that woke early for a reason that others explain better stays. So take the groups
+in the order in which they woke up; on a prefix of that order fit least squares, drop the group whose loss costs least,
+and again, down to none. Every set on the way is a candidate; validation rows choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.preprocess import WorkingProblem, spans
+from covey.validation import FloatArray
+
+__all__ = ["Nested", "clean", "least_squares"]
+
+# Keeps groups that repeat each other apart.
+RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Least squares on nested sets of groups, the largest first.
+
+    Attributes
+    ----------
+    groups : ndarray of int, shape (m,)
+        The prefix, in the order in which the groups woke up.
+    kept : ndarray of bool, shape (m + 1, m)
+        Which of them are left in each set: all of them, one fewer, and so on.
+    w : ndarray, shape (m + 1, k)
+        Working coefficients, zero for the groups that were dropped.
+    """
+
+    groups: NDArray[np.intp]
+    kept: NDArray[np.bool_]
+    w: FloatArray
+
+    def columns(self, problem: WorkingProblem) -> NDArray[np.intp]:
+        """The design's columns of the prefix."""
+        return problem.layout.members[spans(problem.layout.starts, self.groups)]
+
+    def coefficients(self, problem: WorkingProblem) -> tuple[FloatArray, FloatArray]:
+        """All models on the user's scale: coefficients of `columns`, and intercepts."""
+        parts, at = [], 0
+        for l in self.groups.tolist():
+            rank = int(problem.ranks[l])
+            parts.append(problem.to_user(l, self.w[:, at : at + rank]))
+            at += rank
+        coefs = np.concatenate([np.empty((self.w.shape[0], 0)), *parts], axis=1)
+        return coefs, problem.y_mean - coefs @ problem.mean[spans(problem.layout.starts, self.groups)]
+
+
+def clean(problem: WorkingProblem, order: Sequence[int], lengths: Sequence[int]) -> list[Nested]:
+    """Backward elimination from some prefixes of an order of groups.
+
+    Parameters
+    ----------
+    order : sequence of int
+        Groups, the first to wake up first.
+    lengths : sequence of int
+        How long the prefixes are.
+    """
+    most = max(lengths, default=0)
+    groups = np.array(order[:most], dtype=np.intp)
+    K, c = problem.gram_block(groups)
+    edges = np.concatenate([[0], np.cumsum(problem.ranks[groups])]).astype(np.intp)
+    return [_eliminate(groups[:m], K[: edges[m], : edges[m]], c[: edges[m]], edges[: m + 1]) for m in lengths]
+
+
+def least_squares(problem: WorkingProblem, groups: Sequence[int]) -> FloatArray:
+    """Working coefficients of least squares on some groups."""
+    K, c = problem.gram_block(np.array(groups, dtype=np.intp))
+    return _inverse(K) @ c
+
+
+def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: NDArray[np.intp]) -> Nested:
+    """Drop one group after another, each time the one whose loss raises the residual least per dimension.
+
+    Without group l the residual sum of squares rises by ``w_l' (P_ll)^-1 w_l``, with P the inverse of the Gram block;
+    the blocks are padded to one size so that all are solved at once.
+    """
+    m, k = groups.size, c.size
+    sizes = np.diff(edges)
+    wide = int(sizes.max(initial=1))
+    # position k is a column of padding, which stands for the identity
+    own = np.where(np.arange(wide) < sizes[:, None], edges[:-1, None] + np.arange(wide), k)
+    padding = np.zeros((m, wide, wide))
+    padding[:, np.arange(wide), np.arange(wide)] = own == k
+    kept = np.ones((m + 1, m), dtype=bool)
+    W = np.zeros((m + 1, k))
+    P = np.zeros((k + 1, k + 1))
+    P[:k, :k] = _inverse(K)
+    c = np.append(c, 0.0)
+    for i in range(m):
+        w = P @ c
+        W[i] = w[:k]
+        blocks = P[own[:, :, None], own[:, None, :]] + padding
+        parts = w[own]
+        rise = np.einsum("ij,ij->i", parts, np.linalg.solve(blocks, parts[:, :, None])[:, :, 0]) / np.maximum(sizes, 1)
+        rise[~kept[i]] = np.inf
+        l = int(np.argmin(rise))
+        kept[i + 1 :, l] = False
+        gone = own[l, : sizes[l]]
+        P -= P[:, gone] @ np.linalg.solve(P[np.ix_(gone, gone)], P[gone])
+        P[:, gone] = 0.0
+        P[gone] = 0.0
+        # so that the block of a dropped group can still be solved
+        padding[l] = np.eye(wide)
+    return Nested(groups, kept, W)
+
+
+def _inverse(K: FloatArray) -> FloatArray:
+    if K.size == 0:
+        return K
+    damped = K.copy()
+    damped.flat[:: K.shape[0] + 1] += RIDGE
+    return np.linalg.inv(damped)

@@ -1,0 +1,198 @@
+"""Models in files, through skops: no pickle, an explicit list of trusted types, and nothing else is ever made."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from covey.files import write_atomically
+
+__all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "load", "save"]
+
+ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor", "covey.estimators.cv.GroupSparseRegressorCV")
+
+# What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
+TRUSTED = (
+    *ESTIMATORS,
+    "covey.estimators.terms.TermGroups",
+    "covey.groups.partition.Groups",
+    "covey.path.Path",
+    "covey.path.PathState",
+    "covey.stopping.at_time.AtTime",
+    "covey.stopping.discrepancy.Discrepancy",
+    "covey.stopping.folds.CrossValidation",
+    "covey.stopping.holdout.HoldOut",
+    "covey.stopping.information.InformationCriterion",
+    "covey.stopping.window.TheoryWindow",
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    # a fitted SplineTransformer holds scipy's splines, and these the function that made their arrays
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    # splitters that may be given as cv=
+    *(
+        f"sklearn.model_selection._split.{name}"
+        for name in (
+            "GroupKFold",
+            "GroupShuffleSplit",
+            "KFold",
+            "LeaveOneGroupOut",
+            "LeaveOneOut",
+            "LeavePGroupsOut",
+            "LeavePOut",
+            "PredefinedSplit",
+            "RepeatedKFold",
+            "ShuffleSplit",
+            "TimeSeriesSplit",
+        )
+    ),
+)
+
+
+class ModelFileError(ValueError):
+    """A file that holds no model of covey's, or a model that cannot be put into a file; the message says why."""
+
+
+def save(model: Any, file: str | Path) -> None:
+    """Write a model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A `GroupSparseRegressor`, a `GroupSparseRegressorCV`, or a scikit-learn pipeline around one.
+    file : str or Path
+        By habit it ends in ``.skops``.
+
+    Raises
+    ------
+    ModelFileError
+        Where the model holds something that `load` would not trust, such as a function of one's own for ``groups=``.
+
+    Examples
+    --------
+    >>> import tempfile, covey
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(60, 12, 3, active=2, random_state=0)
+    >>> model = covey.GroupSparseRegressorCV(groups=3).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     covey.save(model, f"{folder}/model.skops")
+    ...     same = covey.load(f"{folder}/model.skops")
+    >>> bool((same.predict(data.X) == model.predict(data.X)).all())
+    True
+    """
+    write_atomically(Path(file), dump_bytes(model))
+
+
+def dump_bytes(model: Any) -> bytes:
+    """The content of a model's file."""
+    skops = _skops()
+    try:
+        content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
+        held = skops.get_untrusted_types(data=content)
+    except Exception as reason:
+        raise ModelFileError(f"{type(model).__name__} cannot be put into a file: {reason}") from reason
+    foreign = sorted(set(held) - set(TRUSTED))
+    if foreign:
+        raise ModelFileError(
+            f"The model holds {', '.join(foreign)}, which covey.load would not trust. Groups given by a function of "
+            "one's own can be given as covey.Groups or covey.TermGroups."
+        )
+    if not set(held) & set(ESTIMATORS):
+        raise ModelFileError(f"{type(model).__name__} holds no estimator of covey's; save it with skops itself.")
+    return content
+
+
+def load(file: str | Path) -> Any:
+    """Read a model that `save` wrote.
+
+    Nothing in the file is run: types outside an explicit list are refused before anything is made, and groups are
+    checked like a user's.
+
+    Parameters
+    ----------
+    file : str or Path
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    FileNotFoundError
+    ModelFileError
+        Where the file is damaged, or is no model of covey's.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no model file {path}.")
+    skops = _skops()
+    try:
+        content = path.read_bytes()
+        held = set(skops.get_untrusted_types(data=content)) if content else set()
+    except zipfile.BadZipFile:
+        raise ModelFileError(f"{path} is no model file, or it is damaged; models are written by covey.save.") from None
+    except OSError:
+        raise
+    except Exception as reason:
+        raise ModelFileError(f"{path} is no model file, or it is damaged ({_said(reason)}).") from None
+    foreign = sorted(held - set(TRUSTED))
+    if foreign:
+        raise ModelFileError(
+            f"{path} asks for {', '.join(foreign[:6])}, which covey does not trust; nothing of it was loaded."
+        )
+    if not held & set(ESTIMATORS):
+        raise ModelFileError(f"{path} holds no model of covey's.")
+    try:
+        model = skops.loads(content, trusted=list(TRUSTED))
+        _check(model)
+    except Exception as reason:
+        raise ModelFileError(f"{path} is damaged ({_said(reason)}); write it again with covey.save.") from None
+    return model
+
+
+def _check(model: Any) -> None:
+    """What the arrays of a fitted estimator must agree on, lest a damaged file predict nonsense."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    groups, path = getattr(model, "groups_", None), getattr(model, "path_", None)
+    if groups is None or path is None:
+        return
+    p, n_times = groups.n_columns, len(path.times)
+    if np.shape(model.coef_) != (p,) or path.coefs.shape != (n_times, p) or np.shape(path.intercepts) != (n_times,):
+        raise ValueError("its arrays are of different lengths")
+    state = path.state
+    if state is not None and (np.shape(state.coef) != (p,) or not np.isin(state.awake, np.arange(len(groups))).all()):
+        raise ValueError("its path and its groups do not belong together")
+
+
+def _said(reason: Exception) -> str:
+    return f"{type(reason).__name__}: {str(reason).splitlines()[0] if str(reason) else ''}".rstrip(": ")
+
+
+def _skops() -> ModuleType:
+    """skops, imported when it is needed and without torch and dask.
+
+    To list scikit-learn's estimators skops imports all of scikit-learn, and with it torch and dask where they are
+    installed: seconds, of which nothing is used.
+    """
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        import skops.io
+    finally:
+        sys.meta_path.remove(absent)
+    return skops.io
+
+
+class _Absent(MetaPathFinder):
+    """Lets libraries that are not imported yet seem not to be installed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in ("torch", "dask"):
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)

@@ -1,0 +1,196 @@
+// The slider of a fit's report: it moves the cursor in both plots and makes the table tell of that time.
+// The page is complete without it; the values at the chosen time are already written in.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("path-data").textContent);
+  const $ = (selector) => document.querySelector(selector);
+  const slider = $("#time");
+  const readout = $("#readout");
+  const table = $("#group-table");
+  const body = table.tBodies[0];
+  const rows = [...body.rows]; // as written: group i of the data is row i
+  const order = rows.map((_, i) => i);
+  const lines = new Map([...document.querySelectorAll("[data-line]")].map((line) => [Number(line.dataset.line), line]));
+  const dots = [...document.querySelectorAll("[data-dot]")];
+  const cursors = document.querySelectorAll(".cursor");
+  const curveDot = $("#curve-dot");
+  const series = decode(data.series);
+  let frame = data.chosen;
+
+  function decode(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new (data.bytes === 8 ? Float64Array : Float32Array)(bytes.buffer);
+  }
+
+  // A group's numbers lie frame after frame from its first one on: four facts (strength, norm, how many coefficients
+  // are positive, how many negative), then the coefficients that are listed.
+  const facts = 4;
+  const groups = [];
+  let offset = 0;
+  for (const [first, size, listed] of data.groups) {
+    groups.push({ first, size, listed, offset });
+    offset += (data.times.length - first) * (facts + listed);
+  }
+
+  function at(group, t) {
+    if (t < group.first) return null;
+    const start = group.offset + (t - group.first) * (facts + group.listed);
+    const [strength, norm, plus, minus] = series.subarray(start, start + facts);
+    return { strength, norm, plus, minus, coefs: series.subarray(start + facts, start + facts + group.listed) };
+  }
+
+  // The same digits as the page was written with.
+  function shown(value, digits) {
+    const size = Math.abs(value);
+    if (size === 0 || !Number.isFinite(size)) return String(value);
+    const exponent = Math.floor(Math.log10(size));
+    const plain = exponent >= -4 && exponent < 6;
+    const text = plain
+      ? size.toFixed(Math.max(0, digits - 1 - exponent))
+      : size.toExponential(digits - 1).replace("e+", "e");
+    return (value < 0 ? "\u2212" : "") + text;
+  }
+
+  // Only what differs is written: the browser lays out again what is touched.
+  function put(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+  }
+
+  function signs({ plus, minus }) {
+    return [plus ? `+${plus}` : "", minus ? `\u2212${minus}` : ""].filter(Boolean).join(" ");
+  }
+
+  function fillCoefficients(row, coefs) {
+    const cells = row.querySelectorAll(".coefs tr");
+    const largest = coefs.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+    coefs.forEach((value, j) => {
+      put(cells[j].cells[1], shown(value, 4));
+      const bar = cells[j].cells[2].firstChild;
+      bar.className = value < 0 ? "minus" : "plus";
+      bar.style.width = `${((50 * Math.abs(value)) / largest).toFixed(1)}%`;
+    });
+  }
+
+  function fillRow(row, group, now, strongest) {
+    const [, , strength, norm, , , sign] = row.cells;
+    put(strength.firstChild, shown(now.strength, 3));
+    strength.lastChild.style.transform = `scaleX(${(now.strength / strongest).toFixed(3)})`;
+    put(norm, shown(now.norm, 3));
+    const details = sign.querySelector("details");
+    if (details) {
+      put(details.firstChild, signs(now));
+      if (details.open) fillCoefficients(row, now.coefs);
+    } else {
+      put(sign, group.listed ? shown(now.coefs[0], 4) : signs(now));
+    }
+  }
+
+  function fillTable() {
+    const values = groups.map((group) => at(group, frame));
+    const strengths = values.map((now) => now?.strength ?? 0);
+    const strongest = strengths.reduce((most, value) => Math.max(most, value), 0) || 1;
+    const wanted = [...order].sort((a, b) => strengths[b] - strengths[a] || a - b);
+    const moved = wanted.findIndex((i, place) => i !== order[place]);
+    if (moved >= 0) {
+      order.splice(0, order.length, ...wanted);
+      body.append(...order.slice(moved).map((i) => rows[i]));
+    }
+    const limit = table.classList.contains("all") ? Infinity : data.limit;
+    order.forEach((i, place) => {
+      const row = rows[i];
+      if (row.hidden !== (strengths[i] === 0)) row.hidden = strengths[i] === 0;
+      put(row.cells[0], String(place + 1));
+      if (!row.hidden && place < limit) fillRow(row, groups[i], values[i], strongest);
+    });
+    const awake = strengths.filter((value) => value > 0).length;
+    $("#nobody").hidden = awake > 0;
+    const more = $("#more");
+    more.hidden = awake <= data.limit;
+    more.textContent = limit === Infinity ? `Show the strongest ${data.limit} only` : `Show all ${awake} groups`;
+    return strengths;
+  }
+
+  function show(next) {
+    frame = Math.max(0, Math.min(data.times.length - 1, next));
+    const left = `${100 * data.x[frame]}%`;
+    slider.value = String(1000 * data.x[frame]);
+    for (const cursor of cursors) cursor.style.left = left;
+    const strengths = fillTable();
+    for (const dot of dots) {
+      const strength = strengths[Number(dot.dataset.dot)];
+      dot.hidden = strength === 0;
+      dot.style.left = left;
+      dot.style.top = `${100 * (1 - strength / data.top)}%`;
+    }
+    let told = `Iteration ${data.times[frame]}: ${data.awake[frame]} of ${data.total} groups`;
+    if (curveDot) {
+      curveDot.style.left = left;
+      curveDot.style.top = `${100 * data.curve.y[frame]}%`;
+      told += `; ${data.curve.told[frame]}`;
+    }
+    readout.textContent = told;
+    slider.setAttribute("aria-valuetext", told);
+    for (const button of document.querySelectorAll("[data-frame]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.frame) === frame));
+    }
+  }
+
+  function nearest(x) {
+    let best = 0;
+    data.x.forEach((place, i) => {
+      if (Math.abs(place - x) < Math.abs(data.x[best] - x)) best = i;
+    });
+    return best;
+  }
+
+  slider.addEventListener("input", () => show(nearest(Number(slider.value) / 1000)));
+  slider.addEventListener("keydown", (event) => {
+    const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
+    const ends = { Home: 0, End: data.times.length - 1 };
+    if (event.key in moves) show(frame + moves[event.key]);
+    else if (event.key in ends) show(ends[event.key]);
+    else return;
+    event.preventDefault();
+  });
+  for (const button of document.querySelectorAll("[data-frame]")) {
+    button.addEventListener("click", () => show(Number(button.dataset.frame)));
+  }
+  for (const area of document.querySelectorAll(".area")) {
+    const follow = (event) => {
+      const box = area.getBoundingClientRect();
+      show(nearest((event.clientX - box.left) / box.width));
+    };
+    area.addEventListener("pointerdown", (event) => {
+      area.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    area.addEventListener("pointermove", (event) => event.buttons && follow(event));
+  }
+  $("#more").addEventListener("click", () => {
+    table.classList.toggle("all");
+    fillTable();
+  });
+  rows.forEach((row, i) => {
+    const light = () => lines.forEach((path, line) => path.classList.toggle("lit", line === i));
+    row.addEventListener("pointerenter", light);
+    row.addEventListener("focusin", light);
+    row.querySelector("details")?.addEventListener("toggle", (event) => {
+      const now = at(groups[i], frame);
+      if (event.target.open && now) fillCoefficients(row, now.coefs);
+    });
+  });
+  for (const leave of ["pointerleave", "focusout"]) {
+    table.addEventListener(leave, () => lines.forEach((path) => path.classList.remove("lit")));
+  }
+  // Everything that is shown goes to paper: the rows below the fold are brought up to date first.
+  addEventListener("beforeprint", () => {
+    table.classList.add("all");
+    fillTable();
+    rows.forEach((row, i) => {
+      if (!row.hidden && row.querySelector(".coefs")) fillCoefficients(row, at(groups[i], frame).coefs);
+    });
+  });
+
+  document.documentElement.classList.add("js");
+  show(data.chosen);
+})();

@@ -1,0 +1,36 @@
+"""Numbers for people: a few significant digits, a real minus sign."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["iteration", "shown"]
+
+
+def iteration(time: float) -> str:
+    """A time on a path: whole where it is whole, however large.
+
+    >>> iteration(1234567.0), iteration(0.25)
+    ('1234567', '0.25')
+    """
+    return f"{time:.0f}" if time == round(time) else f"{time:g}"
+
+
+def shown(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits; `shown` of fit.js writes the same.
+
+    >>> shown(0.012345), shown(-1234.5), shown(0.0), shown(2.5e-9)
+    ('0.0123', '−1234', '0', '2.50e-9')
+    """
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if not math.isfinite(size):
+        return str(value)
+    exponent = math.floor(math.log10(size))
+    if -4 <= exponent < 6:
+        text = f"{size:.{max(0, digits - 1 - exponent)}f}"
+    else:
+        mantissa, power = f"{size:.{digits - 1}e}".split("e")
+        text = f"{mantissa}e{int(power)}"
+    return f"−{text}" if value < 0 else text

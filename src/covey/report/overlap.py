@@ -1,0 +1,133 @@
+"""Which other group each selected group is most easily confused with, exactly, at the cost of a few products with X."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import as_design
+from covey.groups import Groups
+from covey.preprocess import WorkingProblem, prepare
+from covey.theory.coherence import group_deviations
+
+__all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
+
+# Numbers of the Gram rows that are held at once: 160 MB. The strongest groups that fit are looked at.
+MOST_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two groups and the largest canonical correlation between them.
+
+    Attributes
+    ----------
+    group, other : int
+        Positions; `group` is a selected one.
+    correlation : float
+        Of the combinations of their columns that match best: 1 where one group's columns predict some combination of
+        the other's exactly.
+    chance : float
+        What unrelated groups of these sizes reach with so many rows.
+    """
+
+    group: int
+    other: int
+    correlation: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """What `find_overlaps` found.
+
+    Attributes
+    ----------
+    pairs : tuple of Overlap
+        For each group that was looked at, its closest other one; each pair once, largest first.
+    dependent : tuple of int
+        Selected groups whose columns are linearly dependent.
+    n_looked_at : int
+    """
+
+    pairs: tuple[Overlap, ...]
+    dependent: tuple[int, ...]
+    n_looked_at: int
+
+
+def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
+    """Compare each selected group with every other group.
+
+    With the columns of every group made orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation
+    of two groups; one product with X gives all of them for one group.
+
+    Parameters
+    ----------
+    X, y, groups
+        The data as they were fitted.
+    selected : ndarray of int
+        Positions of the groups to look at, the most important first.
+    centre : bool
+        Whether the model has an intercept.
+    """
+    problem, groups = prepare(X, y, groups, standardize="group", fit_intercept=centre)
+    dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
+    n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns
+    looked_at = [int(l) for l in selected[n_numbers <= MOST_NUMBERS] if problem.ranks[l] > 0]
+    if groups.n_groups < 2 or not looked_at:
+        return Overlaps((), dependent, len(looked_at))
+    rows = problem.gram_rows(looked_at)
+    ends = np.cumsum(problem.ranks[looked_at])
+    found: dict[frozenset[int], Overlap] = {}
+    for l, block in zip(looked_at, np.split(rows, ends[:-1]), strict=True):
+        closest = _closest(problem, l, block)
+        found.setdefault(frozenset((l, closest.other)), closest)
+    pairs = sorted(found.values(), key=lambda pair: -pair.correlation)
+    return Overlaps(tuple(pairs), dependent, len(looked_at))
+
+
+def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
+    """The group with the largest norm in one group's rows; Frobenius norms, which are larger, say which to try."""
+    bounds = problem.group_norms(np.linalg.norm(block, axis=0))
+    bounds[l] = -1.0
+    best, other = -1.0, -1
+    for m in np.argsort(-bounds, kind="stable"):
+        if bounds[m] <= best:
+            break
+        part = block[:, problem.starts[m] : problem.starts[m + 1]]
+        value = float(np.linalg.norm(part, 2)) if part.size else 0.0
+        if value > best:
+            best, other = value, int(m)
+    chance = chance_correlation(int(problem.ranks[l]), int(problem.ranks[other]), problem.q.size)
+    return Overlap(l, other, min(best, 1.0), chance)
+
+
+def chance_correlation(a: int, b: int, n: int) -> float:
+    """The largest canonical correlation of unrelated groups of `a` and `b` columns with `n` rows, in the limit.
+
+    Wachter's upper edge; 1 where the columns of both outnumber the rows.
+
+    >>> round(chance_correlation(5, 5, 120), 2), chance_correlation(60, 60, 100)
+    (0.4, 1.0)
+    """
+    if a + b >= n:
+        return 1.0
+    p, q = a / n, b / n
+    return float(np.sqrt(p * (1 - q)) + np.sqrt(q * (1 - p)))
+
+
+def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[tuple[int, float]]:
+    """Of each selected group, how far the correlations of its columns are from none: ``norm(R_l - I)``, worst first."""
+    design = as_design(X)
+    found = []
+    for l in selected:
+        columns = groups.members[groups.starts[l] : groups.starts[l + 1]]
+        Z = design.take(columns)
+        Z = Z - Z.mean(axis=0)
+        spread = Z.std(axis=0)
+        Z /= np.where(spread > 0, spread, 1.0)
+        found.append((int(l), float(group_deviations(Z.T @ Z / len(Z), np.array([0, columns.size]))[0])))
+    return sorted(found, key=lambda item: -item[1])

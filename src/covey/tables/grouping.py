@@ -1,0 +1,154 @@
+"""Which columns belong together, as a file or a pattern says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from glob import has_magic
+from pathlib import Path
+
+import pandas as pd
+
+from covey.groups import Groups
+from covey.tables.complaint import TableError, listed
+from covey.tables.reading import read_table
+
+__all__ = ["read_groups"]
+
+Specs = str | Sequence[str] | None
+
+
+def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = ()) -> Groups:
+    """Read ``--groups``.
+
+    A file of (column, group); a size; a separator such as ``_`` or ``sep:__``, before which the group's name stands;
+    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one a group, such as ``gene01_*``
+    or ``size=h_*``, where a column that matches none is a group of its own.
+
+    Parameters
+    ----------
+    specs : None, str or sequence of str
+        Several are patterns; None makes every column a group of its own.
+    columns : sequence of str
+    own : collection of str
+        Columns that may be left out of a file or not match a regular expression: each is then a group of its own.
+
+    Examples
+    --------
+    >>> read_groups("sep:_", ["gene01_b1", "gene01_b2", "gene02_b1"]).names
+    ('gene01', 'gene02')
+    >>> read_groups("regex:(g[0-9])", ["g1x", "g2y", "g1z"]).labels.tolist()
+    [0, 1, 0]
+    >>> read_groups(["a_*", "size=[hw]"], ["a_1", "h", "a_2", "w", "z"]).names
+    ('a', 'size', 'z')
+    """
+    wanted = [specs] if isinstance(specs, str) else list(specs or ())
+    if not wanted:
+        return Groups.coerce(None, len(columns), columns)
+    if len(wanted) == 1 and not Path(wanted[0]).is_file():
+        spec = wanted[0]
+        if spec.isdigit():
+            return _by_size(int(spec), columns)
+        if spec.startswith("sep:") and len(spec) > 4:
+            return _by_separator(spec[4:], columns)
+        if len(spec) == 1 and not spec.isalnum() and not has_magic(spec):
+            return _by_separator(spec, columns)
+        if spec.startswith("regex:"):
+            return _by_expression(spec[6:], columns, own)
+    if len(wanted) == 1 and Path(wanted[0]).is_file():
+        return _from_file(Path(wanted[0]), columns, own)
+    return _by_patterns(wanted, columns)
+
+
+def _by_size(size: int, columns: Sequence[str]) -> Groups:
+    try:
+        return Groups.coerce(size, len(columns), columns)
+    except ValueError as reason:
+        raise TableError(f"--groups {size}: {reason}") from None
+
+
+def _by_separator(separator: str, columns: Sequence[str]) -> Groups:
+    if not any(separator in name for name in columns):
+        raise TableError(f"--groups: no column's name holds the separator {separator!r}; they are {listed(columns)}.")
+    return Groups.from_labels([name.split(separator, 1)[0] or name for name in columns], columns=columns)
+
+
+def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -> Groups:
+    try:
+        expression = re.compile(pattern)
+    except re.error as reason:
+        raise TableError(f"--groups regex:{pattern} is no regular expression: {reason}.") from None
+    if not expression.groups:
+        raise TableError(
+            f"--groups regex:{pattern} has no bracket; put one around the group's name, as in (gene[0-9]+)_."
+        )
+    labels = []
+    for name in columns:
+        found = expression.match(name)
+        label = found.group(1) if found else None
+        if label is None and name not in own:
+            raise TableError(
+                f"--groups regex:{pattern} does not match column {name!r} from its beginning; every column needs a "
+                "group. Leave it out with --drop, or widen the expression."
+            )
+        labels.append(name if label is None else label)
+    return Groups.from_labels(labels, columns=columns)
+
+
+def _by_patterns(patterns: Sequence[str], columns: Sequence[str]) -> Groups:
+    label_of: dict[str, str] = {}
+    for item in patterns:
+        name, equals, pattern = item.partition("=")
+        if not equals:
+            name, pattern = _stem(item), item
+        if not has_magic(pattern) and pattern not in columns:
+            raise TableError(
+                f"--groups {item!r} is no file, size or pattern; give a file of (column, group), a size, a separator "
+                "such as _, regex:PATTERN with a bracket, or patterns such as 'gene01_*'."
+            )
+        members = [column for column in columns if fnmatchcase(column, pattern)]
+        if not members:
+            raise TableError(f"--groups {item!r} matches no column; they are {listed(columns)}.")
+        for column in members:
+            if label_of.setdefault(column, name) != name:
+                raise TableError(
+                    f"--groups puts column {column!r} into both {label_of[column]!r} and {name!r}; groups must not "
+                    "overlap."
+                )
+    return Groups.from_labels([label_of.get(column, column) for column in columns], columns=columns)
+
+
+def _stem(pattern: str) -> str:
+    """The name of a pattern's group.
+
+    >>> _stem("gene01_*"), _stem("*")
+    ('gene01', '*')
+    """
+    return pattern.rstrip("*?").rstrip("_.-: ") or pattern
+
+
+def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Groups:
+    table = read_table(path)
+    if table.shape[1] != 2:
+        raise TableError(f"{path} must have two columns, column and group, not {table.shape[1]}.")
+    if table.columns[0] in columns:  # no header: its first line is a column like the others
+        first = pd.DataFrame([list(table.columns)], columns=table.columns)
+        table = pd.concat([first, table.astype(str)], ignore_index=True)
+    names = table.iloc[:, 0].astype(str)
+    twice = names[names.duplicated()].unique()
+    known = set(names)
+    complaints = (
+        ("names columns that the data lack", sorted(known - set(columns))),
+        ("gives no group to", [name for name in columns if name not in known and name not in own]),
+        ("names columns more than once", sorted(twice)),
+        ("has no group beside", sorted(names[table.iloc[:, 1].isna()])),
+    )
+    for what, which in complaints:
+        if which:
+            raise TableError(f"{path} {what}: {listed(which)}.")
+    label_of = dict(zip(names, table.iloc[:, 1], strict=True))
+    labels = [label_of.get(name, name) for name in columns]
+    if not all(isinstance(label, int) for label in labels):
+        labels = [str(label) for label in labels]
+    return Groups.from_labels(labels, columns=columns)

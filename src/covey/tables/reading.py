@@ -1,0 +1,97 @@
+"""Files to one table: CSV, TSV, Parquet, Feather; one file, several, a pattern, or a folder of Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
+
+import pandas as pd
+
+from covey.tables.complaint import TableError, listed
+from covey.tables.text import LONGEST_LINE, SEPARATORS, check_names, read_text
+
+__all__ = ["find_files", "read_table", "read_tables"]
+
+KINDS = (*SEPARATORS, ".parquet", ".feather")
+OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather"}
+
+
+def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
+    """The files that names, patterns such as ``parts/*.parquet`` and folders of Parquet stand for, in order."""
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if path.is_dir():
+            # what engines leave beside their parts (_SUCCESS, .part-0.crc) begins with one of these
+            here = [file for file in path.rglob("*.parquet") if not file.name.startswith(("_", "."))]
+            if not here:
+                raise TableError(f"The folder {path} holds no .parquet file; name the files of a table one by one.")
+        elif path.exists():
+            here = [path]
+        elif has_magic(str(source)):
+            here = [Path(name) for name in glob(str(source)) if Path(name).is_file()]
+            if not here:
+                raise TableError(f"No file matches {source}.")
+        else:
+            raise TableError(f"There is no file {path}.")
+        found += sorted(here)
+    if not found:
+        raise TableError("No table was given.")
+    return tuple(found)
+
+
+def read_tables(sources: Sequence[str | Path]) -> pd.DataFrame:
+    """Read files as one table, one below the other; they must have the same columns."""
+    files = find_files(sources)
+    frames = [read_table(file) for file in files]
+    first = frames[0]
+    for file, frame in zip(files, frames, strict=True):
+        odd = set(first.columns) ^ set(frame.columns)
+        if odd:
+            raise TableError(f"{files[0]} and {file} are no parts of one table: only one of them has {listed(odd)}.")
+    return first if len(frames) == 1 else pd.concat([frame[first.columns] for frame in frames], ignore_index=True)
+
+
+def read_table(path: Path, *, longest_line: int = LONGEST_LINE) -> pd.DataFrame:
+    """Read one file, by the ending of its name."""
+    if not path.is_file():
+        raise TableError(f"There is no file {path}.")
+    kind = _kind(path)
+    try:
+        if path.stat().st_size == 0:
+            raise TableError(f"{path} cannot be read as a table: it is empty.")
+        frame = read_text(path, kind, longest_line=longest_line) if kind in SEPARATORS else _read_arrow(path, kind)
+    except OSError as reason:
+        raise TableError(f"{path} cannot be read: {reason.strerror or reason}.") from None
+    if frame.empty:
+        raise TableError(f"{path} has no rows.")
+    frame.columns = frame.columns.map(str)
+    return frame
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    kind = Path(name).suffix
+    kind = OTHER_NAMES.get(kind, kind)
+    if kind not in KINDS or (name != path.name.lower() and kind not in SEPARATORS):
+        raise TableError(f"{path} is of no known kind; use .csv, .tsv (gzipped or not), .parquet or .feather.")
+    return kind
+
+
+def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
+    import pyarrow
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    try:
+        if kind == ".parquet":
+            check_names(pyarrow.parquet.read_schema(path).names, path)
+            table = pyarrow.parquet.read_table(path, partitioning=None)
+        else:
+            table = pyarrow.feather.read_table(path)
+            check_names(table.column_names, path)
+        return table.to_pandas()
+    except (pyarrow.ArrowException, OSError) as reason:
+        said = str(reason).splitlines()[0].rstrip(".")
+        raise TableError(f"{path} cannot be read as {kind[1:].capitalize()}: {said}.") from None

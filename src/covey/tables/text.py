@@ -1,0 +1,88 @@
+"""CSV and TSV: one pass for the lengths of the lines, one to parse."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections import Counter
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pandas as pd
+
+from covey.tables.complaint import TableError, listed
+
+__all__ = ["LONGEST_LINE", "SEPARATORS", "check_names", "read_text"]
+
+# Three million columns of twenty characters. A longer line is a file without line ends, or no table; it would be held
+# in memory several times over before a parser said so.
+LONGEST_LINE = 64 * 2**20
+BLOCK = 2**20
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+
+
+def read_text(path: Path, kind: str, *, longest_line: int = LONGEST_LINE) -> pd.DataFrame:
+    """Read a table of text, gzipped or not.
+
+    The separator is the one that the file's name promises; where the header does not hold it, but a semicolon or a
+    tab, it is that one.
+    """
+    try:
+        with _open(path) as stream:
+            _check_lines(stream, path, longest_line)
+        with _open(path) as stream:
+            header = stream.readline(longest_line).decode("utf-8-sig")
+        separator = _separator(header, SEPARATORS[kind])
+        names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
+        check_names(names, path)
+        frame = pd.read_csv(
+            path, sep=separator, low_memory=False, encoding="utf-8-sig", skipinitialspace=True, compression="infer"
+        )
+    except UnicodeDecodeError:
+        raise TableError(f"{path} is not text in UTF-8; save it as CSV in UTF-8, or as Parquet.") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
+        said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
+        raise TableError(f"{path} cannot be read as a table: {said}.") from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise TableError(
+            f"{path} has more values in a row than names in its header; write it without row names, or name them."
+        )
+    return frame
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb"))
+
+
+def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
+    """Refuse a file as soon as a line is longer than `longest`, having read no more than that of it."""
+    block_size = min(BLOCK, longest)
+    since = 0  # bytes since the last line end
+    while block := stream.read(block_size):
+        first = block.find(b"\n")
+        since += len(block) if first < 0 else first
+        if since > longest:
+            raise TableError(
+                f"{path} has a line of more than {longest} bytes; is it a table with one line a row? "
+                "A table as wide as that is better kept as Parquet."
+            )
+        if first >= 0:
+            since = len(block) - block.rfind(b"\n") - 1
+
+
+def _separator(header: str, promised: str) -> str:
+    """The separator between the names of a header.
+
+    >>> _separator("a;b", ","), _separator("a,b;c", ","), _separator("a", ",")
+    (';', ',', ',')
+    """
+    return next((mark for mark in (promised, ",", ";", "\t") if mark in header), promised)
+
+
+def check_names(names: list[str], path: Path) -> None:
+    """Pandas renames the second of two columns of one name; here that is a mistake worth stopping for."""
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise TableError(f"{path} has columns of the same name: {listed(twice)}; rename them.")

@@ -1,0 +1,24 @@
+"""From a table in a file to a fit in a folder, and back: what the commands do, without a terminal."""
+
+from covey.workflow.fit import Fit, fit_table
+from covey.workflow.folder import FILES, check_out, write_fit
+from covey.workflow.predict import Prediction, load_fit, predict_table
+from covey.workflow.problem import Problem, pose
+from covey.workflow.settings import FitSettings, TableSettings
+from covey.workflow.trace import trace_table
+
+__all__ = [
+    "FILES",
+    "Fit",
+    "FitSettings",
+    "Prediction",
+    "Problem",
+    "TableSettings",
+    "check_out",
+    "fit_table",
+    "load_fit",
+    "pose",
+    "predict_table",
+    "trace_table",
+    "write_fit",
+]

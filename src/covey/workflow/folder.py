@@ -1,0 +1,109 @@
+"""A fit as a folder, which is whole or not there."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import covey
+from covey.files import check_folder, whole_folder
+from covey.persistence import dump_bytes
+from covey.report import FitReport, render
+from covey.workflow.fit import Fit
+from covey.workflow.trace import coefficients_along
+
+__all__ = ["FILES", "check_out", "describe", "write_fit"]
+
+FILES = frozenset({"model.skops", "coefficients.csv", "groups.csv", "path.parquet", "report.html", "run.json"})
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops")
+
+
+def check_out(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that could not be written, before the work is done."""
+    check_folder(folder, FILES, overwrite=overwrite)
+
+
+def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
+    """Write everything about a fit: into a new folder first, which then takes its place."""
+    check_out(folder, overwrite)
+    contents = {
+        "model.skops": dump_bytes(fit.model),
+        "coefficients.csv": fit.coefficients_table().to_csv(index=False).encode(),
+        "groups.csv": fit.groups_table().to_csv(index=False).encode(),
+        "path.parquet": _parquet(fit),
+        "report.html": _report(fit).encode(),
+        "run.json": json.dumps(describe(fit), indent=2, ensure_ascii=False).encode(),
+    }
+    with whole_folder(folder) as draft:
+        for name, content in contents.items():
+            (draft / name).write_bytes(content)
+
+
+def describe(fit: Fit) -> dict[str, Any]:
+    """A fit as plain values: what came out, and everything needed to repeat it."""
+    e, problem = fit.estimator, fit.problem
+    table = fit.groups_table()
+    return {
+        "target": fit.settings.table.target,
+        "rows": len(problem.y),
+        "columns": problem.X.shape[1],
+        "groups": problem.groups.n_groups,
+        "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
+        "intercept": float(e.intercept_),
+        "stopped_at": int(e.n_iter_),
+        "scores": asdict(fit.scores),
+        "converged": fit.converged,
+        "notices": list(fit.notices),
+        "seed": fit.settings.seed,
+        "settings": {
+            **{name: value for name, value in asdict(fit.settings.table).items() if name != "data"},
+            "stopping": fit.settings.stopping,
+            "estimator": type(e).__name__,
+            "options": _parameters(e),
+        },
+        "inputs": [asdict(file) for file in problem.inputs],
+        "versions": {
+            "covey": covey.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        "seconds": round(fit.seconds, 3),
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """The estimator's parameters; what is no plain value as its text. The groups have a file of their own."""
+    values = estimator.get_params(deep=False)
+    del values["groups"]
+    return {
+        name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in values.items()
+    }
+
+
+def _parquet(fit: Fit) -> bytes:
+    stream = io.BytesIO()
+    coefficients_along(fit.estimator.path_).to_parquet(stream, index=False)
+    return stream.getvalue()
+
+
+def _report(fit: Fit) -> str:
+    table = fit.settings.table
+    files = fit.problem.inputs
+    settings = {
+        "data": ", ".join(file.path for file in files),
+        "sha256": ", ".join(file.sha256 for file in files),
+        "target": table.target,
+        "groups": " ".join(table.groups) or "each column on its own",
+        "seed": fit.settings.seed,
+        **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
+        **{name: asked for name in ("impute", "weights") if (asked := getattr(table, name))},
+    }
+    report = FitReport.from_model(fit.estimator, fit.problem.X, fit.problem.y, target=table.target, settings=settings)
+    return render(report)

@@ -1,0 +1,161 @@
+"""Read a table and pose it: the target, the columns of the fit, and which of them belong together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+
+from covey.groups import Groups
+from covey.tables import TableError, find_columns, find_files, missing_values, numbers, numeric_frame, read_groups
+from covey.tables import read_tables as read
+from covey.tables.complaint import listed, near
+from covey.validation import FloatArray, as_sample_weight
+from covey.workflow.settings import TableSettings, Told, silent
+from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
+
+__all__ = ["Input", "Problem", "counted", "pose"]
+
+NO_NUMBER = "make its values a group with --onehot, or leave it out with --drop"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that was read, and how to know it again."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, file: Path) -> Input:
+        """Read the file once more for its hash."""
+        with open(file, "rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256")
+        return cls(str(file), file.stat().st_size, digest.hexdigest())
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table, posed.
+
+    Attributes
+    ----------
+    transformer : ColumnTransformer
+        Fitted: from the table's columns to those of the fit.
+    X : DataFrame
+        The columns of the fit.
+    y : ndarray
+    weight : ndarray or None
+    groups : Groups
+    sources : tuple of str
+        The column of the table that each column of the fit came from.
+    inputs : tuple of Input
+    """
+
+    transformer: ColumnTransformer
+    X: pd.DataFrame
+    y: FloatArray
+    weight: FloatArray | None
+    groups: Groups
+    sources: tuple[str, ...]
+    inputs: tuple[Input, ...]
+
+
+def pose(settings: TableSettings, told: Told = silent) -> Problem:
+    """Read, check, expand and group."""
+    told("reading")
+    files = find_files(settings.data)
+    frame = read(files)
+    inputs = tuple(Input.of(file) for file in files)
+    columns = list(frame.columns)
+    y = _target(frame, settings.target, listed(map(str, files)))
+    weight = None
+    if settings.weights is not None:
+        weight = as_sample_weight(_number_column(frame, settings.weights, "--weights"), len(frame), name="--weights")
+        weight = weight * len(frame)
+    unused = {settings.target, settings.weights}
+    for name in settings.drop:
+        unused.update(find_columns(name, columns, "--drop"))
+    predictors = frame[[name for name in columns if name not in unused]]
+    if predictors.shape[1] == 0:
+        raise TableError(f"No column is left to predict {settings.target!r} from.")
+    _check_names(predictors.columns)
+    told("expanding")
+    terms = read_terms(settings.spline, settings.onehot, list(predictors.columns))
+    raw = _typed(predictors, terms)
+    _check_missing(raw, settings.impute, [name for name, size in terms.items() if size == 0])
+    by_column = read_groups(settings.groups, list(raw.columns), own=list(terms))
+    transformer = make_transformer(list(raw.columns), terms, settings.impute)
+    try:
+        X = transformer.fit_transform(raw)
+    except ValueError as reason:
+        raise TableError(f"The columns cannot be expanded: {str(reason).splitlines()[0]}") from None
+    compact(transformer)
+    sources = column_sources(transformer)
+    group_of = dict(zip(raw.columns, by_column.labels, strict=True))
+    labels = [by_column.names[group_of[source]] for source in sources]
+    groups = Groups.from_labels(labels, columns=list(X.columns))
+    return Problem(transformer, X, y, weight, groups, tuple(sources), inputs)
+
+
+def _target(frame: pd.DataFrame, target: str, where: str) -> FloatArray:
+    if target not in frame.columns:
+        raise TableError(f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}")
+    y = _number_column(frame, target, "--target")
+    if np.ptp(y) == 0:
+        raise TableError(f"The target {target!r} is {y[0]:g} in every row: there is nothing to predict.")
+    return y
+
+
+def _number_column(frame: pd.DataFrame, name: str, option: str) -> FloatArray:
+    if name not in frame.columns:
+        raise TableError(f"{option}: there is no column {name!r}; {near(name, list(frame.columns))}")
+    values = numbers(frame[name], f"{option} needs a number in every row").to_numpy(dtype=float)
+    absent = int(np.isnan(values).sum())
+    if absent:
+        raise TableError(f"{option} {name!r} is missing in {counted(absent, 'row')} of {len(values)}; drop those rows.")
+    if not np.isfinite(values).all():
+        raise TableError(f"{option} {name!r} is infinite in row {int(np.argmin(np.isfinite(values))) + 1}.")
+    return values
+
+
+def _check_names(columns: Any) -> None:
+    nameless = [name for name in columns if not name.strip() or name.startswith("Unnamed: ")]
+    if nameless:
+        raise TableError(
+            f"The table has a column without a name, perhaps row numbers: name it, or --drop {nameless[0]!r}."
+        )
+
+
+def _typed(frame: pd.DataFrame, terms: dict[str, int]) -> pd.DataFrame:
+    """Numbers as floats; columns that become one-hot as they are."""
+    hot = [name for name in frame.columns if terms.get(name) == 0]
+    made = numeric_frame(frame.drop(columns=hot), NO_NUMBER)
+    return made if not hot else pd.concat([made, frame[hot].astype(object)], axis=1)[list(frame.columns)]
+
+
+def _check_missing(frame: pd.DataFrame, impute: str | None, onehot: Collection[str]) -> None:
+    counts = missing_values(frame)
+    if counts and impute is None:
+        shown = ", ".join(f"{name!r} ({count})" for name, count in list(counts.items())[:6])
+        more = f" and {len(counts) - 6} more columns" if len(counts) > 6 else ""
+        raise TableError(f"Values are missing in {shown}{more}; fill them with --impute median, or --drop the columns.")
+    empty = [name for name, count in counts.items() if count == len(frame) and name not in onehot]
+    if empty:
+        raise TableError(f"All values are missing in {listed(empty)}; leave out such columns with --drop.")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

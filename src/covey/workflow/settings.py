@@ -1,0 +1,71 @@
+"""What a user asks for: plain values, kept as they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["FitSettings", "TableSettings", "Told", "silent"]
+
+# Called with what is being done, for a progress bar: a stage, and after a comma how far it has come.
+Told = Callable[[str], None]
+
+
+def silent(stage: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """A table and how its columns are used.
+
+    Attributes
+    ----------
+    data : tuple of str
+        Files, patterns, or folders of Parquet.
+    target : str
+        The column to predict.
+    groups : tuple of str
+        As `covey.tables.read_groups` reads them; every column is a group of its own without.
+    spline : tuple of str
+        ``COLUMN:5`` expands a column in a cubic spline of five columns; the name may be a pattern.
+    onehot : tuple of str
+        Columns whose values become one column each.
+    drop : tuple of str
+        Columns that are not used.
+    impute : {"median", "mean"}, optional
+        How missing numbers are filled.
+    weights : str, optional
+        The column of row weights.
+    """
+
+    data: tuple[str, ...]
+    target: str
+    groups: tuple[str, ...] = ()
+    spline: tuple[str, ...] = ()
+    onehot: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    impute: str | None = None
+    weights: str | None = None
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """A table and how it is fitted.
+
+    Attributes
+    ----------
+    table : TableSettings
+    stopping : str
+        ``"cv"``, ``"holdout"``, ``"ebic"``, ``"bic"``, ``"gcv"``, ``"discrepancy"``, or a number of iterations.
+    seed : int
+        For the folds or the rows that are held out.
+    options : mapping
+        Parameters of the estimator that differ from its defaults.
+    """
+
+    table: TableSettings
+    stopping: str = "cv"
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)

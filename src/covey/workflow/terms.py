@@ -1,0 +1,101 @@
+"""Terms: columns that are expanded by scikit-learn's transformers, and stay whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+
+from covey.tables import TableError, find_columns
+
+__all__ = ["column_sources", "compact", "make_transformer", "read_terms"]
+
+# Columns of a spline where no number is given: a cubic with two knots inside.
+SPLINE_COLUMNS = 5
+DEGREE = 3
+
+# An array of text gives every name the room of the longest.
+LONG_NAME = 200
+
+
+def read_terms(spline: Sequence[str], onehot: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
+    """The columns to expand: how many columns a spline gets, 0 for one-hot.
+
+    >>> read_terms(["age:7", "b*"], ["sex"], ["age", "bmi", "bp", "sex"])
+    {'age': 7, 'bmi': 5, 'bp': 5, 'sex': 0}
+    """
+    terms: dict[str, int] = {}
+    for item in spline:
+        name, size = (item, SPLINE_COLUMNS) if item in columns else _split(item)
+        for column in find_columns(name, columns, "--spline"):
+            terms[column] = size
+    for item in onehot:
+        for column in find_columns(item, columns, "--onehot"):
+            if column in terms:
+                raise TableError(f"Column {column!r} is given to both --spline and --onehot; choose one.")
+            terms[column] = 0
+    return terms
+
+
+def _split(item: str) -> tuple[str, int]:
+    name, colon, number = item.rpartition(":")
+    if not colon or not number.isdigit():
+        return item, SPLINE_COLUMNS
+    if int(number) < DEGREE:
+        raise TableError(f"--spline {item}: a cubic spline has at least {DEGREE} columns, not {number}.")
+    return name, int(number)
+
+
+def make_transformer(columns: Sequence[str], terms: Mapping[str, int], impute: str | None) -> ColumnTransformer:
+    """From the columns of the table to those of the fit: plain ones first, then a block for each term."""
+    plain = [name for name in columns if name not in terms]
+    filled = (SimpleImputer(strategy=impute),) if impute else ()
+    blocks: list[tuple[str, Any, list[str]]] = [("plain", filled[0] if filled else "passthrough", plain)]
+    for i, (column, size) in enumerate(terms.items()):
+        # the first function of the basis is left out because the intercept has it already
+        step: Any = (
+            SplineTransformer(n_knots=size - DEGREE + 2, degree=DEGREE, knots="quantile", include_bias=False)
+            if size
+            else OneHotEncoder(sparse_output=False)
+        )
+        blocks.append((f"term{i}", make_pipeline(*filled, step) if size and filled else step, [column]))
+    return ColumnTransformer(blocks, verbose_feature_names_out=False).set_output(transform="pandas")
+
+
+def compact(fitted: ColumnTransformer) -> None:
+    """Keep names as arrays of text, which a file holds in one piece, and not one by one.
+
+    A model of ten thousand columns is written and read several times as fast so.
+    """
+    kept: dict[tuple[str, ...], Any] = {}
+
+    def text(names: Any) -> Any:
+        key = tuple(map(str, names))
+        if max(map(len, key), default=0) > LONG_NAME:
+            return names
+        return kept.setdefault(key, np.array(key, dtype=str))
+
+    for part in (fitted, *(step for _, step, _ in fitted.transformers_)):
+        if "feature_names_in_" in getattr(part, "__dict__", ()):
+            part.feature_names_in_ = text(part.feature_names_in_)
+    fitted.transformers = [(name, step, text(columns)) for name, step, columns in fitted.transformers]
+    fitted.transformers_ = [(name, step, text(columns)) for name, step, columns in fitted.transformers_]
+
+
+def column_sources(fitted: ColumnTransformer) -> list[str]:
+    """The column of the table that each column of the fit came from.
+
+    The transformer knows where its blocks lie; names would not do, since ``a`` one-hot may have a value ``b_c``
+    and a column ``a_b`` may stand beside it.
+    """
+    sources: list[str] = []
+    for name, _, columns in fitted.transformers_:
+        block = fitted.output_indices_[name]
+        names = [str(column) for column in columns]
+        sources += names if name == "plain" else names * (block.stop - block.start)
+    return sources

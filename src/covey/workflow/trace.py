@@ -1,0 +1,76 @@
+"""The whole path of a table: in which order its groups wake up, with no time chosen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.engine import Snapshot, group_path
+from covey.files import write_atomically
+from covey.path import Path
+from covey.workflow.problem import pose
+from covey.workflow.settings import TableSettings, Told, silent
+
+__all__ = ["coefficients_along", "draw", "order_table", "trace_table"]
+
+PICTURES = ("png", "svg", "pdf")
+
+
+def trace_table(settings: TableSettings, *, most: int, options: Mapping[str, Any], told: Told = silent) -> Path:
+    """Read a table and run its path until `most` groups are awake, or nothing is left to explain."""
+    problem = pose(settings, told)
+    told("running")
+
+    def enough(snapshot: Snapshot) -> bool:
+        return snapshot.n_woken >= most
+
+    return group_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, stop=enough, **options)
+
+
+def order_table(path: Path) -> pd.DataFrame:
+    """The groups in the order in which they woke up, with their strength at the end of the path."""
+    assert path.strengths is not None
+    last = path.strengths[[len(path) - 1]].toarray().ravel()
+    order = [l for l, _ in path.entered]
+    return pd.DataFrame(
+        {
+            "group": [path.groups.names[l] for l in order],
+            "size": path.groups.sizes[order],
+            "woke_up": [int(t) for _, t in path.entered],
+            "strength": last[order],
+        }
+    )
+
+
+def coefficients_along(path: Path) -> pd.DataFrame:
+    """The path in long form: a row for each time and awake column, and one without a column for the intercept."""
+    coefs = path.coefs.tocoo()
+    names = np.array([str(name) for name in path.groups.names], dtype=object)
+    columns = np.array([path.groups.column_name(j) for j in range(path.groups.n_columns)], dtype=object)
+    awake = {
+        "time": path.times[coefs.row],
+        "group": names[path.groups.labels[coefs.col]],
+        "column": columns[coefs.col],
+        "coefficient": coefs.data,
+    }
+    none = np.full(len(path), None, dtype=object)
+    intercepts = {"time": path.times, "group": none, "column": none, "coefficient": path.intercepts}
+    whole = pd.DataFrame({name: np.concatenate([intercepts[name], awake[name]]) for name in awake})
+    return whole.sort_values("time", kind="stable", ignore_index=True)
+
+
+def draw(path: Path, file: File) -> None:
+    """Draw the path; the picture is whole or not there."""
+    from covey.plots import GroupPathDisplay
+
+    kind = file.suffix.lower().removeprefix(".")
+    if kind not in PICTURES:
+        raise ValueError(f"--plot {file}: use a name that ends in {', '.join('.' + p for p in PICTURES)}.")
+    stream = io.BytesIO()
+    GroupPathDisplay.from_path(path).figure_.savefig(stream, format=kind, dpi=150)
+    write_atomically(file, stream.getvalue())

@@ -1,0 +1,22 @@
+"""Run a command in this process, and look at what is left on the disk."""
+
+from typer.testing import CliRunner
+
+from covey.cli import app
+
+RUNNER = CliRunner()
+
+
+def covey(*arguments, **options):
+    return RUNNER.invoke(app, list(map(str, arguments)), env={"COLUMNS": "200", "NO_COLOR": "1"}, **options)
+
+
+def refused(result, *words):
+    """Exit code 2 and one line on the error stream that holds these words."""
+    assert result.exit_code == 2, (result.output, result.exception)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    for word in words:
+        assert word in lines[0]
+    assert result.stdout == ""

@@ -1,0 +1,223 @@
+"""What cannot be fitted is refused in one line with a remedy, exit code 2, and nothing half-written."""
+
+import gzip
+import os
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.running import covey, refused
+
+GOOD = "a_1,a_2,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 3},{i % 7 - i % 5}\n" for i in range(40))
+
+
+def fit(tmp_path, content, *more, name="table.csv"):
+    file = tmp_path / name
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif content is not None:
+        file.write_text(content)
+    return covey("fit", file, "--target", "y", "--out", tmp_path / "fit", *more)
+
+
+CASES = {
+    "no file": (None, "There is no file"),
+    "empty file": ("", "it is empty"),
+    "header only": ("a,y\n", "has no rows"),
+    "names twice": ("a,a,y\n1,2,3\n", "columns of the same name: 'a'; rename"),
+    "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
+    "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),
+    "text as target": ("a,y\n1,low\n2,high\n", "Column 'y' holds 'low' in row 1", "needs a number in every row"),
+    "missing target": ("a,y\n1,\n2,1\n3,2\n", "'y' is missing in 1 row of 3"),
+    "infinite target": ("a,y\n1,inf\n2,1\n", "'y' is infinite in row 1"),
+    "target alone": ("y\n1\n2\n", "No column is left"),
+    "mixed types": ("a,y\n1,1\nred,2\n3,3\n", "Column 'a' holds 'red' in row 2", "--onehot", "--drop"),
+    "dates": ("when,y\n2020-01-01,1\n2020-01-02,2\n", "Column 'when' holds '2020-01-01'", "--drop"),
+    "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "infinite in 'a'"),
+    "missing": ("a,b,y\n1,,1\n2,5,2\n,6,3\n", "missing in 'a' (1), 'b' (1)", "--impute median"),
+    "row numbers": (",a,y\n0,1,1\n1,5,2\n", "column without a name", "--drop 'Unnamed: 0'"),
+    "row names": ("a,y\nr1,1,1\nr2,5,2\n", "more values in a row than names"),
+    "ragged": ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table", "line 3"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "not text in UTF-8"),
+    "one row": ("a,y\n1,2\n", "in every row"),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tables(tmp_path, case):
+    content, *words = CASES[case]
+    refused(fit(tmp_path, content), *words)
+    assert not (tmp_path / "fit").exists()
+    assert len(list(tmp_path.iterdir())) == (content is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
+        ("t.feather", b"nonsense", "cannot be read as Feather"),
+        ("t.xlsx", b"PK", "of no known kind"),
+        ("t.csv.gz", b"nonsense", "cannot be read as a table"),
+        ("t.csv.gz", gzip.compress(GOOD.encode())[:-20], "cannot be read as a table"),
+    ],
+)
+def test_damaged_files(tmp_path, name, content, words):
+    refused(fit(tmp_path, content, name=name), words)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ("column,group\na_1,1\n", "gives no group to: 'a_2', 'b'"),
+        ("column,group\na_1,1\na_2,1\nb,2\nz,2\n", "names columns that the data lack: 'z'"),
+        ("column,group\na_1,1\na_2,1\nb,2\nb,1\n", "more than once: 'b'"),
+        ("column,group\na_1,1\na_2,\nb,2\n", "has no group beside: 'a_2'"),
+        ("column,group,why\na_1,1,x\n", "must have two columns"),
+    ],
+)
+def test_group_files(tmp_path, groups, words):
+    (tmp_path / "groups.csv").write_text(groups)
+    refused(fit(tmp_path, GOOD, "--groups", tmp_path / "groups.csv"), words)
+    assert not (tmp_path / "fit").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--groups", "2"], "--groups 2: Groups of 2 do not divide 3 columns"),
+        (["--groups", "nowhere.csv"], "is no file, size or pattern"),
+        (["--groups", "c_*"], "matches no column"),
+        (["--groups", "a_*", "--groups", "*_1"], "into both 'a' and '*_1'"),
+        (["--groups", "."], "no column's name holds the separator '.'"),
+        (["--groups", "regex:(a)_"], "does not match column 'b'"),
+        (["--groups", "regex:a"], "has no bracket"),
+        (["--groups", "regex:("], "no regular expression"),
+        (["--spline", "c"], "--spline 'c' names no column"),
+        (["--spline", "b:2"], "at least 3 columns"),
+        (["--spline", "b", "--onehot", "b"], "both --spline and --onehot"),
+        (["--onehot", "a_3"], "did you mean 'a_"),
+        (["--drop", "zzz"], "--drop 'zzz' names no column"),
+        (["--weights", "w"], "--weights: there is no column 'w'"),
+    ],
+)
+def test_options(tmp_path, more, words):
+    refused(fit(tmp_path, GOOD, *more), words)
+
+
+def test_a_column_with_no_value_at_all(tmp_path):
+    content = "a,b,y\n1,,1\n2,,2\n3,,1\n"
+    refused(fit(tmp_path, content, "--impute", "median"), "All values are missing in 'b'", "--drop")
+
+
+def test_names_that_collide_after_the_expansion(tmp_path):
+    content = "a,a_sp_0,y\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(30))
+    refused(fit(tmp_path, content, "--spline", "a"), "cannot be expanded", "not unique")
+
+
+def test_parts_of_different_tables(tmp_path):
+    (tmp_path / "a.csv").write_text("a,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("b,y\n1,2\n")
+    refused(covey("fit", tmp_path / "*.csv", "-t", "y", "-o", tmp_path / "fit"), "no parts of one table", "'a'", "'b'")
+    (tmp_path / "empty").mkdir()
+    refused(covey("fit", tmp_path / "empty", "-t", "y"), "holds no .parquet file")
+    refused(covey("fit", tmp_path / "x*.csv", "-t", "y"), "No file matches")
+
+
+def test_names_twice_in_parquet(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table([[1.0, 2.0]] * 3, names=["a", "a", "y"]), tmp_path / "t.parquet")
+    refused(covey("fit", tmp_path / "t.parquet", "-t", "y"), "columns of the same name: 'a'")
+
+
+def test_dates_in_parquet(tmp_path):
+    when = pd.date_range("2020", periods=10)
+    pd.DataFrame({"when": when, "y": np.arange(10.0)}).to_parquet(tmp_path / "t.parquet")
+    refused(covey("fit", tmp_path / "t.parquet", "-t", "y"), "Column 'when' holds dates", "--drop")
+
+
+def test_a_line_without_end(tmp_path):
+    """Two gigabytes without a line end, sparse on the disk: refused after reading a small part."""
+    file = tmp_path / "endless.csv"
+    with open(file, "wb") as stream:
+        stream.write(b"a,y\n1,2\n")
+        stream.truncate(2**31)
+    if file.stat().st_blocks * 512 > 2**20:
+        pytest.skip("this file system has no sparse files")
+    refused(covey("fit", file, "-t", "y", "-o", tmp_path / "fit"), "a line of more than 67108864 bytes")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    refused(fit(tmp_path, GOOD, "--out", tmp_path / "file" / "sub"), "is no folder", "--out")
+
+
+def test_a_folder_without_permission(tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    if os.access(locked, os.W_OK):
+        pytest.skip("this user may write everywhere: permissions mean nothing to root")
+    refused(fit(tmp_path, GOOD, "--out", locked / "fit"), "Permission denied")
+    assert not list(locked.iterdir())
+
+
+@pytest.fixture
+def mount(tmp_path):
+    """A small file system of its own, where the user may mount one."""
+    mounted = []
+
+    def mount(*options):
+        place = tmp_path / f"mount{len(mounted)}"
+        place.mkdir()
+        made = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", place], capture_output=True, text=True)
+        if made.returncode:
+            pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+        mounted.append(place)
+        return place
+
+    try:
+        yield mount
+    except FileNotFoundError:
+        pytest.skip("there is no mount command here")
+    finally:
+        for place in mounted:
+            subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk(tmp_path, mount):
+    small = mount("-o", "size=16k")
+    refused(fit(tmp_path, GOOD, "--out", small / "fit"), "No space left on device", "free some space")
+    assert not list(small.iterdir())
+
+
+def test_a_disk_that_is_read_only(tmp_path, mount):
+    locked = mount("-o", "ro")
+    refused(fit(tmp_path, GOOD, "--out", locked / "fit"), "Read-only file system", "--out")
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):
+    """The same as a full disk, on any machine."""
+    from pathlib import Path
+
+    whole = Path.write_bytes
+
+    def fails(self, data):
+        if self.name == "path.parquet":
+            whole(self, data[:10])
+            raise OSError(28, "No space left on device", str(self))
+        return whole(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", fails)
+    refused(fit(tmp_path, GOOD.encode()), "No space left on device", "free some space")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_usage(tmp_path):
+    assert covey("fit").exit_code == 2
+    assert covey("fit", "x.csv").exit_code == 2
+    assert covey("nonsense").exit_code == 2
+    assert covey("fit", "x.csv", "--target", "y", "--impute", "magic").exit_code == 2

@@ -1,0 +1,142 @@
+"""The other commands: path, demo, completion, help; and that they look right on any terminal."""
+
+import json
+import os
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.running import covey, refused
+from covey.cli import app
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((100, 6)), columns=["a_1", "a_2", "b_1", "b_2", "c_1", "c_2"])
+    frame["y"] = 5 * frame["b_1"] + 2 * frame["a_2"] + 0.1 * rng.standard_normal(100)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+def test_path_prints_the_order(table, tmp_path):
+    out, plot = tmp_path / "path.csv", tmp_path / "path.svg"
+    result = covey("path", table, "-t", "y", "-g", "_", "--out", out, "--plot", plot)
+    plt.close("all")
+    assert result.exit_code == 0, result.output
+    assert result.output.index("b ") < result.output.index("a ")
+    coefficients = pd.read_csv(out)
+    last = coefficients[coefficients["time"] == coefficients["time"].max()].set_index("column")["coefficient"]
+    assert last["b_1"] == pytest.approx(5, abs=0.1)
+    assert last["a_2"] == pytest.approx(2, abs=0.1)
+    assert plot.read_text().startswith("<?xml")
+
+
+def test_path_as_json_stops_at_most(table):
+    answer = json.loads(covey("path", table, "-t", "y", "-g", "_", "--most", 2, "--json").stdout)
+    assert [row["group"] for row in answer["groups"]] == ["b", "a"]
+    assert answer["groups_in_all"] == 3
+    assert answer["groups"][0]["woke_up"] < answer["groups"][1]["woke_up"]
+
+
+def test_path_refuses(table, tmp_path):
+    refused(covey("path", table, "-t", "y", "--plot", tmp_path / "x.doc"), ".png, .svg, .pdf")
+    refused(covey("path", table, "-t", "z"), "no column 'z'")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_demo_and_its_command_by_hand(tmp_path):
+    result = covey("demo", "--out", tmp_path / "demo")
+    assert result.exit_code == 0, result.output
+    assert "bmi" in result.stdout
+    assert (tmp_path / "demo" / "fit" / "report.html").is_file()
+    command = result.stdout.strip().splitlines()[-1].replace("'", "").split()
+    by_hand = covey(*command[1:], "--out", tmp_path / "again", "--json")
+    assert by_hand.exit_code == 0, by_hand.output
+    first = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
+    again = json.loads(by_hand.stdout)
+    assert again["selected_groups"] == first["selected_groups"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_completion(shell):
+    result = covey("completion", shell)
+    assert result.exit_code == 0
+    assert "_COVEY_COMPLETE" in result.stdout
+
+
+def test_the_shell_is_answered():
+    asked = {"_COVEY_COMPLETE": "complete_bash", "COMP_WORDS": "covey fit --st", "COMP_CWORD": "2"}
+    out = subprocess.run(
+        [sys.executable, "-m", "covey.cli"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
+    )
+    assert out.stdout.split() == ["--stopping", "--standardize"]
+
+
+COMMANDS = ["fit", "predict", "path", "diagnose", "demo", "reproduce", "completion", "autoencoder"]
+
+
+def test_help_names_every_command():
+    result = covey("--help")
+    assert result.exit_code == 0
+    for command in COMMANDS:
+        assert f" {command} " in result.stdout
+    for heading in ("Examples:", "Exit status:", "NO_COLOR"):
+        assert heading in result.stdout
+    assert covey().exit_code == 2
+    assert covey("--version").stdout.startswith("covey ")
+
+
+@pytest.mark.parametrize("command", COMMANDS[:-1])
+def test_every_command_has_an_example_and_says_what_its_options_do(command):
+    result = covey(command, "--help")
+    assert result.exit_code == 0
+    assert f"covey {command}" in result.stdout.split("Examples:")[1]
+    registered = next(c for c in app.registered_commands if c.callback.__name__ == command)
+    assert registered.callback.__doc__
+    assert max(map(len, covey(command, "--help").stdout.splitlines())) <= 200
+
+
+def test_help_needs_nothing_heavy():
+    heavy = ["numpy", "scipy", "pandas", "sklearn", "numba", "matplotlib", "joblib", "pyarrow", "skops", "torch"]
+    code = (
+        "import sys\nfrom covey.cli import app\n"
+        "try:\n    app(['fit', '--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert out.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_quiet_and_colourless_when_not_a_terminal(table, tmp_path):
+    command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--out", str(tmp_path / "f")]
+    out = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert out.stderr == ""
+    assert "\x1b" not in out.stdout
+    assert "2 of 3 groups predict y" in out.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_on_a_terminal(table, tmp_path):
+    import pty
+
+    command = [sys.executable, "-m", "covey.cli", "fit", str(table), "-t", "y", "-g", "_", "--out", str(tmp_path / "f")]
+    parent, child = pty.openpty()
+    environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=child)
+    os.close(child)
+    seen = b""
+    try:
+        while chunk := os.read(parent, 4096):
+            seen += chunk
+    except OSError:
+        pass  # the other end is closed
+    assert process.wait(60) == 0
+    assert b"fitting, path " in seen
+    assert b"\x1b[3" not in seen  # NO_COLOR

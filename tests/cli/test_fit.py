@@ -1,0 +1,253 @@
+"""`covey fit` and `covey predict` on tables with a known answer."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import covey as library
+from cli.running import covey, refused
+from covey.workflow import FILES
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Gene 2 and the shape of `age` matter, and so does `kind`; nothing else does."""
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(
+        rng.standard_normal((240, 9)), columns=[f"gene{g}_{k}" for g in (1, 2, 3) for k in ("a", "b", "c")]
+    )
+    made["age"] = rng.uniform(20, 80, 240)
+    made["kind"] = rng.choice(["red", "green", "blue"], 240)
+    made["id"] = [f"p{i}" for i in range(240)]
+    shape = 2 * np.cos(made["age"] / 10)
+    levels = made["kind"].map({"red": 1.0, "green": -1.0, "blue": 0.0})
+    made["y"] = 3 * made["gene2_a"] - 2 * made["gene2_c"] + shape + levels + 0.3 * rng.standard_normal(240)
+    return made
+
+
+@pytest.fixture
+def table(frame, tmp_path):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+SETTINGS = ["--target", "y", "--groups", "regex:(gene.)_", "--spline", "age:7", "--onehot", "kind", "--drop", "id"]
+
+
+@pytest.fixture
+def fitted(table, tmp_path):
+    result = covey("fit", table, *SETTINGS, "--rule", "1se", "--out", tmp_path / "fit")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "fit"
+
+
+def test_the_folder(fitted, table, frame):
+    assert {file.name for file in fitted.iterdir()} == FILES
+    groups = pd.read_csv(fitted / "groups.csv")
+    assert set(groups["group"][groups["selected"]]) == {"gene2", "age", "kind"}
+    assert groups["group"].tolist()[0] == "gene2"  # strongest first
+    assert groups.set_index("group")["size"].to_dict() == {"gene1": 3, "gene2": 3, "gene3": 3, "age": 7, "kind": 3}
+    coefficients = pd.read_csv(fitted / "coefficients.csv").set_index("column")
+    assert coefficients.loc["gene2_a", "coefficient"] == pytest.approx(3, abs=0.1)
+    assert coefficients.loc["gene2_c", "coefficient"] == pytest.approx(-2, abs=0.1)
+    assert (coefficients.loc[["gene1_a", "gene3_c"], "coefficient"] == 0).all()
+    assert coefficients.loc["kind_red", "source"] == "kind"
+    run = json.loads((fitted / "run.json").read_text())
+    assert run["inputs"][0]["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
+    assert run["settings"]["spline"] == ["age:7"]
+    assert run["settings"]["options"]["rule"] == "1se"
+    assert run["versions"]["covey"] == library.__version__
+    assert run["converged"] is True
+    assert run["settings"]["options"]["verbose"] == 0
+    assert run["scores"]["held_out_r2"] > 0.97
+    assert "<title" in (fitted / "report.html").read_text()
+
+
+def test_the_path_adds_up_to_the_model(fitted, frame):
+    path = pd.read_parquet(fitted / "path.parquet")
+    run = json.loads((fitted / "run.json").read_text())
+    model = library.load(fitted / "model.skops")
+    at = path[path["time"] == path["time"][path["time"] <= run["stopped_at"]].max()]
+    X = model.named_steps["columns"].transform(frame)
+    awake = at.dropna(subset="column").set_index("column")["coefficient"]
+    intercept = at["coefficient"][at["column"].isna()].item()
+    np.testing.assert_allclose(X[awake.index] @ awake + intercept, model.predict(frame), rtol=1e-9)
+
+
+def test_predict_from_the_raw_table(fitted, table, frame, tmp_path):
+    result = covey("predict", fitted, table, "--target", "y", "--keep", "id", "--out", tmp_path / "p.parquet")
+    assert result.exit_code == 0, result.output
+    assert "R^2 0.9" in result.stderr
+    made = pd.read_parquet(tmp_path / "p.parquet")
+    assert made.columns.tolist() == ["id", "prediction"]
+    np.testing.assert_allclose(made["prediction"], library.load(fitted / "model.skops").predict(frame))
+    to_stdout = covey("predict", fitted / "model.skops", table)
+    printed = pd.read_csv(pd.io.common.StringIO(to_stdout.stdout))
+    np.testing.assert_allclose(printed["prediction"], made["prediction"])
+    answer = json.loads(covey("predict", fitted, table, "--target", "y", "--json").stdout)
+    assert answer["rows"] == 240
+    assert answer["r2"] > 0.97
+    assert len(answer["prediction"]) == 240
+
+
+def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
+    other = tmp_path / "other.csv"
+    frame.drop(columns="gene2_a").to_csv(other, index=False)
+    refused(covey("predict", fitted, other), "lacks 'gene2_a'")
+    frame.assign(kind="violet").to_csv(other, index=False)
+    refused(covey("predict", fitted, other), "Column 'kind' holds 'violet'")
+    frame.assign(age=np.where(frame.index == 3, np.nan, frame["age"])).to_csv(other, index=False)
+    refused(covey("predict", fitted, other), "missing in 'age' (1)", "--impute median")
+    frame.to_csv(other, index=False)
+    refused(covey("predict", tmp_path / "nowhere", other), "no model file")
+    refused(covey("predict", other, other), "no model file, or it is damaged")
+    refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
+    refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".parquet or .feather")
+
+
+def test_missing_values_are_filled_when_asked(frame, tmp_path):
+    holes = frame.copy()
+    holes.loc[::9, "gene1_a"] = np.nan
+    holes.loc[::11, "age"] = np.nan
+    holes.loc[::30, "kind"] = None
+    holes.to_csv(tmp_path / "holes.csv", index=False)
+    asked = ["fit", tmp_path / "holes.csv", *SETTINGS, "--out", tmp_path / "fit"]
+    refused(covey(*asked), "'gene1_a' (27), 'age' (22), 'kind' (8)", "--impute median")
+    assert not (tmp_path / "fit").exists()
+    assert covey(*asked, "--impute", "median").exit_code == 0
+    model = library.load(tmp_path / "fit" / "model.skops")
+    median = holes["gene1_a"].median()
+    alike = model.predict(holes), model.predict(holes.fillna({"gene1_a": median, "age": holes["age"].median()}))
+    np.testing.assert_allclose(*alike)
+    assert covey("predict", tmp_path / "fit", tmp_path / "holes.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("stopping", ["holdout", "ebic", "discrepancy", "150"])
+def test_every_way_of_stopping(table, tmp_path, stopping):
+    result = covey("fit", table, *SETTINGS, "--stopping", stopping, "--out", tmp_path / "fit", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert "gene2" in [row["group"] for row in answer["selected_groups"]]
+    assert (answer["scores"]["held_out_r2"] is not None) == (stopping == "holdout")
+    assert answer["out"] == str(tmp_path / "fit")
+    library.load(tmp_path / "fit" / "model.skops")
+
+
+def test_options_without_effect_are_refused(table, tmp_path):
+    refused(covey("fit", table, *SETTINGS, "--stopping", "bic", "--rule", "1se"), "--rule does nothing")
+    refused(covey("fit", table, *SETTINGS, "--stopping", "sometimes"), "not sometimes", "holdout")
+    refused(covey("fit", table, *SETTINGS, "--cv", 1), "--cv must be at least 2")
+    refused(covey("fit", table, *SETTINGS, "--cv", 500, "--out", tmp_path / "f"), "500")
+
+
+def test_weights_are_like_repeated_rows(frame, tmp_path):
+    plain = frame[["gene1_a", "gene2_a", "gene2_c", "y"]]
+    counts = np.arange(240) % 3
+    plain.assign(w=counts).to_csv(tmp_path / "weighted.csv", index=False)
+    plain.loc[plain.index.repeat(counts)].to_csv(tmp_path / "repeated.csv", index=False)
+    asked = ["--target", "y", "--stopping", "200", "--json"]
+    weighted = covey("fit", tmp_path / "weighted.csv", *asked, "--weights", "w", "--out", tmp_path / "a")
+    repeated = covey("fit", tmp_path / "repeated.csv", *asked, "--out", tmp_path / "b")
+    ours, theirs = (json.loads(result.stdout) for result in (weighted, repeated))
+    assert ours["intercept"] == pytest.approx(theirs["intercept"], rel=1e-8)
+    assert ours["scores"]["train_r2"] == pytest.approx(theirs["scores"]["train_r2"], rel=1e-8)
+
+
+def test_parts_and_kinds_of_files_give_the_same_fit(frame, tmp_path):
+    small = frame.drop(columns=["id", "kind"])
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    small.iloc[:100].to_parquet(tmp_path / "parts" / "a.parquet")
+    small.iloc[100:].to_parquet(tmp_path / "parts" / "deep" / "b.parquet")
+    (tmp_path / "parts" / "_SUCCESS").touch()
+    small.iloc[:100].to_csv(tmp_path / "1.csv", index=False)
+    small.iloc[100:].to_csv(tmp_path / "2.csv", index=False)
+    small.to_feather(tmp_path / "all.feather")
+    small.to_csv(tmp_path / "all.tsv.gz", index=False, sep="\t")
+    sources = [["parts"], ["[12].csv"], ["1.csv", "2.csv"], ["all.feather"], ["all.tsv.gz"]]
+    answers = []
+    for source in sources:
+        asked = [tmp_path / name for name in source]
+        result = covey("fit", *asked, "-t", "y", "-g", "_", "-o", tmp_path / "fit", "--overwrite", "--json")
+        assert result.exit_code == 0, result.output
+        answers.append(json.loads(result.stdout))
+    for answer in answers[1:]:
+        assert answer["stopped_at"] == answers[0]["stopped_at"]
+        assert answer["intercept"] == pytest.approx(answers[0]["intercept"], rel=1e-9)
+    assert len(answers[0]["inputs"]) == 2
+
+
+@pytest.mark.parametrize("iterations", [60, 130])
+def test_not_converged_is_exit_code_3_with_the_result(table, tmp_path, iterations):
+    result = covey("fit", table, *SETTINGS, "--max-iter", iterations, "--out", tmp_path / "fit")
+    assert result.exit_code == 3, result.output
+    assert "increase max_iter" in result.stderr
+    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    assert run["converged"] is False
+    assert "increase max_iter" in run["notices"][0]
+
+
+def test_a_folder_is_replaced_only_when_asked(fitted, table, tmp_path):
+    asked = ["fit", table, *SETTINGS, "--stopping", "120", "--out"]
+    before = (fitted / "run.json").read_text()
+    refused(covey(*asked, fitted), "exists already", "--overwrite")
+    assert (fitted / "run.json").read_text() == before
+    assert covey(*asked, fitted, "--overwrite").exit_code == 0
+    assert json.loads((fitted / "run.json").read_text())["stopped_at"] == 120
+    (fitted / "notes.txt").write_text("mine")
+    refused(covey(*asked, fitted, "--overwrite"), "other files (notes.txt)")
+    refused(covey(*asked, table), "is a file")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["fit", "table.csv"]
+
+
+def test_hostile_names_are_text(tmp_path):
+    rng = np.random.default_rng(0)
+    evil = ["<img src=x onerror=alert(1)>", "[red]x[/red]", "\x1b[2J\x07", "a__b", "=cmd()|' /C calc'!A0", "ü 名"]
+    frame = pd.DataFrame(rng.standard_normal((60, 6)), columns=evil)
+    frame["y y"] = frame.sum(axis=1) + 0.1 * rng.standard_normal(60)
+    frame.to_csv(tmp_path / "evil.csv", index=False)
+    result = covey("fit", tmp_path / "evil.csv", "--target", "y y", "--spline", "a__b", "--out", tmp_path / "fit")
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.output
+    assert "\x07" not in result.output
+    assert "[red]x[/red]" in result.output
+    assert "<img" not in (tmp_path / "fit" / "report.html").read_text()
+    model = library.load(tmp_path / "fit" / "model.skops")
+    assert set(model[-1].selected_groups_) == set(evil)
+
+
+def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.choice(["b_x", "c"], 80), "a_b": rng.standard_normal(80), "y": rng.random(80)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = covey("fit", tmp_path / "t.csv", "-t", "y", "--onehot", "a", "--stopping", "50", "-o", tmp_path / "fit")
+    assert result.exit_code == 0, result.output
+    coefficients = pd.read_csv(tmp_path / "fit" / "coefficients.csv").set_index("column")
+    assert coefficients["group"].dropna().to_dict() == {"a_b": "a_b", "a_b_x": "a", "a_c": "a"}
+
+
+@pytest.mark.slow
+def test_interrupted_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((300, 1500))).rename(columns="x{}".format)
+    frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
+    frame.to_parquet(tmp_path / "wide.parquet")
+    command = [sys.executable, "-m", "covey.cli", "fit", str(tmp_path / "wide.parquet"), "--target", "y"]
+    command += ["--out", str(tmp_path / "fit"), "--cv", "100"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert "nothing was written" in err
+    assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]

@@ -1,0 +1,225 @@
+"""What is saved comes back the same; what is foreign, hostile or damaged is refused before anything is made."""
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+
+import covey
+from covey.persistence import ModelFileError, dump_bytes
+from covey.stopping import HoldOut, InformationCriterion
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((80, 5)), columns=list("abcde"))
+    frame["kind"] = rng.choice(["u", "v", "w"], 80)
+    return frame, (frame["a"] - frame["b"] + 0.3 * rng.standard_normal(80)).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    frame, y = table
+    return covey.GroupSparseRegressorCV(groups=TERMS).fit(frame[list("abcde")], y)
+
+
+TERMS = {"ab": ["a", "b"], "rest": ["c", "d", "e"]}
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        covey.GroupSparseRegressorCV(groups=TERMS, cv=KFold(4, shuffle=True, random_state=1), rule="1se"),
+        covey.GroupSparseRegressorCV(groups=covey.Groups.from_labels([7, "x", 7, 7, True])),
+        covey.GroupSparseRegressor(random_state=0),
+        covey.GroupSparseRegressor(groups=1, stopping=HoldOut(0.3, random_state=0)),
+        covey.GroupSparseRegressor(groups=5, stopping=InformationCriterion("bic")),
+        covey.GroupSparseRegressor(groups=["p", "p", "q", "q", "q"], stopping=40),
+        covey.GroupSparseRegressor(groups=covey.TermGroups("abcde"), stopping="ebic"),
+    ],
+    ids=lambda e: f"{type(e).__name__}-{type(e.groups).__name__}",
+)
+def test_every_estimator_comes_back_the_same(estimator, table, tmp_path):
+    frame, y = table
+    X = frame[list("abcde")]
+    estimator.fit(X, y)
+    covey.save(estimator, tmp_path / "model.skops")
+    same = covey.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(same.predict(X), estimator.predict(X))
+    assert same.groups_ == estimator.groups_
+    assert same.selected_groups_ == estimator.selected_groups_
+    pd.testing.assert_frame_equal(same.group_table(), estimator.group_table())
+    np.testing.assert_array_equal(same.path_.coefs.toarray(), estimator.path_.coefs.toarray())
+    if hasattr(estimator, "scores_"):
+        pd.testing.assert_frame_equal(same.scores_, estimator.scores_)
+    longer = estimator.path_.state.time + 50  # what was saved is enough to go on from
+    on, also = (covey.group_path(X, y, m.groups_, start=m.path_, max_iter=longer) for m in (estimator, same))
+    np.testing.assert_array_equal(on.coefs.toarray(), also.coefs.toarray())
+
+
+def test_a_pipeline_predicts_from_the_raw_table(table, tmp_path):
+    frame, y = table
+    holes = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.05)
+    holes["kind"] = frame["kind"]
+    columns = ColumnTransformer(
+        [
+            ("plain", SimpleImputer(strategy="median"), ["a", "b", "c"]),
+            ("spline", make_pipeline(SimpleImputer(), SplineTransformer()), ["d"]),
+            ("hot", OneHotEncoder(sparse_output=False), ["kind"]),
+            ("as it is", "passthrough", []),
+        ],
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    whole = make_pipeline(columns, covey.GroupSparseRegressorCV(groups=covey.TermGroups(frame.columns))).fit(holes, y)
+    covey.save(whole, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), whole.predict(holes))
+
+
+def test_pickle_still_works(model, table):
+    same = pickle.loads(pickle.dumps(model))
+    assert same.groups_ == model.groups_
+    assert hash(same.groups_) == hash(model.groups_)
+
+
+def test_what_load_would_refuse_is_not_written(table, tmp_path):
+    frame, y = table
+    estimator = covey.GroupSparseRegressorCV(groups=lambda names: [name in "ab" for name in names])
+    estimator.fit(frame[list("abcde")], y)
+    with pytest.raises(ModelFileError, match="would not trust"):
+        covey.save(estimator, tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match="no estimator of covey's"):
+        covey.save(Ridge(), tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no model file"):
+        covey.load(tmp_path / "none.skops")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04N.", b"PK\x03\x04", b"column,group\na,1\n"])
+def test_what_is_no_model_file(tmp_path, content):
+    (tmp_path / "model.skops").write_bytes(content)
+    with pytest.raises(ModelFileError, match="no model"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_foreign_models_are_refused(tmp_path):
+    import skops.io
+
+    skops.io.dump(Ridge().fit([[0.0], [1.0]], [0, 1]), tmp_path / "ridge.skops")
+    with pytest.raises(ModelFileError, match="no model of covey's"):
+        covey.load(tmp_path / "ridge.skops")
+
+
+def rewritten(content, change):
+    """The same file with its schema changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "schema.json":
+                schema = json.loads(data)
+                change(schema)
+                data = json.dumps(schema).encode()
+            new.writestr(name, data)
+    return out.getvalue()
+
+
+def attributes(schema):
+    return schema["content"]["content"]
+
+
+HOSTILE = [
+    {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"},
+    {"__class__": "Popen", "__module__": "subprocess", "__loader__": "TypeNode"},
+    {"__class__": "call", "__module__": "operator", "__loader__": "FunctionNode"},
+]
+
+
+@pytest.mark.parametrize("node", HOSTILE, ids=lambda node: node["__class__"])
+def test_hostile_files_run_nothing(model, tmp_path, node):
+    called = {
+        "__class__": "partial",
+        "__module__": "functools",
+        "__loader__": "PartialNode",
+        "content": {
+            "func": node,
+            **{
+                part: {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": content}
+                for part, content in (("args", f'["touch {tmp_path}/run"]'), ("kwds", "{}"), ("namespace", "null"))
+            },
+        },
+    }
+
+    def plant(schema):
+        attributes(schema)["verbose"] = called
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), plant))
+    with pytest.raises(ModelFileError, match="does not trust"):
+        covey.load(tmp_path / "model.skops")
+    assert not (tmp_path / "run").exists()
+
+
+def test_damaged_files_are_refused_at_every_place(model, tmp_path):
+    content = dump_bytes(model)
+    rng = np.random.default_rng(0)
+    file = tmp_path / "model.skops"
+    refused = 0
+    for cut in np.linspace(1, len(content) - 1, 20).astype(int):
+        file.write_bytes(content[:cut])
+        with pytest.raises(ModelFileError):
+            covey.load(file)
+    for place in rng.integers(0, len(content), 60):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        try:
+            same = covey.load(file)  # a byte of a zip file that means nothing, such as a date
+        except ModelFileError:
+            refused += 1
+        else:
+            np.testing.assert_array_equal(same.coef_, model.coef_)
+    assert refused > 40
+
+
+def test_arrays_that_do_not_belong_together(model, tmp_path):
+    def swap(schema):
+        content = attributes(schema)
+        content["coef_"] = content["group_norms_"]
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), swap))
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_groups_from_a_file_are_checked(model, tmp_path):
+    def drop_a_name(node):
+        if isinstance(node, dict) and node.get("__class__") == "Groups":
+            node["content"]["content"]["names"]["content"] = json.dumps('["ab"]')
+        for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+            drop_a_name(part)
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), drop_a_name))
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_saving_imports_neither_torch_nor_dask():
+    code = (
+        "import sys; from covey.persistence import _skops; _skops()\n"
+        "print([name for name in ('torch', 'dask') if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

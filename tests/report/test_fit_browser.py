@@ -1,0 +1,255 @@
+"""The report of a fit in a real browser: the slider, what follows it, and that it is readable and safe everywhere."""
+
+import re
+
+import numpy as np
+import pytest
+
+from covey import Groups
+from covey.report import write
+from covey.report.numbers import shown
+from covey.report.remarks import Remark
+from report.browser import launched, opened
+from report.pages import constructed_report
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = (360, 768, 1280)
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "<!-- \u2028 \" ' & -->",
+    "\u202eright-to-left \x00",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def report():
+    return constructed_report(Groups.from_sizes([3, 1, 4, 2] * 3))
+
+
+@pytest.fixture(scope="module")
+def file(report, tmp_path_factory):
+    return write(report, tmp_path_factory.mktemp("report") / "report.html")
+
+
+def table(page) -> list[list[str]]:
+    """The rows in sight: rank, group, strength, norm, columns, wake-up time, signs."""
+    rows = page.locator("#group-table > tbody > tr:visible")
+    return [[cell.strip() for cell in row.split("\t")] for row in rows.evaluate_all(ROWS)]
+
+
+ROWS = """rows => rows.map(row => [...row.cells].map(cell =>
+    (cell.querySelector("summary") ?? cell).textContent).join("\\t"))"""
+
+
+def expected(report, frame: int) -> list[list[str]]:
+    """The same rows from the report's own numbers."""
+    awake = [group for group in report.frames.groups if group.strength(frame) > 0]
+    awake.sort(key=lambda group: -group.strength(frame))
+    rows = []
+    for rank, group in enumerate(awake, start=1):
+        (strength, norm, plus, minus), coefs = (values.tolist() for values in group.at(frame))
+        signs = " ".join(filter(None, [f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else ""]))
+        signs = shown(coefs[0], 4) if group.size == 1 else signs
+        facts = [shown(strength), shown(norm), str(group.size), f"{group.woke:g}", signs]
+        rows.append([str(rank), group.name, *facts])
+    return rows
+
+
+def time_of(page) -> float:
+    return float(re.search(r"Iteration ([\d.]+)", page.locator("#readout").inner_text()).group(1))
+
+
+def test_the_page_opens_at_the_chosen_time(browser, report, file):
+    with opened(browser, file) as page:
+        assert time_of(page) == report.time
+        assert table(page) == expected(report, report.frames.chosen)
+
+
+def test_the_page_says_the_same_without_scripts(browser, report, file):
+    with opened(browser, file, java_script_enabled=False) as page:
+        assert time_of(page) == report.time
+        assert table(page) == expected(report, report.frames.chosen)
+        assert page.locator("#time").is_hidden()
+
+
+def test_keys_move_the_slider_and_the_table_follows(browser, report, file):
+    frames = report.frames
+    with opened(browser, file) as page:
+        page.locator("#time").focus()
+        for key, frame in [
+            ("ArrowRight", frames.chosen + 1),
+            ("ArrowLeft", frames.chosen),
+            ("PageDown", frames.chosen - 10),
+            ("Home", 0),
+            ("End", len(frames.times) - 1),
+        ]:
+            page.keyboard.press(key)
+            assert time_of(page) == frames.times[frame]
+            assert table(page) == expected(report, frame)
+            assert page.locator("#nobody").is_visible() == (frame == 0)
+            assert page.locator("#time").get_attribute("aria-valuetext") == page.locator("#readout").inner_text()
+
+
+def test_the_mouse_moves_it_on_the_slider_and_in_both_plots(browser, report, file):
+    with opened(browser, file) as page:
+        seen = set()
+        for place in ("#time", "#path-plot .area", "#curve-plot .area"):
+            page.locator(place).scroll_into_view_if_needed()
+            box = page.locator(place).bounding_box()
+            middle = box["y"] + box["height"] / 2
+            page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+            page.mouse.down()
+            page.mouse.move(box["x"] + 0.75 * box["width"], middle, steps=4)
+            page.mouse.up()
+            frame = report.frames.times.tolist().index(time_of(page))
+            seen.add(frame)
+            assert table(page) == expected(report, frame)
+            page.get_by_role("button", name="min rule").click()
+            assert time_of(page) == 320
+        # one time lies on one vertical line: slider and plots agree, up to a frame
+        assert max(seen) - min(seen) <= 1
+
+
+def test_the_point_of_the_curve_lies_under_the_cursor(browser, report, file):
+    with opened(browser, file) as page:
+        lefts = page.evaluate(
+            """() => [".cursor", "#curve-dot", "#path-plot [data-dot]:not([hidden])"].map(selector => {
+                const box = document.querySelector(selector).getBoundingClientRect();
+                return box.x + box.width / 2 })"""
+        )
+        assert np.ptp(lefts) < 1.5
+        height = "() => parseFloat(document.querySelector('#curve-dot').style.top)"
+        before = page.evaluate(height)
+        page.get_by_role("button", name="min rule").click()
+        # the error is smaller there, so the point is further from the top
+        assert page.evaluate(height) > before
+        assert "held-out error 1.000" in page.locator("#readout").inner_text()
+
+
+def test_coefficients_within_a_group_follow(browser, report, file):
+    with opened(browser, file) as page:
+        page.locator("#group-table summary").first.click()
+        page.locator("#time").press("ArrowLeft")
+        frame = report.frames.chosen - 1
+        group = next(group for group in report.frames.groups if group.size > 1)
+        told = page.locator("#group-table details[open] .coefs td:nth-child(2)").all_inner_texts()
+        assert told == [shown(value, 4) for value in group.at(frame)[1].tolist()]
+
+
+def test_many_groups_are_folded_and_unfolded(browser, tmp_path):
+    report = constructed_report(Groups.from_size(1, 90), n_times=250)
+    with opened(browser, write(report, tmp_path / "many.html")) as page:
+        assert len(table(page)) == 40
+        page.get_by_role("button", name="Show all").click()
+        assert table(page) == expected(report, report.frames.chosen)
+
+
+def test_hostile_names_are_text(browser, tmp_path):
+    groups = Groups.from_labels([name for name in HOSTILE for _ in range(2)], columns=HOSTILE * 2)
+    made = constructed_report(groups)
+    report = type(made)(
+        **{
+            **vars(made),
+            "title": HOSTILE[0],
+            "target": HOSTILE[1],
+            "settings": {HOSTILE[0]: HOSTILE[1]},
+            "remarks": (Remark(HOSTILE[0], HOSTILE[1], HOSTILE[2], True),),
+        }
+    )
+    readable = [name.replace("\x00", "\ufffd") for name in HOSTILE]
+    with opened(browser, write(report, tmp_path / "hostile.html")) as page:
+        assert page.title() == HOSTILE[0]
+        assert page.locator("img").count() == 0
+        assert page.locator("script").count() == 2
+        names = page.locator("#group-table > tbody > tr > th bdi").evaluate_all("all => all.map(e => e.textContent)")
+        assert sorted(names) == sorted(readable)
+        columns = page.locator(".coefs bdi").evaluate_all("all => all.map(e => e.textContent)")
+        assert set(columns) == set(readable)
+        page.locator("#time").press("Home")
+        page.locator("#time").press("End")
+        assert len(table(page)) == len(HOSTILE)
+
+
+def test_the_page_may_fetch_nothing_and_run_nothing_else(browser, file):
+    with opened(browser, file, quiet=False) as page:
+        fetched = page.evaluate("() => fetch('https://example.org').then(() => 'fetched', () => 'refused')")
+        assert fetched == "refused"
+        page.evaluate("() => { document.body.innerHTML += '<img src=x onerror=\"window.harmed = true\">' }")
+        page.wait_for_timeout(100)
+        assert page.evaluate("() => window.harmed") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_it_fits_every_width_light_and_dark(browser, file, width, scheme):
+    with opened(browser, file, width=width, color_scheme=scheme) as page:
+        for row in page.locator("#group-table summary:visible").all():
+            row.click()
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        # nothing that can be pressed is too small for a finger (WCAG 2.5.8)
+        sizes = page.locator("button:visible, input:visible").evaluate_all(
+            "all => all.map(e => { const box = e.getBoundingClientRect(); return Math.min(box.width, box.height) })"
+        )
+        assert min(sizes) >= 24
+
+
+def test_printed_it_is_light_complete_and_without_controls(browser, report, file):
+    with opened(browser, file, color_scheme="dark") as page:
+        pdf = page.pdf(format="A4")
+        assert pdf.startswith(b"%PDF")
+        page.emulate_media(media="print")
+        assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.locator("#time").is_hidden()
+        coefficients = page.locator(".coefs").evaluate_all("all => all.filter(e => e.checkVisibility()).length")
+        wide = [g for g in report.frames.groups if g.size > 1 and g.strength(report.frames.chosen) > 0]
+        assert coefficients == len(wide)
+
+
+def test_everything_is_reached_by_tab_and_focus_is_seen(browser, file):
+    with opened(browser, file) as page:
+        wanted = page.locator("a[href]:visible, button:visible, input:visible, summary:visible").count()
+        reached = []
+        for _ in range(wanted):
+            page.keyboard.press("Tab")
+            reached.append(page.evaluate("() => { const e = document.activeElement; return e.outerHTML.slice(0, 80) }"))
+            assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") != "none"
+        assert len(set(reached)) > 1
+        assert any('id="time"' in html for html in reached)
+        assert page.evaluate("() => document.activeElement.tagName") != "BODY"
+
+
+def test_roles_names_and_headings(browser, file):
+    with opened(browser, file) as page:
+        found = page.evaluate(
+            """() => ({
+              lang: document.documentElement.lang,
+              ids: [...document.querySelectorAll("[id]")].map(e => e.id),
+              headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
+              images: [...document.querySelectorAll("svg")].map(e =>
+                e.getAttribute("aria-hidden") === "true" ? "hidden" : e.getAttribute("role") + ":" + e.ariaLabel),
+              buttons: [...document.querySelectorAll("button")].map(e => e.textContent.trim()),
+              slider: document.querySelector("#time").labels[0].textContent,
+              headers: [...document.querySelectorAll("th")].map(e => e.scope),
+              mains: document.querySelectorAll("main").length,
+            })"""
+        )
+    assert found["lang"] == "en"
+    assert len(found["ids"]) == len(set(found["ids"]))
+    assert found["headings"][0] == 1
+    assert all(b - a <= 1 for a, b in zip(found["headings"], found["headings"][1:], strict=False))
+    assert all(image == "hidden" or image.startswith("img:Line plot: ") for image in found["images"])
+    assert sum(image != "hidden" for image in found["images"]) == 2
+    assert all(found["buttons"])
+    assert found["slider"] == "Stopping time"
+    assert set(found["headers"]) == {"row", "col"}
+    assert found["mains"] == 1

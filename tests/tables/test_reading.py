@@ -1,0 +1,97 @@
+"""Files to tables, whatever their kind and their separators; groups from every kind of pattern."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey.tables import TableError, find_columns, find_files, read_groups, read_table, read_tables
+from covey.tables.text import read_text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "a,b\n1,2.5\n3,4\n"),
+        ("t.csv", "\ufeffa,b\n1,2.5\n3,4\n"),
+        ("t.csv", "a;b\n1;2.5\n3;4\n"),
+        ("t.csv", "a, b\r\n1, 2.5\r\n3, 4\r\n"),
+        ("t.csv", '"a","b"\n1,2.5\n3,4'),
+        ("t.tsv", "a\tb\n1\t2.5\n3\t4\n"),
+        ("T.TXT", "a\tb\n1\t2.5\n3\t4\n"),
+    ],
+)
+def test_text_of_every_kind(tmp_path, name, content):
+    (tmp_path / name).write_text(content, newline="")
+    expected = pd.DataFrame({"a": [1, 3], "b": [2.5, 4.0]})
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), expected)
+
+
+def test_quoted_names_and_values_with_line_ends(tmp_path):
+    (tmp_path / "t.csv").write_text('"a, or b",c\n"one\ntwo",1\nthree,2\n')
+    frame = read_table(tmp_path / "t.csv")
+    assert frame.columns.tolist() == ["a, or b", "c"]
+    assert frame.iloc[0, 0] == "one\ntwo"
+
+
+@pytest.mark.parametrize("longest", [100, 101, 1000])
+def test_a_line_as_long_as_may_be(tmp_path, longest):
+    file = tmp_path / "t.csv"
+    file.write_text("a\n" + "1" * longest + "\n2\n")
+    assert len(read_text(file, ".csv", longest_line=longest)) == 2
+    file.write_text("a\n" + "1" * (longest + 1) + "\n2\n")
+    with pytest.raises(TableError, match=f"a line of more than {longest} bytes"):
+        read_text(file, ".csv", longest_line=longest)
+    file.write_text("a\n" + "1\n" * longest)  # long, but not in one line
+    assert len(read_text(file, ".csv", longest_line=longest)) == longest
+
+
+def test_parquet_and_feather(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "y"], "c": pd.Categorical(["u", "v"])})
+    frame.to_parquet(tmp_path / "t.pq")
+    frame.to_feather(tmp_path / "t.arrow")
+    for name in ("t.pq", "t.arrow"):
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), frame)
+
+
+def test_parts_are_in_order_and_columns_by_name(tmp_path):
+    for i in range(12):
+        part = pd.DataFrame({"i": [i], "x": [0.5]})
+        (part if i % 2 else part[["x", "i"]]).to_parquet(tmp_path / f"part-{i:02d}.parquet")
+    whole = read_tables([tmp_path])
+    assert whole["i"].tolist() == list(range(12))
+    assert [file.name for file in find_files([tmp_path / "part-0[23]*"])] == ["part-02.parquet", "part-03.parquet"]
+
+
+def test_columns_by_name_before_pattern():
+    columns = ["x*", "x1", "x2"]
+    assert find_columns("x*", columns, "--drop") == ["x*"]
+    assert find_columns("x?", columns, "--drop") == columns
+    with pytest.raises(TableError, match="did you mean 'x1'"):
+        find_columns("x11", columns, "--drop")
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("_", ("a", "b", "c")),
+        ("sep:_", ("a", "b", "c")),
+        ("regex:(.)", ("a", "b", "c")),
+        (["a_*", "b_?"], ("a", "b", "c")),
+        (["a_*"], ("a", "b_1", "b_2", "c")),
+        (["both=[ab]_*"], ("both", "c")),
+        ("5", (0,)),
+        (None, ("a_1", "a_2", "b_1", "b_2", "c")),
+    ],
+)
+def test_groups_from_names(spec, names):
+    assert read_groups(spec, ["a_1", "a_2", "b_1", "b_2", "c"]).names == names
+
+
+def test_a_group_file_with_and_without_a_header(tmp_path):
+    file = tmp_path / "groups.csv"
+    for header in ("column,group\n", ""):
+        file.write_text(f"{header}a,1\nb,2\nc,1\n")
+        made = read_groups(str(file), ["a", "b", "c"])
+        assert made.labels.tolist() == [0, 1, 0]
+    file.write_text("column\tgroup\na\tone\nc\tone\n")
+    assert read_groups(str(file), ["a", "b", "c"], own=["b"]).names == ("one", "b")
