@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -58,14 +59,33 @@ def as_design(X: Any, *, name: str = "X") -> Design:
         return X
     module = _kind(X)
     if module is None:
+        _refuse_other_kinds(X, name)
         return DenseDesign(as_numeric_matrix(X, name=name), columns=column_names(X), name=name)
     design: Design = import_module(module).wrap(X, name=name)
     return design
 
 
-def is_table(X: Any) -> bool:
+def is_table(X: Any, *, name: str = "X") -> bool:
     """Whether X is read as a table in memory, by numpy, rather than by a design of its own kind."""
-    return not isinstance(X, Design) and _kind(X) is None
+    if isinstance(X, Design) or _kind(X) is not None:
+        return False
+    _refuse_other_kinds(X, name)
+    return True
+
+
+def _refuse_other_kinds(X: Any, name: str) -> None:
+    """Say which kinds work where numpy would make a table of one object."""
+    if isinstance(X, list | tuple) or any(
+        hasattr(X, mark) for mark in ("__array__", "__array_interface__", "to_numpy")
+    ):
+        return
+    hint = " For a path use covey.designs.open." if isinstance(X, str | PurePath) else ""
+    raise ValueError(
+        f"{name} is a {type(X).__module__}.{type(X).__name__}, which is no kind of design: pass a numpy array or "
+        "anything that numpy.asarray reads, a pandas or polars DataFrame, a scipy sparse matrix, a numpy.memmap, a "
+        "folder of Parquet (covey.designs.ParquetDesign), a Zarr array, a Dask array or DataFrame, or a torch tensor; "
+        f"convert with {name}.to_numpy(), numpy.asarray({name}) or scipy.sparse.csr_array({name}).{hint}"
+    )
 
 
 def _kind(X: Any) -> str | None:

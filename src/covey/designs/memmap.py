@@ -110,11 +110,10 @@ class MemmapDesign(StreamedDesign):
             size = os.stat(self.path).st_size
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.path}, which holds {self.name}, is not there.") from None
-        needed = self._offset + (self.shape[0] - 1) * self._stride + self.shape[1] * self._file_dtype.itemsize
-        if size < needed:
+        if size < self._end:
             raise ValueError(
-                f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self._file_dtype} need {needed:,} "
-                f"bytes, and the file has {size:,}. Write it again."
+                f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self._file_dtype} need "
+                f"{self._end:,} bytes, and the file has {size:,}. Write it again."
             )
 
     def read(self, start: int, stop: int) -> Array:
@@ -139,6 +138,7 @@ class MemmapDesign(StreamedDesign):
     def _set(self, path: Path | None, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> None:
         self.path, self._shape, self._file_dtype, self._offset = path, shape, dtype, offset
         self._stride = (shape[1] if len(shape) > 1 else 1) * dtype.itemsize
+        self._end = offset + int(np.prod(shape)) * dtype.itemsize
 
     def _from_npy(self, path: Path) -> None:
         if not path.is_file():
@@ -174,6 +174,8 @@ class MemmapDesign(StreamedDesign):
             self._mapped = np.asarray(X)
         if rows_in_order:
             self._stride = X.strides[0]
+        ahead = sum((size - 1) * max(step, 0) for size, step in zip(X.shape, X.strides, strict=True))
+        self._end = self._offset + ahead + X.itemsize
 
 
 def _read_into(path: Path, buffer: Array, offset: int) -> None:

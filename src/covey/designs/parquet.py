@@ -160,15 +160,15 @@ class ParquetDesign(StreamedDesign):
             return bool(kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind))
 
         for column, kind in self._types.items():
-            where = f"{self.files[0]}: column {column!r}"
             if not is_number(kind):
                 raise ValueError(
-                    f"{where} holds {kind}, which is no number: leave it out with drop=, or encode it (scikit-learn's "
-                    "OneHotEncoder for instance)."
+                    f"{self.files[0]}: column {column!r} holds {kind}, which is no number: leave it out with drop=, or "
+                    "encode it (scikit-learn's OneHotEncoder for instance)."
                 )
-            if wanted is None and not (kinds.is_float32(kind) or kinds.is_float64(kind)):
-                float_type(str(kind), None, where)
         if wanted is None:
+            for column, kind in self._types.items():
+                if not (kinds.is_float32(kind) or kinds.is_float64(kind)):
+                    float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
             single = all(kinds.is_float32(kind) for kind in self._types.values())
             return np.dtype(np.float32 if single else np.float64)
         return float_type(np.dtype(np.float64), wanted, str(self.path))

@@ -6,7 +6,7 @@ of parts. Sums over rows add up, so a reading of X that keeps them part by part 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,10 @@ class SharedSums:
 
     # ------------------------------------------------------------------ moments
 
-    def read_moments(self, blocks: Iterator[Block], members: Array, starts: Array, centre: bool) -> None:
-        """Read X once for the moments of every part."""
+    def read_moments(
+        self, blocks: Iterator[Block], refuse: Callable[[Array], None], members: Array, starts: Array, centre: bool
+    ) -> None:
+        """Read X once for the moments of every part; `refuse` is told of columns with values that are not finite."""
         p = members.size
         shift, ones = self.shift[members] if centre else np.zeros(p), np.ones(p)
         sums = [RowSums.zero(starts) for _ in self.rows]
@@ -89,7 +91,10 @@ class SharedSums:
             for k, inside in self._inside(top, X):
                 rows = X if inside.size == X.shape[0] else X[inside]
                 at = top + inside
-                sums[k] = sums[k] + row_sums(rows, self.y[at], self.weight[at], members, starts, shift, ones)
+                own = row_sums(rows, self.y[at], self.weight[at], members, starts, shift, ones)
+                if not np.isfinite(own.total).all():
+                    refuse(np.flatnonzero(~np.isfinite(rows).all(axis=0)))
+                sums[k] = sums[k] + own
         self.layout, self.sums = (members, starts, centre), sums
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, centre: bool) -> Moments | None:

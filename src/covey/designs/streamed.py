@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,11 @@ from covey.designs.protocol import Design, Moments
 from covey.designs.shared import SharedSums
 from covey.designs.sums import row_sums
 from covey.validation import whole
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
 
 __all__ = ["MEMORY_BUDGET", "StreamedDesign", "float_type"]
 
@@ -46,6 +52,14 @@ def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[An
     return chosen
 
 
+def _spare_addresses() -> None:
+    """Under a limit on address space (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it."""
+    arrow = sys.modules.get("pyarrow")
+    limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    if limited and arrow is not None:
+        arrow.set_memory_pool(arrow.system_memory_pool())
+
+
 class StreamedDesign(Design):
     """A matrix on disk behind the `Design` protocol, for kinds that read a run of rows.
 
@@ -67,6 +81,7 @@ class StreamedDesign(Design):
     def __init__(self, *, memory_budget: int, columns: Sequence[str] | None, name: str) -> None:
         super().__init__(columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
+        _spare_addresses()
         self._shared: SharedSums | None = None
 
     @abstractmethod
@@ -132,7 +147,7 @@ class StreamedDesign(Design):
         shared = self._sharing(q, y)
         made = shared.moments(y, q, members, starts, centre)
         if made is None:
-            shared.read_moments(self._checked_blocks(), members, starts, centre)
+            shared.read_moments(self.blocks(), self.refuse, members, starts, centre)
             made = shared.moments(y, q, members, starts, centre)
             assert made is not None
         return made
@@ -149,15 +164,6 @@ class StreamedDesign(Design):
             sums = part if sums is None else sums + part
         assert sums is not None
         return sums.moments(starts, shift, scale, centre=centre)
-
-    def _checked_blocks(self) -> Iterator[tuple[int, Array]]:
-        """Blocks whose values are finite."""
-        for top, X in self.blocks():
-            with np.errstate(over="ignore", invalid="ignore"):
-                suspicious = not np.isfinite(X.sum())
-            if suspicious:
-                self.refuse(np.flatnonzero(~np.isfinite(X).all(axis=0)))
-            yield top, X
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). At most one pass."""
