@@ -2,7 +2,8 @@
 
 The path never lets a group go: one that woke early for a reason that others explain better stays. So take the groups
 in the order in which they woke up; on a prefix of that order fit least squares, drop the group whose loss costs least,
-and again, down to none. Every set on the way is a candidate; validation rows choose.
+and again, down to none. Every set on the way is a candidate; validation rows choose. Where noise is strong, least
+squares is too much of a fit for any set, and the same is done with a ridge.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from covey.validation import FloatArray
 __all__ = ["Nested", "clean", "least_squares"]
 
 # Keeps groups that repeat each other apart.
-RIDGE = 1e-9
+SMALLEST_RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
 class Nested:
-    """Least squares on nested sets of groups, the largest first.
+    """Least squares, or ridge regression, on nested sets of groups, the largest first.
 
     Attributes
     ----------
@@ -34,11 +35,14 @@ class Nested:
         Which of them are left in each set: all of them, one fewer, and so on.
     w : ndarray, shape (m + 1, k)
         Working coefficients, zero for the groups that were dropped.
+    ridge : float
+        The penalty; columns have unit variance.
     """
 
     groups: NDArray[np.intp]
     kept: NDArray[np.bool_]
     w: FloatArray
+    ridge: float
 
     def columns(self, problem: WorkingProblem) -> NDArray[np.intp]:
         """The design's columns of the prefix."""
@@ -55,7 +59,9 @@ class Nested:
         return coefs, problem.y_mean - coefs @ problem.mean[spans(problem.layout.starts, self.groups)]
 
 
-def clean(problem: WorkingProblem, order: Sequence[int], lengths: Sequence[int]) -> list[Nested]:
+def clean(
+    problem: WorkingProblem, order: Sequence[int], lengths: Sequence[int], ridges: Sequence[float] = (0.0,)
+) -> list[Nested]:
     """Backward elimination from some prefixes of an order of groups.
 
     Parameters
@@ -64,24 +70,29 @@ def clean(problem: WorkingProblem, order: Sequence[int], lengths: Sequence[int])
         Groups, the first to wake up first.
     lengths : sequence of int
         How long the prefixes are.
+    ridges : sequence of float
+        Penalties: each prefix is cleaned with each.
     """
-    most = max(lengths, default=0)
-    groups = np.array(order[:most], dtype=np.intp)
+    groups = np.array(order[: max(lengths, default=0)], dtype=np.intp)
     K, c = problem.gram_block(groups)
     edges = np.concatenate([[0], np.cumsum(problem.ranks[groups])]).astype(np.intp)
-    return [_eliminate(groups[:m], K[: edges[m], : edges[m]], c[: edges[m]], edges[: m + 1]) for m in lengths]
+    return [
+        _eliminate(groups[:m], K[: edges[m], : edges[m]], c[: edges[m]], edges[: m + 1], ridge)
+        for m in lengths
+        for ridge in ridges
+    ]
 
 
-def least_squares(problem: WorkingProblem, groups: Sequence[int]) -> FloatArray:
-    """Working coefficients of least squares on some groups."""
+def least_squares(problem: WorkingProblem, groups: Sequence[int], ridge: float = 0.0) -> FloatArray:
+    """Working coefficients of least squares, or of ridge regression, on some groups."""
     K, c = problem.gram_block(np.array(groups, dtype=np.intp))
-    return _inverse(K) @ c
+    return _inverse(K, ridge) @ c
 
 
-def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: NDArray[np.intp]) -> Nested:
-    """Drop one group after another, each time the one whose loss raises the residual least per dimension.
+def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: NDArray[np.intp], ridge: float) -> Nested:
+    """Drop one group after another, each time the one whose loss raises the objective least per dimension.
 
-    Without group l the residual sum of squares rises by ``w_l' (P_ll)^-1 w_l``, with P the inverse of the Gram block;
+    Without group l it rises by ``w_l' (P_ll)^-1 w_l``, with P the inverse of the Gram block;
     the blocks are padded to one size so that all are solved at once.
     """
     m, k = groups.size, c.size
@@ -94,7 +105,7 @@ def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: ND
     kept = np.ones((m + 1, m), dtype=bool)
     W = np.zeros((m + 1, k))
     P = np.zeros((k + 1, k + 1))
-    P[:k, :k] = _inverse(K)
+    P[:k, :k] = _inverse(K, ridge)
     c = np.append(c, 0.0)
     for i in range(m):
         w = P @ c
@@ -111,12 +122,12 @@ def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: ND
         P[gone] = 0.0
         # so that the block of a dropped group can still be solved
         padding[l] = np.eye(wide)
-    return Nested(groups, kept, W)
+    return Nested(groups, kept, W, ridge)
 
 
-def _inverse(K: FloatArray) -> FloatArray:
+def _inverse(K: FloatArray, ridge: float) -> FloatArray:
     if K.size == 0:
         return K
     damped = K.copy()
-    damped.flat[:: K.shape[0] + 1] += RIDGE
+    damped.flat[:: K.shape[0] + 1] += max(ridge, SMALLEST_RIDGE)
     return np.linalg.inv(damped)

@@ -80,7 +80,7 @@ class HoldOut(Stopping):
             return task.path(max_iter=last, step_size=leg.path.step_size, **leg.options)
         begin = int(leg.path.times[0])
         init_scale = float(task.options.get("init_scale", 1e-6))
-        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start)], init_scale)
+        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)], init_scale)
         return task.path(start=state, max_iter=max(last, begin + 1), step_size=leg.path.step_size, **leg.options)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,10 @@ from covey.stopping.scorer import PARSIMONY, Scorer
 __all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
-PREFIXES = (10, 20, 40)
+PREFIXES = (10, 40)
+
+# Penalties to clean with, where more than a share of the response is noise to the best model so far.
+RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 
 # Denser networks are tried when `left_over` exceeds this.
 LEFT_OVER = 1.0
@@ -49,6 +52,13 @@ class Trial:
         return float(self.task.options.get("init_scale", 1e-6))
 
 
+class Kept(NamedTuple):
+    """What is kept of an awake set: the groups, and the ridge with which they are fitted."""
+
+    groups: tuple[int, ...]
+    ridge: float
+
+
 @dataclass(frozen=True)
 class Leg:
     """One run of the network, and how its models were judged.
@@ -57,15 +67,15 @@ class Leg:
     ----------
     path : Path
     monitor : Monitor
-    start : tuple of int or None
-        The groups that it was restarted from.
+    start : Kept or None
+        What it was restarted from.
     options : dict
         What differs from the settings of the task.
     """
 
     path: Path
     monitor: Monitor
-    start: tuple[int, ...] | None = None
+    start: Kept | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -139,13 +149,11 @@ def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
     return legs[trial.scorer.simplest(columns, coefs, intercepts, (coefs != 0).sum(axis=1))[0]]
 
 
-def _run(
-    trial: Trial, patience: float, *, start: Sequence[int] | None = None, state: Any = None, **options: Any
-) -> Leg:
+def _run(trial: Trial, patience: float, *, start: Kept | None = None, state: Any = None, **options: Any) -> Leg:
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups)
     given = options if state is None else {**options, "start": state}
     path = trial.task.path(stop=monitor, **given)
-    return Leg(path, monitor, None if start is None else tuple(start), options)
+    return Leg(path, monitor, start, options)
 
 
 def prefix_lengths(task: PathTask, order: Sequence[int], n_chosen: int) -> list[int]:
@@ -155,36 +163,37 @@ def prefix_lengths(task: PathTask, order: Sequence[int], n_chosen: int) -> list[
     return sorted({min(m, most) for m in (n_chosen, *PREFIXES, len(order)) if min(m, len(order)) == m} - {0})
 
 
-def choose_kept(trial: Trial, leg: Leg) -> list[int] | None:
+def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
     """The groups to restart from; None when cleaning would change nothing."""
     lengths = prefix_lengths(trial.task, leg.order, len(leg.awake))
     if not lengths:
         return None
     problem = trial.task.runner.problem
-    cleaned = clean(problem, leg.order, lengths)
-    longest = cleaned[-1]
-    columns = longest.columns(problem)
+    ridges = RIDGES if leg.error > NOISY * leg.monitor.errors[0] else (0.0,)
+    cleaned = clean(problem, leg.order, lengths, ridges)
+    columns = cleaned[-1].columns(problem)
     coefs, intercepts, sets = [], [], []
     for nested in cleaned:
         C, level = nested.coefficients(problem)
         coefs.append(np.pad(C, ((0, 0), (0, columns.size - C.shape[1]))))
         intercepts.append(level)
-        sets += [nested.groups[kept].tolist() for kept in nested.kept]
-    sizes = [int(problem.ranks[kept].sum()) for kept in sets]
+        sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
+    # a ridge takes degrees of freedom away
+    sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
     i, errors = trial.scorer.simplest(columns, np.concatenate(coefs), np.concatenate(intercepts), sizes)
-    if set(sets[i]) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
+    if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None
     return sets[i]
 
 
 def restart_state(
-    task: PathTask, kept: Sequence[int], time: int, entered: Sequence[tuple[int, float]], init_scale: float
+    task: PathTask, kept: Kept, time: int, entered: Sequence[tuple[int, float]], init_scale: float
 ) -> PathState:
-    """Some groups awake at least squares, all others asleep at the start scale."""
+    """Some groups awake at their fitted values, all others asleep at the start scale."""
     problem = task.runner.problem
     coef = np.zeros(problem.mean.size)
-    w, at = least_squares(problem, kept), 0
-    for l in kept:
+    w, at = least_squares(problem, kept.groups, kept.ridge), 0
+    for l in kept.groups:
         rank = int(problem.ranks[l])
         coef[problem.members(l)] = problem.to_user(l, w[at : at + rank])
         at += rank
@@ -192,7 +201,7 @@ def restart_state(
     return PathState(
         time=time,
         coef=coef,
-        awake=np.array(kept, dtype=np.intp),
+        awake=np.array(kept.groups, dtype=np.intp),
         log_magnitudes=np.full(problem.ranks.size, np.log(init_scale)),
-        entered=tuple((l, woke.get(l, float(time))) for l in kept),
+        entered=tuple((l, woke.get(l, float(time))) for l in kept.groups),
     )
