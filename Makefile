@@ -69,5 +69,5 @@ docs: $(STAMP)
 	$(BIN)/python benchmarks/reproduction.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo-output reproduction
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build covey-demo covey-fit reproduction
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

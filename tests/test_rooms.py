@@ -61,3 +61,19 @@ def test_importing_covey_is_light():
     code = f"import sys, covey; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+# fig10 trains the networks of nn, and imports torch inside its functions only
+TORCH = ("nn", "batched", "designs/torch.py", "designs/torch_groups.py", "experiments/fig10.py")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_torch_stays_in_its_rooms(file):
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    if "torch" in names:
+        assert str(file.relative_to(SOURCE)).startswith(TORCH), f"{file.name} imports torch"

@@ -114,7 +114,7 @@ def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") 
 def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
     try:
-        vector = np.asarray(y, dtype=np.float64)
+        vector = np.asarray(on_host(y), dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers.") from None
     if vector.ndim == 2 and vector.shape[1] == 1:
@@ -127,6 +127,11 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     if bad.size:
         raise ValueError(f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all).")
     return np.ascontiguousarray(vector)
+
+
+def on_host(values: Any) -> Any:
+    """A torch tensor as a numpy array, wherever it lies; anything else as it is."""
+    return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:

@@ -14,7 +14,7 @@ import pytest
 
 import covey as library
 from cli.running import covey, refused
-from covey.workflow import FILES
+from covey.workflow import FILES, FitSettings, TableSettings, fit_table
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +231,12 @@ def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
     assert result.exit_code == 0, result.output
     coefficients = pd.read_csv(tmp_path / "fit" / "coefficients.csv").set_index("column")
     assert coefficients["group"].dropna().to_dict() == {"a_b": "a_b", "a_b_x": "a", "a_c": "a"}
+
+
+def test_whoever_is_told_may_print(table, capsys):
+    settings = FitSettings(TableSettings((str(table),), "y", drop=("id", "kind")), stopping="100")
+    fit_table(settings, print)
+    assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting", "fitting, path 2"]
 
 
 @pytest.mark.slow

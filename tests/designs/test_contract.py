@@ -5,6 +5,9 @@ A new kind adds a row to `KINDS`: a function that stores a dense array in its ow
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -61,8 +64,12 @@ KINDS = {
     "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
     "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
     "Gram rows only": lambda X, folder: WithoutColumns(X),
+    "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
     "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
 }
+
+if find_spec("torch") and import_module("torch").cuda.is_available():
+    KINDS["torch on a GPU"] = lambda X, folder: import_module("torch").from_numpy(X).cuda()
 
 # relative to the largest coefficient
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,8 +44,6 @@ def _fail(message: str) -> None:
 
 
 def _remedy(reason: OSError) -> str:
-    import errno
-
     remedies = {
         errno.ENOSPC: "; free some space, or choose another place with --out",
         errno.EDQUOT: "; free some space, or choose another place with --out",
@@ -54,8 +55,6 @@ def _remedy(reason: OSError) -> str:
 
 
 def _colours() -> bool:
-    import os
-
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
@@ -114,8 +113,6 @@ def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
 
 def write(frame: Any, file: Path) -> None:
     """Write a frame as the ending of the file's name says, whole or not at all."""
-    import io
-
     from covey.files import write_atomically
 
     stream = io.BytesIO()

@@ -11,6 +11,7 @@ import typer
 from covey.cli.console import NOT_CONVERGED, complaints, notice, plain, stages, table
 from covey.cli.options import (
     MODEL,
+    TABLE_OPTIONS,
     Data,
     Drop,
     GroupsOption,
@@ -21,6 +22,7 @@ from covey.cli.options import (
     Target,
     Weights,
     asked,
+    table_settings,
 )
 
 if TYPE_CHECKING:
@@ -29,21 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["fit", "print_fit"]
 
 # Every option that is not one of these is a parameter of the estimators, under its own name.
-OWN = [
-    "data",
-    "target",
-    "groups",
-    "spline",
-    "onehot",
-    "drop",
-    "impute",
-    "weights",
-    "out",
-    "overwrite",
-    "stopping",
-    "seed",
-    "as_json",
-]
+OWN = (*TABLE_OPTIONS, "out", "overwrite", "stopping", "seed", "as_json")
 
 # Groups that a terminal shows; the folder has them all.
 SHOWN = 20
@@ -98,9 +86,11 @@ def fit(
         ),
     ] = None,
     group_weights: Annotated[
-        Literal["sqrt", "none"] | None,
+        Literal["noise", "sqrt", "none"] | None,
         typer.Option(
-            help="Hold large groups back by the root of their size, or not.", show_default="sqrt", rich_help_panel=MODEL
+            help="Hold groups back by what noise reaches in them, by the root of their size, or not.",
+            show_default="noise",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     algorithm: Annotated[
@@ -141,25 +131,11 @@ def fit(
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
     """
     with complaints():
-        from covey.workflow import FitSettings, TableSettings, check_out, fit_table, write_fit
+        from covey.workflow import FitSettings, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
 
         check_out(out, overwrite)
-        settings = FitSettings(
-            TableSettings(
-                data=tuple(data),
-                target=target,
-                groups=tuple(groups or ()),
-                spline=tuple(spline or ()),
-                onehot=tuple(onehot or ()),
-                drop=tuple(drop or ()),
-                impute=impute,
-                weights=weights,
-            ),
-            stopping=stopping,
-            seed=seed,
-            options=asked(context, *OWN),
-        )
+        settings = FitSettings(table_settings(context), stopping=stopping, seed=seed, options=asked(context, *OWN))
         with stages(["reading", "expanding", "fitting", "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-__all__ = ["Data", "Drop", "GroupsOption", "Impute", "Json", "OneHot", "Spline", "Target", "Weights", "asked"]
+if TYPE_CHECKING:
+    from covey.workflow import TableSettings
+
+__all__ = [
+    "MODEL",
+    "TABLE_OPTIONS",
+    "Data",
+    "Drop",
+    "GroupsOption",
+    "Impute",
+    "Json",
+    "OneHot",
+    "Spline",
+    "Target",
+    "Weights",
+    "asked",
+    "table_settings",
+]
 
 TABLE, MODEL = "The table", "The model"
 
@@ -89,6 +106,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, an
 
 # "none" on the command line is what a parameter of the estimators calls None or False.
 NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
+
+
+TABLE_OPTIONS = ("data", "target", "groups", "spline", "onehot", "drop", "impute", "weights")
+
+
+def table_settings(context: typer.Context) -> TableSettings:
+    """The table and how its columns are used, from the options of a command that has all of them."""
+    from covey.workflow import TableSettings
+
+    several = ("data", "groups", "spline", "onehot", "drop")
+    given = {name: context.params[name] for name in TABLE_OPTIONS}
+    values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
+    return TableSettings(**values)
 
 
 def asked(context: typer.Context, *others: str) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import complaints, notice, stages, table, write
-from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights
+from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights, table_settings
 
 __all__ = ["path"]
 
 
 def path(
+    context: typer.Context,
     data: Data,
     target: Target,
     groups: GroupsOption = None,
@@ -44,21 +45,11 @@ def path(
       covey path table.csv --target y --groups 3 --most 50 --plot path.png --out path.parquet
     """
     with complaints():
-        from covey.workflow import TableSettings, trace_table
+        from covey.workflow import trace_table
         from covey.workflow.trace import coefficients_along, order_table
 
-        settings = TableSettings(
-            data=tuple(data),
-            target=target,
-            groups=tuple(groups or ()),
-            spline=tuple(spline or ()),
-            onehot=tuple(onehot or ()),
-            drop=tuple(drop or ()),
-            impute=impute,
-            weights=weights,
-        )
         with stages(["reading", "expanding", "running"], quiet=as_json) as told:
-            traced = trace_table(settings, most=most, options={"max_iter": max_iter}, told=told)
+            traced = trace_table(table_settings(context), most=most, options={"max_iter": max_iter}, told=told)
         order = order_table(traced)
         if out is not None:
             write(coefficients_along(traced), out)

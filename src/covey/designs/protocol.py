@@ -101,18 +101,27 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
+    upcoming : ndarray of int or None
+        Columns of groups that may wake next, soonest first: a reading for fewer columns may take them along.
+    near_share : float
+        The share of all columns that the engine gathers as near to waking.
+    can_batch : bool
+        Whether many paths (folds, bootstrap samples) can run as one batch; see `covey.batched`.
     parallel : "threads" or None
         How paths on this design are best run side by side, a hint for joblib.
     """
 
     reads_columns: bool = True
     batch_columns: int = 40
+    near_share: float = 0.05
+    can_batch: bool = False
     parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
         self.name = name
         self.n_passes = 0
+        self.upcoming: NDArray[np.intp] | None = None
 
     @property
     @abstractmethod
@@ -180,6 +189,8 @@ class Design(ABC):
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
+        if offset.any():
+            Z -= q @ Z  # what rounding left of the mean would meet the means of X
         return self.correlate(Z.T * q)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
@@ -196,7 +207,7 @@ class Design(ABC):
     def gather(self, columns: Array) -> Any:
         """A copy of some columns, to work on between two looks at all of X.
 
-        It offers ``shape``, ``dtype``, `correlate`, `gram_rows`, `take` and ``join(other)``.
+        It offers what `GatheredColumns` does.
         """
         raise NotImplementedError(f"{type(self).__name__} does not gather columns.")
 
@@ -211,6 +222,10 @@ class Design(ABC):
     def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
         return hold_out(self, y, weight, fraction, random_state)
+
+    def batches(self, n_paths: int) -> bool:
+        """Whether so many paths run faster as one batch than one after another."""
+        return False
 
     def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
         """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""

@@ -36,7 +36,7 @@ class Nested:
     w : ndarray, shape (m + 1, k)
         Working coefficients, zero for the groups that were dropped.
     ridge : float
-        The penalty; columns have unit variance.
+        The penalty on the coefficients of columns of unit variance.
     """
 
     groups: NDArray[np.intp]
@@ -75,9 +75,10 @@ def clean(
     """
     groups = np.array(order[: max(lengths, default=0)], dtype=np.intp)
     K, c = problem.gram_block(groups)
+    penalty = problem.ridge_block(groups) if any(ridges) else np.zeros_like(K)
     edges = np.concatenate([[0], np.cumsum(problem.ranks[groups])]).astype(np.intp)
     return [
-        _eliminate(groups[:m], K[: edges[m], : edges[m]], c[: edges[m]], edges[: m + 1], ridge)
+        _eliminate(groups[:m], (K + ridge * penalty)[: edges[m], : edges[m]], c[: edges[m]], edges[: m + 1], ridge)
         for m in lengths
         for ridge in ridges
     ]
@@ -85,8 +86,9 @@ def clean(
 
 def least_squares(problem: WorkingProblem, groups: Sequence[int], ridge: float = 0.0) -> FloatArray:
     """Working coefficients of least squares, or of ridge regression, on some groups."""
-    K, c = problem.gram_block(np.array(groups, dtype=np.intp))
-    return _inverse(K, ridge) @ c
+    which = np.array(groups, dtype=np.intp)
+    K, c = problem.gram_block(which)
+    return _inverse(K + ridge * problem.ridge_block(which) if ridge else K) @ c
 
 
 def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: NDArray[np.intp], ridge: float) -> Nested:
@@ -105,7 +107,7 @@ def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: ND
     kept = np.ones((m + 1, m), dtype=bool)
     W = np.zeros((m + 1, k))
     P = np.zeros((k + 1, k + 1))
-    P[:k, :k] = _inverse(K, ridge)
+    P[:k, :k] = _inverse(K)
     c = np.append(c, 0.0)
     for i in range(m):
         w = P @ c
@@ -125,9 +127,9 @@ def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: ND
     return Nested(groups, kept, W, ridge)
 
 
-def _inverse(K: FloatArray, ridge: float) -> FloatArray:
+def _inverse(K: FloatArray) -> FloatArray:
     if K.size == 0:
         return K
     damped = K.copy()
-    damped.flat[:: K.shape[0] + 1] += max(ridge, SMALLEST_RIDGE)
+    damped.flat[:: K.shape[0] + 1] += SMALLEST_RIDGE
     return np.linalg.inv(damped)

@@ -8,15 +8,35 @@ against everybody are kept, and a look costs no reading at all.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.engine.kernels import pulls
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
-__all__ = ["ColumnLook", "GramLook", "KeptRows"]
+__all__ = ["ColumnLook", "GramLook", "KeptRows", "Look", "pulls_of"]
+
+
+class Look(Protocol):
+    """What the screened engine asks for; a design that has its own device brings its own (`covey.designs.torch`)."""
+
+    def join(self, near: Any, groups: list[int]) -> Any:
+        """The look when these groups of a restriction `near` have joined too."""
+        ...
+
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        ...
+
+
+def pulls_of(G: FloatArray, starts: NDArray[np.intp], directions: FloatArray, frozen: bool) -> FloatArray:
+    """``v'g`` of every group for every row of correlations."""
+    out = np.empty((G.shape[0], starts.size - 1))
+    pulls(G, starts, directions, frozen, out)
+    return out
 
 
 @dataclass(frozen=True)
@@ -39,6 +59,11 @@ class ColumnLook:
         """Correlations of all groups with the residuals of several models, one row each."""
         residuals = self.problem.response - W @ self.Z.T
         return self.problem.to_working(self.problem.design.correlate(residuals * self.problem.q))
+
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        G = self.correlations(W)
+        return pulls_of(G, self.problem.starts, directions, frozen), G[row]
 
 
 class KeptRows:
@@ -109,3 +134,8 @@ class GramLook:
             out -= np.ascontiguousarray(W[:, at : at + rows.shape[0]], dtype=rows.dtype) @ rows
             at += rows.shape[0]
         return out
+
+    def pulls(self, W: FloatArray, directions: FloatArray, frozen: bool, row: int = 0) -> tuple[FloatArray, FloatArray]:
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        G = self.correlations(W)
+        return pulls_of(G, self.kept.problem.starts, directions, frozen), G[row]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft, Interval
 from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, pulls, risen, unit_groups
-from covey.engine.looks import ColumnLook, GramLook, KeptRows
+from covey.engine.kernels import gains, phi_of, risen, unit_groups
+from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
@@ -28,9 +28,8 @@ from covey.validation import FloatArray
 
 __all__ = ["NearGroups", "ScreenedPath"]
 
-# Below this many columns everybody is near; above, this many or a share of all columns.
+# Below this many columns everybody is near; above, this many or a share of all columns (`Design.near_share`).
 FEW_COLUMNS = 1500
-NEAR_SHARE = 0.05
 
 # A check after so many groups have joined, so that the stop rule is asked before many more do.
 JOINS = 12
@@ -160,7 +159,7 @@ class ScreenedPath:
     def _next_in_line(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
         """These groups and those expected to wake first among the far; marks them as near."""
         sizes = self.problem.layout.sizes
-        wanted = max(FEW_COLUMNS, int(NEAR_SHARE * self.problem.mean.size))
+        wanted = max(FEW_COLUMNS, int(self.problem.design.near_share * self.problem.mean.size))
         self.far[first] = False
         order = np.argsort(self._steps_to_wake(), kind="stable")
         order = order[self.far[order]]
@@ -188,7 +187,8 @@ class ScreenedPath:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
         steps = np.full(each.size, np.inf)
         able = self.far & (each > 0)
-        steps[able] = (self.threshold - self.phi[able]) / each[able]
+        with np.errstate(over="ignore"):  # never is far away
+            steps[able] = (self.threshold - self.phi[able]) / each[able]
         return steps
 
     def _soonest_far(self) -> float:
@@ -205,8 +205,8 @@ class ScreenedPath:
         path = self.path
         look = self.look.join(path.problem, draft.joined)
         pieces = _merge(draft.intervals, PIECES, path.awake.w.size)
-        G = look.correlations(np.stack([w for piece in pieces for w in (piece.right, piece.mean)]))
-        P = self._pulls(G)
+        W = np.stack([w for piece in pieces for w in (piece.right, piece.mean)])
+        P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
         phi, pull = self.phi.copy(), self.pull
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
         for i, piece in enumerate(pieces):
@@ -219,29 +219,26 @@ class ScreenedPath:
                 return late
             phi += gain
             pull = P[2 * i]
-        self.phi, self.pull, self.look, self.g = phi, pull, look, G[2 * len(pieces) - 2]
+        self.phi, self.pull, self.look, self.g = phi, pull, look, g
         return nobody
 
-    def _look_at(self, awake: list[int]) -> ColumnLook | GramLook:
-        if self.kept is None:
-            return ColumnLook.first(self.problem, awake)
-        return GramLook(self.kept, tuple(awake))
-
-    def _pulls(self, G: FloatArray) -> FloatArray:
-        out = np.empty((G.shape[0], self.phi.size))
-        pulls(G, self.problem.starts, self.directions, self._was_frozen, out)
-        return out
+    def _look_at(self, awake: list[int]) -> Look:
+        if self.kept is not None:
+            return GramLook(self.kept, tuple(awake))
+        own = getattr(self.problem.design, "look", None)
+        return ColumnLook.first(self.problem, awake) if own is None else own(self.problem).join(self.problem, awake)
 
     def _first_pulls(self) -> FloatArray:
         begin, problem = self.begin, self.problem
         self._was_frozen = begin.eta > 0
-        self.g = problem.correlation
         if begin.awake.size:
             own = spans(problem.starts, begin.awake)
             sizes = np.exp(self.settings.depth * begin.log_u[begin.awake])
             w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
-            self.g = self._look_at(begin.awake.tolist()).correlations(w[None, :])[0]
-        return self._pulls(self.g[None, :])[0]
+            P, self.g = self._look_at(begin.awake.tolist()).pulls(w[None, :], self.directions, self._was_frozen)
+            return P[0]
+        self.g = problem.correlation
+        return pulls_of(self.g[None, :], problem.starts, self.directions, self._was_frozen)[0]
 
     def _freeze(self) -> None:
         """Directions of far groups stay as they are at the switch."""

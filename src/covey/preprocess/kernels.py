@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Relative pivots, squared, of a Cholesky factorisation of a group's correlation matrix. Below DEPENDENT nothing is
-# left but rounding; between the two the Gram block has too few digits left to tell, and the columns are asked.
-DEPENDENT = 1e-13
-DOUBTFUL = 1e-6
-
-# Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
-TIE = 1e-8
+from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
 
 
 def factor_groups(blocks, block_starts, starts, scale, root, alive):

@@ -143,16 +143,14 @@ class WorkingProblem:
         """``Z_l`` itself; shape (n, rank_l)."""
         T = self.factor(l)
         mean = self.mean[self.layout.starts[l] : self.layout.starts[l + 1]]
-        return self.design.take(self.members(l)) @ T - mean @ T
+        Z = self.design.take(self.members(l)) @ T - mean @ T
+        # what rounding left of the mean would meet the means of X in a product
+        return Z - self.q @ Z if mean.any() else Z
 
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
-        columns = np.concatenate([self.members(l) for l in which])
-        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
-        means = self.mean[spans(self.layout.starts, np.array(which))]
         # Z has mean zero, so the means of X need not be taken off the other side
-        rows = self.design.gram_rows(self.q, columns, loadings, means @ loadings)
-        return self.to_working(rows)
+        return self.to_working(self.design.gram_rows(self.q, *self._combination(which)))
 
     def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
@@ -166,10 +164,30 @@ class WorkingProblem:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
 
+    def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
+        """The quadratic form of a ridge on columns of unit variance, in the working coordinates of some groups."""
+        blocks = []
+        for l in which.tolist():
+            T = self.factor(l)
+            # X_l = Z_l T^+ up to directions in which the group does not vary, so these are its columns' variances
+            variance = (np.linalg.pinv(T) ** 2).sum(axis=0)
+            blocks.append(T.T @ (variance[:, None] * T))
+        return np.asarray(scipy.linalg.block_diag(*blocks)) if blocks else np.empty((0, 0))
+
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
+        on_device = getattr(self.design, "cross_rows", None)
+        if on_device is not None:
+            return other.to_working(on_device(other.design, self.q, *self._combination(which)))
         Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
         return other.to_working(other.design.correlate(Z.T * self.q))
+
+    def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
+        """Columns, loadings and offset that make the working columns of some groups."""
+        columns = np.concatenate([self.members(l) for l in which])
+        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
+        means = self.mean[spans(self.layout.starts, np.array(which))]
+        return columns, loadings, means @ loadings
 
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
@@ -300,7 +318,9 @@ def _factors(
         else:
             gain[alive] = scale[alive] / root[alive]
         return factor_columns(gain, alive, groups.starts)
-    factors, factor_starts, ranks, doubtful = factor_groups(
+    # on its own device, where X has one
+    factorise = getattr(design, "factor_groups", factor_groups)
+    factors, factor_starts, ranks, doubtful = factorise(
         moments.blocks, moments.block_starts, groups.starts, scale, root, alive
     )
     if doubtful.size == 0:

@@ -70,6 +70,14 @@ class PathTask:
         """The number of rows that are used."""
         return int(np.where(self.weight > 0, 1, 0).sum())
 
+    def scaled(self, standardize: Any) -> PathTask:
+        """The same task with another scaling of the columns; factors are not found again."""
+        other = replace(self, options={**self.options, "standardize": standardize})
+        for name in ("design", "n_factors", "adjustment"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
     @cached_property
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""
@@ -111,7 +119,14 @@ class PathTask:
         """Run the path."""
         settings = {name: value for name, value in self.options.items() if name not in PROBLEM_OPTIONS}
         told = _Narrated(stop) if self.verbose > 1 else stop
-        path = self.runner.run(stop=told, **{**settings, **overrides})
+        settings = {**settings, **overrides}
+        start = settings.get("start")
+        if start is not None and "max_iter" in settings:
+            # a path that goes on from another one makes at least one step
+            state = start.state if isinstance(start, Path) else start
+            begun = 0 if state is None else state.time
+            settings["max_iter"] = max(settings["max_iter"], begun + 1)
+        path = self.runner.run(stop=told, **settings)
         if self.adjustment is not None:
             path = replace(path, factors=self.adjustment.factors, factor_effects=self.adjustment.effects)
         if self.verbose > 0:

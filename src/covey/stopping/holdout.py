@@ -13,7 +13,7 @@ from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import Scorer
-from covey.stopping.search import Leg, Trial, best_leg, explore, restart_state
+from covey.stopping.search import DENSE_SCALING, Leg, Trial, best_leg, explore, restart_state
 from covey.validation import positive
 
 __all__ = ["HoldOut", "split_rows"]
@@ -76,6 +76,8 @@ class HoldOut(Stopping):
     def _on_all_rows(self, task: PathTask, leg: Leg) -> Path:
         """The same leg on all rows, to the time that it chose."""
         last = max(1, int(leg.time))
+        if leg.dense:
+            task = task.scaled(DENSE_SCALING)
         if leg.start is None:
             return task.path(max_iter=last, step_size=leg.path.step_size, **leg.options)
         begin = int(leg.path.times[0])

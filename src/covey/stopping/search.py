@@ -13,12 +13,13 @@ The paper's path is one model family among a few that cost little once X has bee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from covey.engine.cleaning import clean, least_squares
+from covey.engine.overlap import added_up
 from covey.path import Path, PathState
 from covey.stopping.base import PathTask
 from covey.stopping.monitor import Monitor
@@ -31,6 +32,10 @@ PREFIXES = (10, 40)
 
 # Penalties to clean with, where more than a share of the response is noise to the best model so far.
 RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
+
+# Denser networks run on columns of unit variance: within correlated groups, orthonormal directions of little variance
+# would count as much as the others, which noise fills.
+DENSE_SCALING = "column"
 
 # Denser networks are tried when `left_over` exceeds this.
 LEFT_OVER = 1.0
@@ -79,6 +84,11 @@ class Leg:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def dense(self) -> bool:
+        """Whether all groups rose together."""
+        return "init_scale" in self.options
+
+    @property
     def error(self) -> float:
         """The error at the time that it chose."""
         return self.monitor.errors[self.monitor.times.index(self.monitor.best_time)]
@@ -115,7 +125,8 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
             break
     scales = [scale for scale in trial.task.dense_scales if scale > trial.init_scale]
     if scales and left_over(trial, best_leg(trial, legs)) > LEFT_OVER:
-        legs += [_run(trial, patience, init_scale=scale) for scale in scales]
+        dense = replace(trial, task=trial.task.scaled(DENSE_SCALING))
+        legs += [_run(dense, patience, init_scale=scale) for scale in scales]
     return legs
 
 
@@ -150,7 +161,7 @@ def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
 
 
 def _run(trial: Trial, patience: float, *, start: Kept | None = None, state: Any = None, **options: Any) -> Leg:
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups)
+    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
     given = options if state is None else {**options, "start": state}
     path = trial.task.path(stop=monitor, **given)
     return Leg(path, monitor, start, options)
@@ -180,7 +191,10 @@ def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
         sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
     # a ridge takes degrees of freedom away
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
-    i, errors = trial.scorer.simplest(columns, np.concatenate(coefs), np.concatenate(intercepts), sizes)
+    models = np.concatenate(coefs)
+    if trial.task.groups.overlapping:
+        columns, models = added_up(trial.task.groups.members[columns], models)
+    i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None
     return sets[i]

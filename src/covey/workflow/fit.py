@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -154,12 +155,13 @@ class _Lines(io.TextIOBase):
     """A stream that counts lines."""
 
     def __init__(self, told: Told) -> None:
-        self.told, self.count = told, 0
+        self.told, self.count, self.outside = told, 0, sys.stdout
 
     def write(self, text: str) -> int:
         if "\n" in text:
             self.count += text.count("\n")
-            self.told(f"fitting, path {self.count + 1}")
+            with redirect_stdout(self.outside):  # whoever is told may print
+                self.told(f"fitting, path {self.count + 1}")
         return len(text)
 
 

@@ -1,0 +1,148 @@
+"""The torch design at full size: one path on 20 000 x 500 000, and 1000 bootstrap paths of 500 x 10 000.
+
+    python benchmarks/scale.py --case torch          # on a GPU with 60 GB or more
+    python benchmarks/scale_torch.py --small         # a hundredth of it, on whatever there is
+
+Everything is made on the device. Times are wall-clock with the device synchronised, after a warm-up that compiles and
+loads everything; peak memory is torch's own count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import covey
+from covey import Groups, GroupSparseRegressor, group_paths
+from covey.stopping import HoldOut
+
+REPEATS = 3
+
+
+def timed(call: Callable[[], Any], device: torch.device) -> tuple[float, Any]:
+    synchronise(device)
+    begin = time.perf_counter()
+    out = call()
+    synchronise(device)
+    return time.perf_counter() - begin, out
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def peak(device: torch.device) -> float:
+    return torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else float("nan")
+
+
+def problem(n: int, p: int, size: int, active: int, device: torch.device, seed: int) -> tuple[Any, ...]:
+    """Independent normal columns; signs as coefficients in the first groups; noise of standard deviation 1."""
+    torch.manual_seed(seed)
+    X = torch.randn((n, p), device=device)
+    k = size * active
+    w = torch.sign(torch.randn(k, device=device))
+    y = X[:, :k] @ w + torch.randn(n, device=device)
+    return X, y, w.double().cpu().numpy()
+
+
+def one_path(n: int, p: int, n_val: int, device: torch.device, size: int = 10, active: int = 20) -> dict[str, Any]:
+    """A fit with preprocessing and a validation set."""
+    X, y, w = problem(n + n_val, p, size, active, device, seed=0)
+    X_val, y_val, X, y = X[n:], y[n:], X[:n], y[:n]
+    groups = Groups.from_size(size, p)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    product = min(timed(lambda: y @ X, device)[0] for _ in range(REPEATS + 1))
+
+    def fit() -> GroupSparseRegressor:
+        return GroupSparseRegressor(groups, stopping=HoldOut(validation=(X_val, y_val))).fit(X, y)
+
+    first, _ = timed(fit, device)
+    runs = [timed(fit, device) for _ in range(REPEATS)]
+    model = runs[-1][1]
+    chosen = set(model.selected_groups_)
+    truth = np.zeros(p)
+    truth[: w.size] = w
+    return {
+        "case": "one path", "n": n, "p": p, "n_val": n_val, "group_size": size, "active": active, "noise": 1.0,
+        "dtype": "float32", "seconds": [seconds for seconds, _ in runs], "seconds_first": first,
+        "seconds_Xty": product, "found": len(chosen & set(range(active))), "selected": len(chosen),
+        "error": float(((model.coef_ - truth) ** 2).sum()), "oracle_error": w.size / n,
+        "woken": len(model.path_.entered), "passes": model.path_.n_passes, "X_gb": X.nelement() * 4 / 1e9,
+        "X_val_gb": X_val.nelement() * 4 / 1e9, "peak_gb": peak(device),
+    }  # fmt: skip
+
+
+def bootstrap(n: int, p: int, m: int, device: torch.device, size: int = 5, active: int = 10) -> dict[str, Any]:
+    """Bootstrap paths until twice as many groups as there are have woken up."""
+    X, y, _ = problem(n, p, size, active, device, seed=1)
+    drawn = np.random.default_rng(2).multinomial(n, np.full(n, 1 / n), size=m).T.astype(float)
+    groups = Groups.from_size(size, p)
+
+    def run() -> list[covey.Path]:
+        return group_paths(X, y, groups, sample_weight=drawn, max_groups=2 * active, batch=True)
+
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    first, _ = timed(run, device)
+    runs = [timed(run, device) for _ in range(REPEATS)]
+    paths = runs[-1][1]
+    early = [{l for l, _ in path.entered[:active]} for path in paths]
+    return {
+        "case": "bootstrap", "n": n, "p": p, "paths": m, "group_size": size, "active": active, "noise": 1.0,
+        "dtype": "float32", "max_groups": 2 * active, "seconds": [seconds for seconds, _ in runs],
+        "seconds_first": first, "iterations": int(max(path.times[-1] for path in paths)),
+        "records_per_path": float(np.mean([len(path) for path in paths])),
+        "woken": float(np.mean([len(path.entered) for path in paths])),
+        "active_among_first": float(np.mean([len(first & set(range(active))) / active for first in early])),
+        "peak_gb": peak(device),
+    }  # fmt: skip
+
+
+def break_even(n: int, p: int, m: int, device: torch.device, size: int, active: int = 10) -> dict[str, Any]:
+    """The same bootstrap paths as one batch and one by one."""
+    X, y, _ = problem(n, p, size, active, device, seed=3)
+    drawn = np.random.default_rng(4).multinomial(n, np.full(n, 1 / n), size=m).T.astype(float)
+    groups = Groups.from_size(size, p)
+    seconds = {}
+    for name, batch in (("batch", True), ("one_by_one", False)):
+
+        def run(batch: bool = batch) -> list[covey.Path]:
+            return group_paths(X, y, groups, sample_weight=drawn, max_groups=15, batch=batch)
+
+        run()
+        seconds[name] = min(timed(run, device)[0] for _ in range(REPEATS))
+    return {"case": "break-even", "n": n, "p": p, "paths": m, "group_size": size, "active": active, "seconds": seconds}
+
+
+def run(small: bool = False) -> dict[str, Any]:
+    """All cases, as one table to save."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    one_path(500, 2000, 100, device)
+    bootstrap(60, 200, 4, device, active=2)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    cases = [
+        one_path(*((2000, 50_000, 200) if small else (20_000, 500_000, 500)), device),
+        bootstrap(*((500, 1000, 20) if small else (500, 10_000, 1000)), device),
+        *(
+            break_even(*shape, device, size)
+            for *shape, size in ([(200, 500, 4, 5)] if small else [(500, 10_000, 20, 5), (2000, 50_000, 20, 10)])
+        ),
+    ]
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
+    return {"device": name, "torch": torch.__version__, "cases": cases}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true")
+    print(json.dumps(run(parser.parse_args().small), indent=1))

@@ -1,0 +1,160 @@
+"""Torch tensors: what the contract of all designs does not cover, on the CPU and, where there is one, on a GPU."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from covey import Groups, GroupSparseRegressor, group_path, group_paths
+from covey.designs import as_design
+from covey.engine.looks import ColumnLook
+from covey.preprocess import prepare
+from covey.preprocess.kernels import factor_groups
+
+torch = pytest.importorskip("torch")
+
+from covey.designs import torch as torch_design  # noqa: E402
+from covey.designs.torch_groups import gram_blocks, orthonormal_factors  # noqa: E402
+
+SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
+UNEQUAL = Groups.from_sizes([1, 4, 2, 7, 3, 4, 1, 8, 66, 4])
+
+
+def data(p=100, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p) + rng.uniform(-3, 3, p)
+    return X, X[:, :4].sum(axis=1) - X[:, 20:24].sum(axis=1) + 0.3 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"standardize": "column"}, {"standardize": False}])
+def test_the_tensor_is_not_touched(dtype, options):
+    X, y = data()
+    X = X.astype(dtype)
+    tensor = torch.from_numpy(X.copy())
+    group_path(tensor, y, 4, max_iter=200, sample_weight=np.arange(60.0), **options)
+    assert (tensor.numpy() == X).all()
+
+
+def test_the_tensor_goes_with_its_last_user():
+    X, y = data()
+    tensor = torch.from_numpy(X)
+    seen = weakref.ref(tensor)
+    gc.collect()
+    gc.disable()
+    try:
+        model = GroupSparseRegressor(4, random_state=0).fit(tensor, y)
+        paths = group_paths(tensor, y, 4, max_groups=2, batch=True)
+        del tensor
+        assert seen() is None
+    finally:
+        gc.enable()
+    assert model.path_.entered
+    assert paths[0].entered
+
+
+def test_strides_and_small_tiles(monkeypatch):
+    X, y = data()
+    expected = group_path(X, y, UNEQUAL, max_iter=200, times=[200])
+    monkeypatch.setitem(torch_design.TILE_BYTES, "cpu", 8 * 60 * 9)
+    wide = torch.zeros((120, 200), dtype=torch.float64)
+    wide[::2, ::2] = torch.from_numpy(X)
+    for tensor in (torch.from_numpy(np.asfortranarray(X)), wide[::2, ::2]):
+        path = group_path(tensor, y, UNEQUAL, max_iter=200, times=[200])
+        np.testing.assert_allclose(path.at(200), expected.at(200), atol=1e-9)
+
+
+def test_responses_and_weights_may_be_tensors_too():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0, 2, 60)
+    expected = GroupSparseRegressor(4, random_state=0).fit(X, y, weight)
+    model = GroupSparseRegressor(4, random_state=0)
+    model.fit(torch.from_numpy(X), torch.from_numpy(y), torch.from_numpy(weight))
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
+    assert isinstance(model.predict(torch.from_numpy(X)), np.ndarray)
+
+
+@pytest.mark.parametrize("groups", [Groups.from_size(5, 60), SCATTERED, Groups.from_sizes([3, 40, 2, 15])])
+def test_factors_are_those_of_the_compiled_loop(groups):
+    X, y = data(60)
+    members = groups.lists()
+    X[:, members[1][2]] = X[:, members[1][0]] - 2 * X[:, members[1][1]]
+    X[:, members[2][0]] = 3.0
+    design = as_design(torch.from_numpy(X))
+    made = design.moments(y, np.full(60, 1 / 60), groups.members, groups.starts, centre=True, scale=np.ones(60))
+    root = np.sqrt(made.variance)
+    arguments = made.blocks, made.block_starts, groups.starts, np.ones(60), root, root > 1e-12
+    for found, expected in zip(design.factor_groups(*arguments), factor_groups(*arguments), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_orthonormal_factors_of_many_blocks():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((6, 7, 30, 5))
+    Z[0, 0, :, 3] = Z[0, 0, :, 1]
+    Z[1, 2, :, 4] = Z[1, 2, :, 0] + 1e-5 * Z[1, 2, :, 4]
+    Z /= np.linalg.norm(Z, axis=2, keepdims=True)
+    A = torch.from_numpy(np.swapaxes(Z, 2, 3) @ Z)
+    kept = A.clone()
+    T, ranks, certain = orthonormal_factors(A)
+    assert torch.equal(A, kept)
+    assert ranks[0, 0] == 4
+    assert (ranks.flatten()[1:] == 5).all()
+    assert not certain[1, 2]
+    assert certain.sum() == 41
+    whole = torch.zeros_like(A) + torch.eye(5)
+    whole[0, 0, 4, 4] = 0
+    whole[1, 2] = (T.transpose(-1, -2) @ A @ T)[1, 2]
+    torch.testing.assert_close(T.transpose(-1, -2) @ A @ T, whole, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 11])
+def test_gram_blocks(count):
+    Z = torch.from_numpy(np.random.default_rng(0).standard_normal((9, count, 6)))
+    torch.testing.assert_close(gram_blocks(Z), torch.einsum("nki,nkj->kij", Z, Z))
+
+
+@pytest.mark.parametrize("groups", [Groups.from_size(5, 60), SCATTERED, Groups.from_sizes([3, 40, 2, 15])])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_look_on_the_device_sees_what_a_look_on_the_host_sees(groups, frozen):
+    X, y = data(60)
+    X[:, groups.lists()[2][1]] = X[:, groups.lists()[2][0]]
+    dense, _ = prepare(X, y, groups)
+    problem, _ = prepare(torch.from_numpy(X), y, groups)
+    host, device = ColumnLook.first(dense, [2, 0]), problem.design.look(problem).join(problem, [2, 0])
+    rng = np.random.default_rng(1)
+    W = rng.standard_normal((3, int(problem.ranks[[2, 0]].sum())))
+    directions = rng.standard_normal(problem.n_columns)
+    for found, expected in zip(
+        device.pulls(W, directions, frozen, 1), host.pulls(W, directions, frozen, 1), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def bad_tensors():
+    X = torch.ones((5, 4))
+    return {
+        "dtype torch.int64.*X.float": X.long(),
+        "dtype torch.float16.*X.float": X.half(),
+        "requires grad.*X.detach": X.clone().requires_grad_(),
+        "sparse torch tensor.*X.to_dense": X.to_sparse(),
+        "two dimensions": X[0],
+        "is empty": X[:0],
+        "device 'meta'.*X.cpu": X.to("meta"),
+    }
+
+
+@pytest.mark.parametrize("match", bad_tensors())
+def test_a_tensor_that_cannot_be_read_is_told_why(match):
+    with pytest.raises(ValueError, match=match):
+        group_path(bad_tensors()[match], np.ones(5), 2)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_cuda_tensor_without_cuda():
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake.FakeTensorMode():
+        X = torch.empty((5, 4), device="cuda")
+    with pytest.raises(ValueError, match=r"device 'cuda:0', but this torch finds no CUDA device: .*map_location='cpu'"):
+        group_path(X, np.ones(5), 2)
