@@ -48,6 +48,7 @@ from covey.designs.row_blocks import (
     on_block,
     summarise,
 )
+from covey.designs.rows import check_size
 from covey.validation import name_columns
 
 __all__ = ["DaskDesign", "wrap"]
@@ -164,6 +165,7 @@ class DaskDesign(Design):
         zero = da.zeros(self.shape[0], chunks=(self.counts,))
         if top == 0:
             return zero, 0.0, 1.0
+        check_size(top)
         level = float(weight @ mean) if centre else 0.0
         size = float(np.sqrt(weight @ (variance + (mean - level) ** 2)))
         # what rounding leaves of a constant response is no signal
@@ -224,7 +226,11 @@ class DaskDesign(Design):
     def gram_rows(self, q: Any, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         self.n_passes += 1
-        rows: Array = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        sums = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        rows: Array = sums[:-1, :-1]
+        if offset.any():
+            # what rounding left of the mean of Z would meet the means of X
+            rows = rows - np.outer(sums[:-1, -1], sums[-1, :-1])
         return rows
 
     def triangles(self, q: Any, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:

@@ -159,9 +159,12 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
 
 
 def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-    """The block's part of ``Z' diag(q) X``."""
-    # not the block's own gram_rows, which centres Z over the rows that it has
-    return design.correlate((design.take(columns) @ loadings - offset).T * q)
+    """The block's part of ``Z' diag(q) X``; to the right of it that of ``Z' q``, below it that of ``q' X``."""
+    Z = design.take(columns) @ loadings - offset
+    out = np.zeros((Z.shape[1] + 1, design.shape[1] + 1), dtype=design.dtype)
+    out[:, :-1] = design.correlate(np.vstack([Z.T * q, q]))
+    out[:-1, -1] = q @ Z
+    return out
 
 
 def block_product(design: Design, rows: Array) -> Array:
