@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -37,8 +37,16 @@ class made_once(Generic[Made]):  # noqa: N801 - a decorator
         self.make = make
         self.__doc__ = make.__doc__
 
-    def __get__(self, instance: Any, owner: Any = None) -> Made:
-        made: Made = self.make(instance)
+    @overload
+    def __get__(self, instance: None, owner: Any) -> made_once[Made]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: Any) -> Made: ...
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        made = self.make(instance)
         instance.__dict__[self.make.__name__] = made
         return made
 
