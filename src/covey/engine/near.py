@@ -165,8 +165,8 @@ class NearPath:
         times, top = np.empty(NODES, dtype=np.int64), np.empty(NODES)
         nodes_u, nodes_v, nodes_w, means = (np.empty((NODES, size)) for size in (A, k, k, k))
         count, why = march(*(
-            *self._kernel_state(), self.t, horizon, limit, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
-            times, nodes_u, nodes_v, nodes_w, means, top,
+            *self._kernel_state(), self.t, horizon, limit, self.delta, self.tol * STILL_SHARE, self.switch.tau,
+            self.stops, times, nodes_u, nodes_v, nodes_w, means, top,
         ))  # fmt: skip
         if why == DIVERGED:
             awake.restore(before)
