@@ -174,7 +174,7 @@ def _agree(trials: Sequence[Trial], leg: FoldLeg, begin: int, parallel: Parallel
     common = [m for m in common if 0 < m <= min(map(len, orders))]
     if not common:
         return None, []
-    noisy = leg.errors.mean.min() > NOISY * leg.errors.mean[0]
+    noisy = leg.errors.mean.min() > NOISY * np.mean([trial.null_error for trial in trials])
     ridges = RIDGES if noisy else (0.0,)
     results = parallel(
         delayed(_clean_fold)(trial, order, common, ridges) for trial, order in zip(trials, orders, strict=True)
