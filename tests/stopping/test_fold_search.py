@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from search_problems import equicorrelated, misleading, task_of
 
 import covey
-from covey import GroupSparseRegressor, GroupSparseRegressorCV, Groups
+from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
 from covey.stopping import CrossValidation, fold_search
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time
+from search_problems import equicorrelated, misleading, task_of
 
 TRUE = {3, 19, 21}
 
@@ -57,13 +57,16 @@ def test_folds_side_by_side_give_the_same():
     X, y, groups, _ = misleading(seed=1)
     one, two = (fit(X, y, groups, n_jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
-    np.testing.assert_array_equal(one.mse_path_, two.mse_path_)
     np.testing.assert_array_equal(one.times_, two.times_)
+    # sums of rows that lie elsewhere in memory differ in their last bits
+    np.testing.assert_allclose(one.mse_path_, two.mse_path_, rtol=1e-10)
 
 
 def test_checkpoints_serve_every_leg(tmp_path, monkeypatch):
     X, y, groups, _ = misleading(seed=1)
-    undisturbed = fit(X, y, groups)
+    plain, undisturbed = fit(X, y, groups), fit(X, y, groups, checkpoint=tmp_path / "other")
+    np.testing.assert_allclose(undisturbed.coef_, plain.coef_, atol=1e-10)
+    tmp_path = tmp_path / "own"
     honest, runs = fold_search.run_fold, []
 
     def counted(*args, **options):
@@ -96,20 +99,21 @@ def test_checkpoints_serve_every_leg(tmp_path, monkeypatch):
 def test_checkpoints_tell_patience_apart(tmp_path):
     X, y, groups, _ = misleading(seed=1)
     task = task_of(X, y, groups, restarts=1)
-    CrossValidation(4, checkpoint=tmp_path).search(task)
-    kept = CrossValidation(4, patience=9.0, checkpoint=tmp_path).search(task)
-    fresh = CrossValidation(4, patience=9.0).search(task)
-    np.testing.assert_array_equal(kept.errors.mse, fresh.errors.mse)
+    CrossValidation(3, checkpoint=tmp_path).search(task)
+    kept = CrossValidation(3, patience=5.0, checkpoint=tmp_path).search(task)
+    fresh = CrossValidation(3, patience=5.0).search(task)
+    np.testing.assert_array_equal(kept.errors.times, fresh.errors.times)
+    np.testing.assert_allclose(kept.errors.mse, fresh.errors.mse, rtol=1e-10)
 
 
 def test_dense_signals_are_fitted_by_a_dense_leg():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((240, 90))
+    X = rng.standard_normal((120, 90))
     w = rng.standard_normal(90) / np.sqrt(90)
-    y = X @ w + rng.standard_normal(240)
-    sparse, free = (fit(X, y, 3, init_scale=scale) for scale in (1e-6, "auto"))
+    y = X @ w + 0.5 * rng.standard_normal(120)
+    sparse, free = (fit(X, y, 3, restarts=1, init_scale=scale) for scale in (1e-6, "auto"))
     assert len(free.selected_groups_) == 30
-    assert np.sum((free.coef_ - w) ** 2) < 0.9 * np.sum((sparse.coef_ - w) ** 2)
+    assert np.sum((free.coef_ - w) ** 2) < 0.6 * np.sum((sparse.coef_ - w) ** 2)
 
 
 # ---------------------------------------------------------------------- errors on the common grid

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from search_problems import equicorrelated, misleading, split, task_of
 
 from covey import Groups, group_path
 from covey.stopping import HoldOut
@@ -10,6 +9,7 @@ from covey.stopping.holdout import split_rows
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import PARSIMONY
 from covey.stopping.search import LEFT_OVER, Kept, best_leg, choose_kept, explore, left_over, restart_state
+from search_problems import equicorrelated, misleading, split, task_of
 
 TRUE = {3, 19, 21}
 
