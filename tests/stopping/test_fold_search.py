@@ -136,7 +136,7 @@ def test_one_standard_error_of_the_folds():
     assert errors.standard_error[2] == pytest.approx(0.5)
     # 1.5 + 0.5 is below 2.1
     assert choose_time(errors, "1se") == 2.0
-    wider = FoldErrors(np.arange(4.0), mse + [[0, 0], [0, 0], [0.2, -0.2], [0, 0]], 1.0)
+    wider = FoldErrors(np.arange(4.0), mse + np.array([[0, 0], [0, 0], [0.2, -0.2], [0, 0]]), 1.0)
     assert choose_time(wider, "1se") == 1.0
 
 
