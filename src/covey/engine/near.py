@@ -18,7 +18,7 @@ from covey.engine.awake import Awake, GramRows, Trio
 from covey.engine.beginning import Beginning, unit
 from covey.engine.draft import Draft, Interval, Record
 from covey.engine.growth import growth_of, join_at, phis_of
-from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
+from covey.engine.kernels import DIVERGED, STILL, WORKED, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
@@ -48,6 +48,9 @@ EXPLAINED = 1e-12
 # where reading X is dear.
 AHEAD = 1.5
 
+
+# A march goes on for at most as long as the time so far, or this many iterations: a stop rule may be waiting.
+SHORT = 50
 
 # A rest of at least this share of the time so far ends a piece, so that the stop rule can look ahead.
 REST_SHARE = 0.3
@@ -81,7 +84,7 @@ class NearPath:
         self.n_fetched = 0
         self.draft = Draft()
         self.told: frozenset[int] = frozenset()
-        self.resting = False
+        self.resting = self.worked = False
         self.g = problem.correlation.copy()
         self.pull = self._pulls(self.g[None, :])[0]
         if begin.awake.size:
@@ -104,11 +107,14 @@ class NearPath:
             until = horizon if expected is None else min(horizon, self.t + expected)
             if not self.awake.which or self.resting:
                 self._stand_still(until)
-            elif not self._window(until):
+            elif not self._window(until, self.t + max(SHORT, self.t)):
                 return "diverged"
             if self.resting:
                 return "resting"
             self._wake()
+            if self.worked:
+                self.worked = False
+                return "running"
         return "running"
 
     @property
@@ -152,19 +158,20 @@ class NearPath:
         self.t, self.resting = until, False
         self._record()
 
-    def _window(self, horizon: int) -> bool:
-        """March to the horizon and bring the sleepers along; False if the awake groups diverged."""
+    def _window(self, horizon: int, limit: int) -> bool:
+        """March to the horizon, or the limit, and bring the sleepers along; False if the awake groups diverged."""
         awake, k, A = self.awake, self.awake.w.size, len(self.awake.which)
         before = awake.snapshot()
         times, top = np.empty(NODES, dtype=np.int64), np.empty(NODES)
         nodes_u, nodes_v, nodes_w, means = (np.empty((NODES, size)) for size in (A, k, k, k))
         count, why = march(*(
-            *self._kernel_state(), self.t, horizon, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
+            *self._kernel_state(), self.t, horizon, limit, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
             times, nodes_u, nodes_v, nodes_w, means, top,
         ))  # fmt: skip
         if why == DIVERGED:
             awake.restore(before)
             return False
+        self.worked = why == WORKED
         W = np.empty((2 * count, k))
         W[0::2], W[1::2] = nodes_w[:count], means[:count]
         G = self.rows.correlations(self.problem.correlation, W)
