@@ -27,11 +27,11 @@ def test_killed_work_is_taken_up_again(work, tmp_path):
 
 
 def test_finished_folds_are_used_again(tmp_path, monkeypatch):
-    from covey.stopping import folds
+    from covey.stopping import fold_search
 
     data = make_group_sparse(60, 60, 3, active=2, random_state=0)
-    honest, runs = folds._run_fold, []
-    monkeypatch.setattr(folds, "_run_fold", lambda *args: runs.append(1) or honest(*args))
+    honest, runs = fold_search.run_fold, []
+    monkeypatch.setattr(fold_search, "run_fold", lambda *args, **own: runs.append(1) or honest(*args, **own))
 
     def fit(y=data.y, **settings):
         runs.clear()

@@ -312,7 +312,8 @@ class NearPath:
     def _explained(self) -> bool:
         """Whether nothing is left to explain; y has unit norm."""
         awake = self.awake
-        return bool(1.0 - awake.w @ awake.c - awake.w @ self.g[awake.columns] < EXPLAINED) if awake.which else False
+        # not from the correlations at hand, which are older than a group that has just joined
+        return bool(1.0 - awake.w @ (2 * awake.c - awake.K @ awake.w) < EXPLAINED) if awake.which else False
 
     # ------------------------------------------------------------------ small things
 

@@ -130,6 +130,10 @@ class PathRunner:
         )
         return add_up(path, self.groups) if self.groups.overlapping else path
 
+    def forget(self) -> None:
+        """Run the next path as if it were the first: the runs before then do not show, not even in the last bit."""
+        self._near = NearGroups()
+
     def _count_passes(self) -> int:
         """Passes over X since the last path."""
         before, self._passes = self._passes, self.design.n_passes

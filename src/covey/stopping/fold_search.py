@@ -96,9 +96,10 @@ class Folds:
     def run(self, name: str, arguments: Sequence[tuple[Any, ...]], **options: Any) -> list[FoldRun]:
         """One leg in every fold."""
         jobs = zip(self.trials, arguments, strict=True)
+        # legs before this one may have been run or come from a file: that must not show, not even in the last bit
+        leg = partial(run_fold, afresh=self.store is not None, **options)
         found = self.parallel(
-            delayed(kept)(self.store, f"{name}-fold-{k}", partial(run_fold, **options), trial, *own)
-            for k, (trial, own) in enumerate(jobs)
+            delayed(kept)(self.store, f"{name}-fold-{k}", leg, trial, *own) for k, (trial, own) in enumerate(jobs)
         )
         return [as_run(run) for run in found]
 
@@ -152,9 +153,13 @@ def run_fold(
     start: Kept | None = None,
     begin: int = 0,
     entered: Sequence[tuple[int, float]] = (),
+    *,
+    afresh: bool = False,
     **options: Any,
 ) -> FoldRun:
-    """One leg in one fold, recorded on the common grid."""
+    """One leg in one fold, recorded on the common grid; `afresh`, with nothing that the legs before have read of X."""
+    if afresh:
+        trial.task.runner.forget()
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
     if start is not None:
         options["start"] = restart_state(trial.task, start, begin, entered, trial.init_scale)
@@ -174,7 +179,7 @@ def _agree(trials: Sequence[Trial], leg: FoldLeg, begin: int, parallel: Parallel
     common = [m for m in common if 0 < m <= min(map(len, orders))]
     if not common:
         return None, []
-    noisy = leg.errors.mean.min() > NOISY * leg.errors.mean[0]
+    noisy = leg.errors.mean.min() > NOISY * np.mean([trial.null_error for trial in trials])
     ridges = RIDGES if noisy else (0.0,)
     results = parallel(
         delayed(_clean_fold)(trial, order, common, ridges) for trial, order in zip(trials, orders, strict=True)

@@ -98,7 +98,8 @@ class CrossValidation(Stopping):
         if self.checkpoint is None:
             return None
         data = fingerprint(task.design, task.y, task.weight)
-        settings = dict(task.options) | {"factors": task.n_factors, "restarts": task.restarts}
+        search = {"factors": task.n_factors, "restarts": task.restarts, "patience": self.patience}
+        settings = dict(task.options) | search
         return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, settings, masks)
 
     def _masks(self, task: PathTask) -> Iterator[Any]:

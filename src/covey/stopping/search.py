@@ -57,6 +57,12 @@ class Trial:
         """The start scale of the sparse network."""
         return float(self.task.options.get("init_scale", 1e-6))
 
+    @property
+    def null_error(self) -> float:
+        """The error of the intercept alone."""
+        nothing, level = np.empty(0, dtype=np.intp), self.task.runner.problem.y_mean
+        return float(self.scorer.errors(nothing, np.empty((1, 0)), np.array([level]))[0])
+
 
 class Kept(NamedTuple):
     """What is kept of an awake set: the groups, and the ridge with which they are fitted."""
@@ -187,7 +193,7 @@ def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
     if not lengths:
         return None
     problem = trial.task.runner.problem
-    ridges = RIDGES if leg.error > NOISY * leg.monitor.errors[0] else (0.0,)
+    ridges = RIDGES if leg.error > NOISY * trial.null_error else (0.0,)
     cleaned = clean(problem, leg.order, lengths, ridges)
     columns = cleaned[-1].columns(problem)
     coefs, intercepts, sets = [], [], []

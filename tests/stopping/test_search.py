@@ -1,0 +1,220 @@
+"""The search behind the defaults: what restarts and denser networks start from, and when they are tried."""
+
+import numpy as np
+import pytest
+
+from covey import Groups, group_path
+from covey.stopping import HoldOut
+from covey.stopping.holdout import split_rows
+from covey.stopping.monitor import PATIENCE
+from covey.stopping.scorer import PARSIMONY
+from covey.stopping.search import LEFT_OVER, Kept, best_leg, choose_kept, explore, left_over, restart_state
+from search_problems import equicorrelated, misleading, split, task_of
+
+TRUE = {3, 19, 21}
+
+
+def fitted(X, y, columns, weight=None):
+    """Least squares with an intercept: coefficients of all columns, and the intercept."""
+    root = np.sqrt(np.ones(len(y)) if weight is None else weight)
+    A = np.column_stack([np.ones(len(y)), X[:, columns]])
+    found = np.linalg.lstsq(root[:, None] * A, root * y, rcond=None)[0]
+    coef = np.zeros(X.shape[1])
+    coef[columns] = found[1:]
+    return coef, found[0]
+
+
+def columns_of(groups, which):
+    return np.concatenate([groups.lists()[l] for l in which])
+
+
+# ---------------------------------------------------------------------- restarts
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("engine", ["screened", "exact"])
+def test_a_restart_begins_with_least_squares(weighted, engine):
+    X, y, groups, _ = misleading()
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
+    task = task_of(X, y, groups, weight, engine=engine)
+    kept = Kept((21, 3, 19), 0.0)
+    state = restart_state(task, kept, 500, [(3, 40.0), (19, 60.0)], 1e-6)
+    path = task.path(start=state, max_iter=600)
+    assert path.times[0] == 500
+    # groups that had woken before keep their time
+    assert path.entered[:3] == [(21, 500.0), (3, 40.0), (19, 60.0)]
+    coef, intercept = fitted(X, y, columns_of(groups, kept.groups), weight)
+    np.testing.assert_allclose(path.at(500), coef, atol=1e-6)
+    assert path.intercepts[0] == pytest.approx(intercept, abs=1e-6)
+    # it is at rest: only other groups could still change it
+    np.testing.assert_allclose(path.at(510), coef, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_a_wrong_group_that_woke_first_is_dropped(seed):
+    X, y, groups, _ = misleading(seed=seed)
+    trial = split(task_of(X, y, groups, restarts=2))
+    legs = explore(trial, PATIENCE)
+    assert legs[0].order[0] == 20
+    assert 20 in legs[0].awake
+    best = best_leg(trial, legs)
+    assert best.start is not None
+    assert set(best.awake) == TRUE
+    assert best.error < legs[0].error * (1 + PARSIMONY)
+
+
+def test_a_clean_set_is_not_cleaned_again():
+    X, y, groups, _ = misleading(seed=1)
+    trial = split(task_of(X, y, groups, restarts=5))
+    legs = explore(trial, PATIENCE)
+    assert len(legs) < 6
+    assert set(choose_kept(trial, legs[0]).groups) == TRUE
+    assert choose_kept(trial, legs[1]) is None
+
+
+def test_no_restart_after_the_last_iteration():
+    X, y, groups, _ = misleading()
+    trial = split(task_of(X, y, groups, restarts=2, max_iter=120))
+    assert len(explore(trial, PATIENCE)) == 1
+
+
+def test_without_the_search_it_is_the_plain_path():
+    X, y, groups, _ = misleading()
+    task = task_of(X, y, groups, restarts=0, factors=0, dense_scales=())
+    assert len(explore(split(task), PATIENCE)) == 1
+    choice = HoldOut(random_state=0).choose(task)
+    held = split_rows(task, 0.2, 0)
+    step = group_path(X, y, groups, sample_weight=(~held).astype(float), max_iter=1).step_size
+    plain = group_path(X, y, groups, max_iter=int(choice.time), step_size=step)
+    np.testing.assert_array_equal(choice.path.times, plain.times)
+    np.testing.assert_array_equal(choice.path.coefs.toarray(), plain.coefs.toarray())
+    assert choice.path.entered == plain.entered
+
+
+def test_the_kept_set_is_fitted_on_all_rows():
+    X, y, groups, _ = misleading(seed=2)
+    choice = HoldOut(random_state=0).choose(task_of(X, y, groups, restarts=2))
+    path = choice.path
+    assert path.times[0] > 0
+    begun = [l for l, t in path.entered if t <= path.times[0]]
+    assert set(begun) == TRUE
+    np.testing.assert_allclose(path.at(path.times[0]), fitted(X, y, columns_of(groups, begun))[0], atol=1e-6)
+
+
+def test_restarts_lower_the_error():
+    gains = []
+    for seed in range(4):
+        X, y, groups, w = misleading(seed=seed)
+        plain, cleaned = (
+            HoldOut(random_state=0).choose(task_of(X, y, groups, restarts=restarts)) for restarts in (0, 2)
+        )
+        errors = [np.sum((choice.path.at(choice.time) - w) ** 2) for choice in (plain, cleaned)]
+        oracle = np.sum((fitted(X, y, columns_of(groups, sorted(TRUE)))[0] - w) ** 2)
+        assert errors[1] < 1.05 * oracle
+        gains.append(errors[0] / errors[1])
+    assert min(gains) > 1.5
+
+
+# ---------------------------------------------------------------------- denser networks
+
+
+def test_what_is_left_over_of_noise_is_about_standard_normal():
+    found = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((100, 60)), rng.standard_normal(100)
+        trial = split(task_of(X, y, Groups.from_size(3, 60), max_iter=400))
+        (leg,) = explore(trial, PATIENCE)
+        found.append(left_over(trial, leg))
+    # four standard errors on either side, and a little for the model having been chosen on these rows
+    assert -0.8 < np.mean(found) < 0.45
+    assert 0.65 < np.std(found) < 1.35
+    assert np.mean(np.array(found) > LEFT_OVER) < 0.3
+
+
+def dense_problem(seed, n=300, p=150):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, X @ rng.standard_normal(p) / np.sqrt(p) + rng.standard_normal(n), Groups.from_size(3, p)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_dense_signal_is_left_over_and_denser_networks_are_tried(seed):
+    trial = split(task_of(*dense_problem(seed), dense_scales=(1e-2, 1e-1)))
+    legs = explore(trial, PATIENCE)
+    assert left_over(trial, legs[0]) > 2 * LEFT_OVER
+    assert [leg.options.get("init_scale") for leg in legs] == [None, 1e-2, 1e-1]
+    best = best_leg(trial, legs)
+    assert best.dense
+    assert best.error < 0.9 * legs[0].error
+    # refitted on all rows, it is as dense
+    choice = HoldOut(random_state=0).choose(task_of(*dense_problem(seed), dense_scales=(1e-2, 1e-1)))
+    assert np.count_nonzero(choice.path.at(choice.time)) == 150
+
+
+def test_denser_networks_are_not_tried_where_nothing_is_left():
+    X, y, groups, _ = misleading(seed=1)
+    trial = split(task_of(X, y, groups, restarts=2, dense_scales=(1e-2, 1e-1)))
+    legs = explore(trial, PATIENCE)
+    assert left_over(trial, best_leg(trial, legs)) < LEFT_OVER
+    assert not any(leg.dense for leg in legs)
+
+
+def test_smaller_start_scales_than_the_own_one_are_no_denser_networks():
+    trial = split(task_of(*dense_problem(0), dense_scales=(1e-3, 1e-2), init_scale=1e-2))
+    assert len(explore(trial, PATIENCE)) == 1
+
+
+# ---------------------------------------------------------------------- who is simplest
+
+
+def test_the_simplest_model_within_a_standard_error():
+    rng = np.random.default_rng(0)
+    n = 4000
+    X = rng.standard_normal((n, 3))
+    y = X[:, 0] + rng.standard_normal(n)
+    scorer = task_of(X, y, Groups.from_size(1, 3)).scorer(X, y, np.ones(n))
+    # the best; one that differs by noise; one that is truly worse; and nothing
+    best, level = np.linalg.lstsq(X, y, rcond=None)[0], np.zeros(4)
+    models = np.array([best, [best[0], 0, 0], [best[0] - 0.2, 0, 0], [0, 0, 0]])
+    i, errors = scorer.simplest(np.arange(3), models, level, [3, 1, 1, 0])
+    np.testing.assert_allclose(errors, ((y[:, None] - X @ models.T) ** 2).mean(axis=0))
+    assert i == 1
+    # of equal sizes the better one
+    assert scorer.simplest(np.arange(3), models[[1, 0]], level[:2], [1, 1])[0] == 1
+    # and the standard error is that of the mean difference of squared residuals
+    gap = (y - X @ models[2]) ** 2 - (y - X @ models[0]) ** 2
+    assert gap.mean() > 2 * gap.std() / np.sqrt(n)
+
+
+def test_rows_of_weight_two_count_twice():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 4)), rng.standard_normal(60)
+    weight = rng.integers(1, 4, 60)
+    task = task_of(X, y, Groups.from_size(1, 4))
+    models = np.vstack([np.linalg.lstsq(X, y, rcond=None)[0] * s for s in np.linspace(0, 1, 30)])
+    sizes = np.arange(30)
+    weighted = task.scorer(X, y, weight.astype(float))
+    repeated = task.scorer(np.repeat(X, weight, axis=0), np.repeat(y, weight), np.ones(weight.sum()))
+    found = [s.simplest(np.arange(4), models, np.zeros(30), sizes) for s in (weighted, repeated)]
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1])
+
+
+# ---------------------------------------------------------------------- factors
+
+
+def test_factors_are_out_of_the_groups_way():
+    rng = np.random.default_rng(0)
+    X, groups = equicorrelated(rng, 150, 120), Groups.from_size(3, 120)
+    y = X[:, :9].sum(axis=1) + rng.standard_normal(150)
+    task = task_of(X, y, groups, factors="auto")
+    assert task.n_factors == 1
+    scores = task.adjustment.design.scores
+    # nothing of the factor is left in the adjusted columns, nor in the response
+    assert abs(scores.T @ task.response).max() < 1e-8 * np.abs(y).sum()
+    assert abs(scores.T @ task.adjustment.design.take(np.arange(120))).max() < 1e-8 * np.abs(X).sum()
+    # judging rows lose the same factor
+    path = task.path(max_iter=200)
+    sums = task.residual_sums(path)
+    np.testing.assert_allclose(sums, ((y[:, None] - path.predict(X)) ** 2).sum(axis=0), rtol=1e-8)
