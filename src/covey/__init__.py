@@ -8,13 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, stopping, theory
+    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
     from covey.batched import group_paths
     from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
     from covey.persistence import load, save
+    from covey.selection import stability_selection
 
 __all__ = [
     "GroupSparseRegressor",
@@ -33,13 +34,17 @@ __all__ = [
     "plots",
     "report",
     "save",
+    "selection",
+    "stability_selection",
     "stopping",
     "theory",
 ]
 __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
-_ROOMS = ("baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "stopping", "theory")
+_ROOMS = (
+    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stopping", "theory",
+)  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
@@ -50,6 +55,7 @@ _NAMES = {
     "group_paths": "covey.batched",
     "load": "covey.persistence",
     "save": "covey.persistence",
+    "stability_selection": "covey.selection",
 }
 
 

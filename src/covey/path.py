@@ -72,6 +72,8 @@ class Path:
         How much each group does, in units of the response: its norm in working coordinates. With
         ``standardize="group"`` this is the standard deviation of its part of the prediction, which can be compared
         between groups whatever the scale and the correlation of their columns.
+    parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
+        With overlapping groups: each group's own coefficients, group after group, of which `coefs` holds the sums.
     step_size : float
         The step on the magnitudes, on the user's scale: paths with the same step share their clock.
     n_passes, n_gram_columns : int
@@ -92,6 +94,7 @@ class Path:
     message: str = ""
     penalties: FloatArray | None = None
     strengths: sp.csr_array | None = None
+    parts: sp.csr_array | None = None
     step_size: float = np.nan
     n_passes: int = 0
     n_gram_columns: int = 0
@@ -105,14 +108,16 @@ class Path:
     @property
     def group_norms(self) -> FloatArray:
         """Euclidean norm of each group's coefficients at each time; shape (n_times, n_groups)."""
-        squares = self.coefs.copy()
-        squares.data = squares.data**2
-        L = self.groups.n_groups
-        membership = sp.csr_array(
-            (np.ones(self.groups.n_columns), (np.arange(self.groups.n_columns), self.groups.labels)),
-            shape=(self.groups.n_columns, L),
-        )
-        return np.sqrt((squares @ membership).toarray())
+        groups = self.groups
+        own = (self.coefs[:, groups.members] if self.parts is None else self.parts).copy()
+        label = np.repeat(np.arange(groups.n_groups), groups.sizes)
+        # in units of each group's largest coefficient, so that neither 1e-200 nor 1e200 is lost in the square
+        unit = np.zeros(groups.n_groups)
+        np.maximum.at(unit, label[own.indices], np.abs(own.data))
+        unit[unit == 0] = 1.0
+        own.data = (own.data / unit[label[own.indices]]) ** 2
+        membership = sp.csr_array((np.ones(label.size), (np.arange(label.size), label)))
+        return np.sqrt((own @ membership).toarray()) * unit
 
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""

@@ -20,6 +20,7 @@ ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor", "covey.estimato
 # What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
 TRUSTED = (
     *ESTIMATORS,
+    "covey.designs.factors.Factors",
     "covey.estimators.terms.TermGroups",
     "covey.groups.partition.Groups",
     "covey.path.Path",
@@ -167,7 +168,8 @@ def _check(model: Any) -> None:
     if np.shape(model.coef_) != (p,) or path.coefs.shape != (n_times, p) or np.shape(path.intercepts) != (n_times,):
         raise ValueError("its arrays are of different lengths")
     state = path.state
-    if state is not None and (np.shape(state.coef) != (p,) or not np.isin(state.awake, np.arange(len(groups))).all()):
+    own = (groups.members.size,)  # one a column; more where groups share some
+    if state is not None and (np.shape(state.coef) != own or not np.isin(state.awake, np.arange(len(groups))).all()):
         raise ValueError("its path and its groups do not belong together")
 
 

@@ -79,12 +79,16 @@ def test_gathered_columns(kind):
     np.testing.assert_allclose(gathered.correlate(R), R @ X[:, [4, 40, 2, 1]], atol=tolerance)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("order", ["C", "F", "every other column", "backwards"])
 def test_reading_copies_nothing(order):
-    X = np.asarray(np.random.default_rng(0).standard_normal((400, 2000)), order=order)
-    q, members, starts = np.full(400, 1 / 400), np.arange(2000), np.arange(0, 2001, 4)
+    X = np.asarray(np.random.default_rng(0).standard_normal((1600, 2000)), order=order if len(order) == 1 else "C")
+    if order == "every other column":
+        X = np.repeat(X, 2, axis=1)[:, ::2]
+    elif order == "backwards":
+        X = X[::-1]
+    q, members, starts = np.full(1600, 1 / 1600), np.arange(2000), np.arange(0, 2001, 4)
     design = as_design(X)
-    arguments = (np.ones(400), q, members, starts)
+    arguments = (np.ones(1600), q, members, starts)
     design.moments(*arguments, centre=True, scale=np.ones(2000))
     tracemalloc.start()
     design.moments(*arguments, centre=True, scale=np.ones(2000))

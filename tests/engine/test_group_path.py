@@ -262,3 +262,13 @@ def test_bad_input_is_named(case):
     arguments = {"y": np.arange(60.0), "groups": 3} | {k: v for k, v in changes.items() if k != "X"}
     with pytest.raises(ValueError, match=message):
         group_path(X, **arguments)
+
+
+@pytest.mark.parametrize("engine", ["exact", "screened"])
+@pytest.mark.parametrize("mean", [1e4, 1e6, 1e8])
+def test_columns_far_from_zero_are_as_good_as_centred_ones(mean, engine):
+    X, y = make(EQUAL)
+    settings = {"max_iter": 250, "times": [250], "engine": engine}
+    near, far = group_path(X, y, EQUAL, **settings), group_path(X + mean, y, EQUAL, **settings)
+    # adding the mean rounds X itself to this share
+    np.testing.assert_allclose(far.at(250), near.at(250), atol=1e3 * mean * np.finfo(float).eps)

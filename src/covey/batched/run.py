@@ -44,7 +44,7 @@ def run_batch(
     direction_step: str = "auto",
     switch_tol: float | str = "auto",
     depth: int = 2,
-    group_weights: Any = "sqrt",
+    group_weights: Any = "noise",
     max_iter: int = 100_000,
     fit_intercept: bool = True,
     standardize: Standardize = "group",
@@ -90,12 +90,8 @@ def _numbers(
     start = positive(init_scale, "init_scale")
     if direction_step != "auto":
         raise ValueError("direction_step applies to algorithm='two-stage'; leave it 'auto' here.")
-    given = read_weights(group_weights, problems.ranks.shape[1])
-    if given is None:
-        made = problems.ranks.clamp_min(1).double().sqrt()
-    else:
-        made = torch.as_tensor(given, device=problems.X.device).expand(problems.ranks.shape)
-    speeds = made.mean(dim=1, keepdim=True) / made
+    weights = np.stack([read_weights(group_weights, ranks) for ranks in problems.ranks.cpu().numpy()])
+    speeds = 1.0 / torch.as_tensor(weights, device=problems.X.device)
     norms = problems.c.norm(dim=2)
     largest, fastest = norms.amax(dim=1), (norms * speeds).amax(dim=1)
     step = read_step(step_size)

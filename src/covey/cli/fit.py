@@ -86,9 +86,11 @@ def fit(
         ),
     ] = None,
     group_weights: Annotated[
-        Literal["sqrt", "none"] | None,
+        Literal["noise", "sqrt", "none"] | None,
         typer.Option(
-            help="Hold large groups back by the root of their size, or not.", show_default="sqrt", rich_help_panel=MODEL
+            help="Hold groups back by what noise reaches in them, by the root of their size, or not.",
+            show_default="noise",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     algorithm: Annotated[

@@ -16,6 +16,7 @@ from covey.designs.memmap import MemmapDesign
 from covey.designs.opening import open_design as open
 from covey.designs.parquet import ParquetDesign
 from covey.designs.protocol import Design, Moments
+from covey.designs.repeated import RepeatedColumns
 from covey.designs.sparse import SparseDesign
 from covey.designs.zarr import ZarrDesign
 from covey.validation import as_numeric_matrix, column_names
@@ -29,6 +30,7 @@ __all__ = [
     "MemmapDesign",
     "Moments",
     "ParquetDesign",
+    "RepeatedColumns",
     "SparseDesign",
     "ZarrDesign",
     "as_design",

@@ -49,7 +49,10 @@ class GatheredColumns:
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        return self.correlate((self.take(columns) @ loadings - offset).T * q)
+        Z = self.take(columns) @ loadings - offset
+        if offset.any():
+            Z -= q @ Z  # what rounding left of the mean would meet the means of X
+        return self.correlate(Z.T * q)
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""

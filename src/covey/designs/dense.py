@@ -17,6 +17,9 @@ __all__ = ["DenseDesign"]
 
 Array = NDArray[Any]
 
+# Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
+COPY_NUMBERS = 2**19
+
 
 class DenseDesign(Design):
     """A numpy array behind the `Design` protocol.
@@ -34,6 +37,10 @@ class DenseDesign(Design):
     def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = X
+        n, p = X.shape
+        self._in_blas_order = (X.strides[1] == X.itemsize and X.strides[0] >= p * X.itemsize) or (
+            X.strides[0] == X.itemsize and X.strides[1] >= n * X.itemsize
+        )
         self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
@@ -68,7 +75,15 @@ class DenseDesign(Design):
         and the one in which Gram rows are stored.
         """
         self.n_passes += 1
-        return np.ascontiguousarray(R, dtype=self.dtype) @ self.X
+        R = np.ascontiguousarray(R, dtype=self.dtype)
+        if self._in_blas_order:
+            return R @ self.X
+        # the product would copy all of X first
+        out = np.zeros((R.shape[0], self.shape[1]), dtype=self.dtype)
+        step = max(1, COPY_NUMBERS // self.shape[1])
+        for a in range(0, self.shape[0], step):
+            out += R[:, a : a + step] @ np.ascontiguousarray(self.X[a : a + step])
+        return out
 
     def multiply(self, coef: Array) -> Array:
         """The product ``X coef``; shape (n,)."""

@@ -64,6 +64,7 @@ class ParquetDesign(StreamedDesign):
         name: str = "X",
     ) -> None:
         self.path = Path(path)
+        self._footers: dict[Path, Any] = {}
         self.files = _files(self.path)
         schema = self._open(self.files[0]).schema_arrow
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
@@ -106,7 +107,7 @@ class ParquetDesign(StreamedDesign):
     def read(self, start: int, stop: int) -> Array:
         """Rows start to stop as a C-contiguous array of `dtype`."""
         ends = np.cumsum(self._counts)
-        parts = []
+        parts: list[Array] = []
         for i in range(int(np.searchsorted(ends, start, side="right")), len(self.files)):
             first = int(ends[i]) - self._counts[i]
             if first >= stop:
@@ -116,7 +117,8 @@ class ParquetDesign(StreamedDesign):
                 count = opened.metadata.row_group(g).num_rows
                 if top < stop and top + count > start:
                     table = opened.read_row_group(g, columns=self.columns)
-                    parts.append(self._to_array(table.slice(max(start - top, 0), stop - max(start, top))))
+                    rows = table.slice(max(start - top, 0), stop - max(start, top))
+                    parts.extend(self._to_array(batch) for batch in rows.combine_chunks().to_batches())
                 top += count
         return np.concatenate(parts)
 
@@ -134,7 +136,10 @@ class ParquetDesign(StreamedDesign):
         except ImportError:
             raise ImportError("Reading Parquet needs pyarrow: pip install 'covey[parquet]'.") from None
         try:
-            return pq.ParquetFile(file)
+            opened = pq.ParquetFile(file, metadata=self._footers.get(file))
+            # a footer of thousands of columns takes longer to parse than some of its blocks to read
+            self._footers[file] = opened.metadata
+            return opened
         except FileNotFoundError:
             raise FileNotFoundError(f"{file}, which holds rows of {self.path}, is not there any more.") from None
         except Exception as error:
@@ -169,16 +174,19 @@ class ParquetDesign(StreamedDesign):
             for column, kind in self._types.items():
                 if not (kinds.is_float32(kind) or kinds.is_float64(kind)):
                     float_type(str(kind), None, f"{self.files[0]}: column {column!r}")
+            self._all_floats = True
             single = all(kinds.is_float32(kind) for kind in self._types.values())
             return np.dtype(np.float32 if single else np.float64)
+        self._all_floats = all(kinds.is_floating(kind) for kind in self._types.values())
         return float_type(np.dtype(np.float64), wanted, str(self.path))
 
-    def _to_array(self, table: Any) -> Array:
+    def _to_array(self, batch: Any) -> Array:
         """A batch of rows in C order; nulls become NaN, and are then found as missing values."""
-        out = np.empty((table.num_rows, table.num_columns), dtype=self.dtype)
-        for j in range(table.num_columns):
-            values = table.column(j)
-            out[:, j] = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
+        if self._all_floats:
+            return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy(), dtype=self.dtype)
+        out = np.empty((batch.num_rows, batch.num_columns), dtype=self.dtype)
+        for j in range(batch.num_columns):
+            out[:, j] = batch.column(j).to_numpy(zero_copy_only=False)
         return out
 
 

@@ -101,6 +101,8 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
+    upcoming : ndarray of int or None
+        Columns of groups that may wake next, soonest first: a reading for fewer columns may take them along.
     near_share : float
         The share of all columns that the engine gathers as near to waking.
     can_batch : bool
@@ -119,6 +121,7 @@ class Design(ABC):
         self.columns = columns
         self.name = name
         self.n_passes = 0
+        self.upcoming: NDArray[np.intp] | None = None
 
     @property
     @abstractmethod
@@ -186,6 +189,8 @@ class Design(ABC):
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
+        if offset.any():
+            Z -= q @ Z  # what rounding left of the mean would meet the means of X
         return self.correlate(Z.T * q)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:

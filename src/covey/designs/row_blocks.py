@@ -154,7 +154,8 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
 
 def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
     """The block's part of ``Z' diag(q) X``."""
-    return design.gram_rows(q, columns, loadings, offset)
+    # not the block's own gram_rows, which centres Z over the rows that it has
+    return design.correlate((design.take(columns) @ loadings - offset).T * q)
 
 
 def block_product(design: Design, rows: Array) -> Array:

@@ -31,6 +31,9 @@ __all__ = [
 KEY_COLUMNS = (8, 128)
 ENOUGH_KEYS = 50
 
+# Squared errors of such a response, summed over rows, are still numbers.
+LARGEST_RESPONSE = 1e152
+
 
 def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
     """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
@@ -38,6 +41,8 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     largest = float(np.abs(used).max())
     if largest == 0:
         return np.zeros_like(y), 0.0, 1.0
+    if largest > LARGEST_RESPONSE:
+        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
     unit = np.where(q > 0, y / largest, 0.0)
     mean = float(q @ unit) if centre else 0.0
     unit = np.where(q > 0, unit - mean, 0.0)

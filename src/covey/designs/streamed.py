@@ -172,10 +172,20 @@ class StreamedDesign(Design):
         if missing.size:
             largest = np.abs(loadings).max(axis=1)[np.isin(columns, missing)]
             gains = np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1])
-            shared.read_gram(self.blocks(), missing, gains)
+            along = self._taken_along(shared, missing)
+            shared.read_gram(self.blocks(), np.append(missing, along), np.append(gains, np.ones(along.size)))
         rows = shared.gram_rows(q, columns, loadings, offset)
         assert rows is not None
         return rows.astype(self.dtype, copy=False)
+
+    def _taken_along(self, shared: SharedSums, missing: Array) -> Array:
+        """Columns to fill up a reading with: those next in line, unless they are of extreme scale."""
+        if self.upcoming is None or missing.size >= self.batch_columns:
+            return np.empty(0, dtype=np.intp)
+        next_in_line = shared.missing(self.upcoming[~np.isin(self.upcoming, missing)])
+        size = np.abs(shared.shift[next_in_line])
+        ordinary = (size == 0) | ((size > 1e-100) & (size < 1e100))
+        return next_in_line[ordinary][: self.batch_columns - missing.size]
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
@@ -190,6 +200,10 @@ class StreamedDesign(Design):
         for top, X in self.blocks():
             out[top : top + X.shape[0]] = X[:, columns]
         return out
+
+    def multiply(self, coef: Array) -> Array:
+        """The product ``X coef``; shape (n,)."""
+        return np.concatenate([X @ coef for _, X in self.blocks()])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""

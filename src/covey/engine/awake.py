@@ -24,6 +24,10 @@ BLOCK_ROWS = 64
 # is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
 LARGEST_STABLE = 1.9
 
+# That holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
+# eigenvalue above 1, and there its magnitude grows again.
+STABLE_FROM_ABOVE = 1.0
+
 # Power iteration approaches an eigenvalue from below; it ends when a round adds less than the tolerance.
 EIGENVALUE_MARGIN = 1.02
 EIGENVALUE_TOLERANCE = 1e-3
@@ -103,8 +107,9 @@ class AwakeGroups:
         The largest eigenvalue of their Gram block, which bounds steps on the magnitudes.
     """
 
-    def __init__(self, problem: WorkingProblem) -> None:
+    def __init__(self, problem: WorkingProblem, largest_stable: float = LARGEST_STABLE) -> None:
         self.problem = problem
+        self.largest_stable = largest_stable
         self.which: list[int] = []
         self.starts = np.zeros(1, dtype=np.intp)
         self.columns = np.empty(0, dtype=np.intp)
@@ -135,7 +140,7 @@ class AwakeGroups:
         """Find steps that cannot oscillate in the Gram block of some columns, which `product` multiplies by."""
         largest, self._vector[columns] = largest_eigenvalue(product, self._vector[columns])
         self.curvature = EIGENVALUE_MARGIN * largest
-        self.direction_step = 1.0 if self.curvature < LARGEST_STABLE else 1.0 / self.curvature
+        self.direction_step = 1.0 if self.curvature < self.largest_stable else 1.0 / self.curvature
 
 
 class Awake(AwakeGroups):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import AwakeGroups
+from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import risen_at, step_everyone, substeps_of
+from covey.engine.kernels import EXPLODED, risen_at, step_everyone, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
@@ -24,6 +24,9 @@ from covey.validation import FloatArray
 __all__ = ["ExactPath"]
 
 NEGLIGIBLE = 1e-10
+
+# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
+LARGEST_MAGNITUDE = 1e6
 
 # A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
 RECORD_EVERY = 0.02
@@ -40,7 +43,8 @@ class ExactPath:
         # correlations of the present w, once they are known
         self.g: FloatArray | None = None
         self.entered = np.zeros(problem.ranks.size, dtype=bool)
-        self.awake = AwakeGroups(problem)
+        large = settings.start**settings.depth >= settings.enter
+        self.awake = AwakeGroups(problem, STABLE_FROM_ABOVE if large else LARGEST_STABLE)
         self.switch = Switch(settings, begin.eta, begin.armed)
         self.join_at = NEGLIGIBLE / ENTER * settings.enter
         self.joined = np.zeros(problem.ranks.size, dtype=bool)
@@ -62,8 +66,11 @@ class ExactPath:
             horizon = self._next_stop(max_iter, stops)
             new, change = np.empty(0, dtype=np.intp), np.inf
             while self.t < horizon and new.size == 0 and not change < self.switch.tau:
+                good = self.u.copy(), self.v.copy(), self.w.copy()
                 change = self._step()
-                if not np.isfinite(self.w).all():
+                if not change < EXPLODED:
+                    self.t, self.g = self.t - 1, None
+                    self.u, self.v, self.w = good
                     return "diverged"
                 self._fetch()
                 new = np.flatnonzero(self._above(settings.enter) & ~self.entered)
@@ -86,6 +93,8 @@ class ExactPath:
             )  # fmt: skip
             self.g = None
             change = max(change, x * substeps)
+            if not self.u.max() < LARGEST_MAGNITUDE:
+                return np.inf
         self.t += 1
         return change
 

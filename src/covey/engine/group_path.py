@@ -25,7 +25,7 @@ def group_path(
     direction_step: float | str = "auto",
     switch_tol: float | str = "auto",
     depth: int = 2,
-    group_weights: Any = "sqrt",
+    group_weights: Any = "noise",
     max_iter: int = 100_000,
     fit_intercept: bool = True,
     standardize: Standardize = "group",
@@ -66,9 +66,10 @@ def group_path(
         Relative change of the magnitudes below which the two-stage algorithm switches (tau).
     depth : int
         Power N on the magnitudes.
-    group_weights : "sqrt", None or array-like, shape (n_groups,)
-        A group of weight 2 grows half as fast. "sqrt" is the square root of the group's dimension, so that large
-        groups do not wake early for gathering more noise. Scaled to mean 1.
+    group_weights : "noise", "sqrt", None or array-like, shape (n_groups,)
+        A group of weight 2 grows half as fast. "noise" is what noise alone would reach in a group of this dimension, so
+        that groups of all sizes are equally likely to wake on it. "sqrt" is the square root of the dimension, under
+        which small groups wake early; None lets large ones do so. Scaled to mean 1.
     max_iter : int
         The last iteration.
     fit_intercept : bool

@@ -17,7 +17,10 @@ def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
 
 def phis_of(log_u: FloatArray, depth: int) -> FloatArray:
     """The coordinates in which growth adds up; the twin of the kernel's `phi_of` for logarithms of magnitudes."""
-    return log_u.copy() if depth == 2 else -np.exp((2 - depth) * log_u) / (depth - 2)
+    if depth == 2:
+        return log_u.copy()
+    with np.errstate(over="ignore"):  # from so tiny a start a deep network never wakes: minus infinity says so
+        return -np.exp((2 - depth) * log_u) / (depth - 2)
 
 
 def logs_of(phi: FloatArray, depth: int) -> FloatArray:

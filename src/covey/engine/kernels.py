@@ -18,6 +18,9 @@ SMALLEST = 1e-40
 # A bound for hopeless cases; they are reported as diverged.
 MOST_SUBSTEPS = 1000.0
 
+# A magnitude that grows by this factor in one iteration is no descent any more.
+EXPLODED = 1e6
+
 # why a march ended
 HORIZON, FULL, STILL, DIVERGED = 0, 1, 2, 3
 
@@ -150,7 +153,7 @@ def march(
         moved = 0.0
         for i in range(n):
             moved += (w[i] - origin[i]) ** 2
-        if not np.isfinite(moved):
+        if not (np.isfinite(moved) and change < EXPLODED):
             return count, DIVERGED
         news = False
         for a in range(A):

@@ -106,7 +106,7 @@ class NearPath:
                 self._stand_still(until)
             elif not self._window(until):
                 return "diverged"
-            elif self.resting:
+            if self.resting:
                 return "resting"
             self._wake()
         return "running"
@@ -137,7 +137,8 @@ class NearPath:
         each = self._growth()
         steps = np.full(each.size, np.inf)
         able = self.asleep & (each > 0)
-        steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
+        with np.errstate(over="ignore"):  # never is far away
+            steps[able] = np.ceil((self.threshold - self.phi[able]) / each[able])
         return steps
 
     def _stand_still(self, horizon: int) -> None:
@@ -273,7 +274,11 @@ class NearPath:
         n_columns = int(ranks[needed].sum())
         steps = self.steps_to_wake()
         steps[ready] = np.inf
-        for l in np.argsort(steps, kind="stable")[: design.batch_columns + 1].tolist():
+        order = np.argsort(steps, kind="stable")
+        if not design.reads_columns:
+            soonest = [self.problem.members(l) for l in order[: 2 * design.batch_columns].tolist() if steps[l] < np.inf]
+            design.upcoming = np.concatenate([np.empty(0, dtype=np.intp), *soonest])
+        for l in order[: design.batch_columns + 1].tolist():
             if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:
                 break
             if l not in self.stash:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covey.designs import as_design
+from covey.designs import Design, RepeatedColumns, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
+from covey.engine.overlap import InColumns, add_up
 from covey.engine.recorder import Recorder, StopRule
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
 from covey.engine.settings import read_settings, step_unit
+from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
@@ -40,6 +42,8 @@ class PathRunner:
     ----------
     problem : WorkingProblem
     groups : Groups
+    apart : Groups
+        The same; where they overlap, with a copy of its columns for each, as the problem has them.
     """
 
     def __init__(
@@ -54,8 +58,13 @@ class PathRunner:
     ) -> None:
         self.design = as_design(X)
         self._passes = self.design.n_passes
-        self.problem, self.groups = prepare(
-            self.design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
+        self.groups = Groups.coerce(groups, self.design.shape[1], self.design.columns)
+        working: Design = self.design
+        apart = self.groups
+        if self.groups.overlapping:
+            working, apart = RepeatedColumns(self.design, self.groups.members), self.groups.apart()
+        self.problem, self.apart = prepare(
+            working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
         )
         self._near = NearGroups()
 
@@ -68,7 +77,7 @@ class PathRunner:
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         max_iter: int = 100_000,
         times: ArrayLike | None = None,
         engine: str = "auto",
@@ -84,6 +93,8 @@ class PathRunner:
         tol = positive(tol, "tol")
         wanted = read_times(times, max_iter)
         problem = self.problem
+        if stop is not None and self.groups.overlapping:
+            stop = InColumns(stop, self.groups)
         settings = read_settings(
             problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
             switch_tol=switch_tol, depth=depth, group_weights=group_weights,
@@ -103,11 +114,11 @@ class PathRunner:
         status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
         coefs, intercepts = recorder.coefficients()
         state = run.state()
-        return Path(
+        path = Path(
             times=np.array(recorder.times, dtype=np.int64),
             coefs=coefs,
             intercepts=intercepts,
-            groups=self.groups,
+            groups=self.apart,
             entered=recorder.entered,
             status=status,
             message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
@@ -117,6 +128,7 @@ class PathRunner:
             n_gram_columns=run.n_gram_columns,
             state=state,
         )
+        return add_up(path, self.groups) if self.groups.overlapping else path
 
     def _count_passes(self) -> int:
         """Passes over X since the last path."""

@@ -187,7 +187,8 @@ class ScreenedPath:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
         steps = np.full(each.size, np.inf)
         able = self.far & (each > 0)
-        steps[able] = (self.threshold - self.phi[able]) / each[able]
+        with np.errstate(over="ignore"):  # never is far away
+            steps[able] = (self.threshold - self.phi[able]) / each[able]
         return steps
 
     def _soonest_far(self) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray, positive, whole
@@ -22,6 +24,12 @@ ENTER = 1e-3
 # N^2 gamma u^(2N - 2) at the largest magnitude: the rate at which a settled group returns to its level. For N = 2 it
 # makes gamma = 1 / (20 u_max^2), the paper's bound for its analysis.
 RETURN_RATE = 0.2
+
+# A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
+LARGEST_GROWTH = 1e3
+
+# No group may start at a norm of more than this, in units of the response's standard deviation.
+LARGEST_START = 100.0
 
 # The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default
 # step, and a tenth of that means that everything of the size of the signal has been learnt.
@@ -79,7 +87,12 @@ def read_settings(
         raise ValueError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, not {algorithm!r}.")
     N = whole(depth, "depth", least=2)
     start = positive(init_scale, "init_scale")
-    speeds = 1.0 / _weights(group_weights, problem)
+    if N * np.log(start) > np.log(LARGEST_START):
+        raise ValueError(
+            f"init_scale={start:g} starts every group at a norm above {LARGEST_START:g} times the response's standard "
+            "deviation; the method starts near zero (1e-6 by default)."
+        )
+    speeds = 1.0 / read_weights(group_weights, problem.ranks)
     norms = problem.group_norms(problem.correlation)
     largest = float(norms.max(initial=0.0))
     fastest = float((norms * speeds).max(initial=0.0))
@@ -89,6 +102,11 @@ def read_settings(
         gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
     else:
         gamma = step * step_unit(problem, N)
+        if not N * gamma * fastest ** ((2 * N - 2) / N) <= LARGEST_GROWTH:
+            raise ValueError(
+                f"step_size={step:g} lets a group grow more than {LARGEST_GROWTH:g} times in one iteration; use a "
+                "smaller one, or 'auto'."
+            )
     eta, tau = 0.0, 0.0
     if algorithm == "two-stage":
         if not _is_auto(direction_step, "direction_step"):
@@ -127,30 +145,39 @@ def _is_auto(value: Any, name: str) -> bool:
     return False
 
 
-def _weights(group_weights: Any, problem: WorkingProblem) -> NDArray[np.float64]:
-    """Weights of mean one: a group of weight 2 grows half as fast."""
-    weights = read_weights(group_weights, problem.ranks.size)
-    if weights is None:
-        # noise gathers in a group as the square root of its dimension
-        weights = np.sqrt(np.maximum(problem.ranks, 1).astype(float))
-    return weights / weights.mean()
+def _noise_weights(sizes: FloatArray) -> FloatArray:
+    """The norm that noise exceeds in one of L groups: the largest of L draws, whatever the size.
+
+    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
+    weights by the mean (the square root of the size) let groups of one column win (docs/decisions/0020).
+    """
+    distinct, position = np.unique(sizes, return_inverse=True)
+    return np.sqrt(chdtri(distinct, 1.0 / (sizes.size + 1)))[position]
 
 
-def read_weights(group_weights: Any, n_groups: int) -> NDArray[np.float64] | None:
-    """The weights that were asked for; None for the square roots of the groups' dimensions."""
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": _noise_weights, "sqrt": np.sqrt}
+
+
+def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 grows half as fast."""
     if group_weights is None:
-        return np.ones(n_groups)
+        return np.ones(ranks.size)
     if isinstance(group_weights, str):
-        if group_weights != "sqrt":
-            raise ValueError(f"group_weights must be 'sqrt', None or one number per group, not {group_weights!r}.")
-        return None
+        if group_weights not in WEIGHTS:
+            raise ValueError(
+                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
+            )
+        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
+        return (named / named.mean()).astype(np.float64)
     try:
-        weights = np.asarray(group_weights, dtype=float)
+        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("group_weights must be 'sqrt', None or one number per group.") from None
-    if weights.shape != (n_groups,):
-        raise ValueError(f"group_weights has shape {weights.shape}; there are {n_groups} groups.")
+        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    if weights.shape != (ranks.size,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if bad.size:
         raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
-    return weights
+    largest = weights.max()
+    return (weights / largest) / (weights / largest).mean()

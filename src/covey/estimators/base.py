@@ -19,14 +19,13 @@ from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
 from covey.stopping import Choice, PathTask
-from covey.validation import FloatArray, whole
+from covey.validation import FloatArray, positive, whole
 
 __all__ = ["PathRegressor"]
 
 # Parameters that go to the path as they are.
 PATH_OPTIONS = (
     "algorithm",
-    "init_scale",
     "step_size",
     "direction_step",
     "switch_tol",
@@ -38,6 +37,9 @@ PATH_OPTIONS = (
     "engine",
 )
 
+# What ``init_scale="auto"`` stands for: the paper's scale; and, where much is left over, these.
+INIT_SCALE, DENSE_SCALES = 1e-6, (1e-2, 1e-1)
+
 # A drop of the error over the last half of the path that is worth a warning, as a share of the null model's error.
 STILL_FALLING = 1e-4
 
@@ -46,12 +48,16 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     """A linear model taken from a path at a chosen time."""
 
     groups: Any
+    init_scale: Any
+    factors: Any
+    restarts: int
     warm_start: bool
     verbose: int
 
     coef_: FloatArray
     intercept_: float
     n_iter_: int
+    n_factors_: int
     groups_: Groups
     group_norms_: FloatArray
     group_strengths_: FloatArray
@@ -69,20 +75,26 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         design, y, weight = read_problem(self, X, y, sample_weight)
         groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
         options = {name: getattr(self, name) for name in PATH_OPTIONS}
+        options["init_scale"], dense = _read_init_scale(self.init_scale)
         whole(self.max_iter, "max_iter")
         if self.warm_start and hasattr(self, "path_") and self.groups_ == groups:
             options["start"] = self.path_
-        return PathTask(design, y, groups, weight, options, verbose=int(self.verbose))
+        return PathTask(
+            design, y, groups, weight, options, verbose=int(self.verbose),
+            restarts=whole(self.restarts, "restarts", least=0), factors=self.factors, dense_scales=dense,
+        )  # fmt: skip
 
     def _adopt(self, task: PathTask, choice: Choice) -> None:
         """Take the chosen model over as the fitted one."""
         path, at = choice.path, choice.position
         self.path_ = path
         self.groups_ = task.groups
-        self.coef_ = path.coefs[[at]].toarray().ravel().astype(task.X.dtype)
-        self.intercept_ = float(path.intercepts[at])
+        coef, self.intercept_ = path.model(at)
+        self.coef_ = coef.astype(task.X.dtype)
+        self.n_factors_ = 0 if path.factors is None else path.factors.n_factors
         self.n_iter_ = max(1, int(choice.time))
-        self.group_norms_ = task.groups.norms(self.coef_)
+        own = (path.coefs if path.parts is None else path.parts)[[at]].toarray().ravel().astype(task.X.dtype)
+        self.group_norms_ = (task.groups if path.parts is None else task.groups.apart()).norms(own)
         assert path.strengths is not None
         self.group_strengths_ = path.strengths[[at]].toarray().ravel()
         awake = set(np.flatnonzero(self.group_norms_).tolist())
@@ -189,11 +201,21 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         """Print what was selected: one line per group, with its size, norm and wake-up time."""
         table = self.group_table()
         out = sys.stdout if file is None else file
+        columns = np.unique(np.concatenate([self.groups_[name] for name in table.index])) if len(table) else table.index
         print(
             f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({int(table['size'].sum())} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
+            f"({len(columns)} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
             file=out,
         )
         if len(table):
             shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm")})
             print(shown.reset_index().to_string(index=False), file=out)
+
+
+def _read_init_scale(init_scale: Any) -> tuple[float, tuple[float, ...]]:
+    """The start scale of the sparse network, and those of denser ones to try."""
+    if isinstance(init_scale, str):
+        if init_scale != "auto":
+            raise ValueError(f"init_scale must be 'auto' or a number above 0, not {init_scale!r}.")
+        return INIT_SCALE, DENSE_SCALES
+    return positive(init_scale, "init_scale"), ()

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from covey.estimators.base import PathRegressor
 from covey.stopping import CrossValidation
-from covey.stopping.folds import choose_time
+from covey.stopping.fold_errors import choose_time
 from covey.validation import FloatArray
 
 __all__ = ["GroupSparseRegressorCV"]
@@ -21,7 +21,7 @@ class GroupSparseRegressorCV(PathRegressor):
     Parameters
     ----------
     groups, algorithm, init_scale, step_size, direction_step, switch_tol, depth, group_weights, max_iter, \
-fit_intercept, standardize, engine, warm_start, verbose
+fit_intercept, standardize, factors, restarts, engine, warm_start, verbose
         As in `GroupSparseRegressor`.
     cv : int, splitter or iterable of (train, test)
         Anything that scikit-learn takes. For grouped splitters give `fit` the rows' `split_groups`.
@@ -29,11 +29,14 @@ fit_intercept, standardize, engine, warm_start, verbose
         The time of least mean error, or the earliest time within one standard error of it: fewer groups.
     n_jobs : int, optional
         Folds in parallel, through joblib, whose backend may be a cluster.
+    checkpoint : path, optional
+        A folder in which finished folds are kept. A fit that was interrupted goes on from them when it is called again
+        with the same data and settings, and gives what an undisturbed one would have given.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, groups_, group_norms_, group_strengths_, selected_groups_, path_, n_features_in_, \
-feature_names_in_
+    coef_, intercept_, n_iter_, n_factors_, groups_, group_norms_, group_strengths_, selected_groups_, path_, \
+n_features_in_, feature_names_in_
         As in `GroupSparseRegressor`.
     times_ : ndarray of shape (n_times,)
     mse_path_ : ndarray of shape (n_times, n_folds)
@@ -67,16 +70,19 @@ feature_names_in_
         cv: Any = 5,
         rule: Literal["min", "1se"] = "min",
         n_jobs: int | None = None,
+        checkpoint: Any = None,
         algorithm: str = "single-stage",
-        init_scale: float = 1e-6,
+        init_scale: float | str = "auto",
         step_size: float | str = "auto",
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         max_iter: int = 100_000,
         fit_intercept: bool = True,
         standardize: Any = "group",
+        factors: int | str = "auto",
+        restarts: int = 2,
         engine: str = "auto",
         warm_start: bool = False,
         verbose: int = 0,
@@ -85,6 +91,7 @@ feature_names_in_
         self.cv = cv
         self.rule = rule
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.algorithm = algorithm
         self.init_scale = init_scale
         self.step_size = step_size
@@ -95,6 +102,8 @@ feature_names_in_
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.factors = factors
+        self.restarts = restarts
         self.engine = engine
         self.warm_start = warm_start
         self.verbose = verbose
@@ -117,12 +126,18 @@ feature_names_in_
         """
         task = self._pose(X, y, sample_weight)
         rule = CrossValidation(
-            self.cv, self.rule, n_jobs=self.n_jobs, cv_groups=split_groups, verbose=max(0, int(self.verbose) - 1)
+            self.cv,
+            self.rule,
+            n_jobs=self.n_jobs,
+            cv_groups=split_groups,
+            verbose=max(0, int(self.verbose) - 1),
+            checkpoint=self.checkpoint,
         )
-        errors = rule.errors(task)
+        leg = rule.search(task)
+        errors = leg.errors
         self.times_, self.mse_path_ = errors.times, errors.mse
         self.times_by_rule_ = {"min": choose_time(errors, "min"), "1se": choose_time(errors, "1se")}
         self.best_time_ = self.times_by_rule_[self.rule]
-        self._adopt(task, rule.refit(task, errors))
+        self._adopt(task, rule.refit(task, leg))
         self._warn_if_cut_short(errors.times, errors.mean)
         return self

@@ -13,6 +13,9 @@ from covey.designs import Design, as_design, is_table
 
 __all__ = ["read_problem", "read_rows"]
 
+# Weights count rows in the information criteria, and sums over rows must stay numbers.
+LARGEST_WEIGHT = 1e100
+
 FLOATS = [np.float64, np.float32]
 SPARSE = ["csc", "csr"]
 
@@ -20,10 +23,15 @@ SPARSE = ["csc", "csr"]
 def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any, Any]:
     """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``."""
     if is_table(X) or sp.issparse(X):
-        table, y = validate_data(
-            estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2
-        )
+        with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs meet in scikit-learn's check
+            table, y = validate_data(
+                estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2
+            )
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        if weight.max() > LARGEST_WEIGHT:
+            raise ValueError(
+                f"sample_weight has values of {weight.max():.3g}; weights count rows: divide them by a common number."
+            )
         return as_design(table), np.asarray(y, dtype=np.float64), weight
     design = as_design(X)
     n, p = design.shape

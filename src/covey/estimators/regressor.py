@@ -28,8 +28,10 @@ class GroupSparseRegressor(PathRegressor):
     algorithm : {"single-stage", "two-stage"}
         The paper's Algorithm 1, with a smaller direction step only where the large one would oscillate, or Algorithm
         2, where the direction step of all groups is decreased once magnitudes have settled.
-    init_scale : float
-        Start of every magnitude, in units of the response's standard deviation; alpha in the paper.
+    init_scale : "auto" or float
+        Start of every magnitude, in units of the response's standard deviation; alpha in the paper. ``"auto"`` is
+        1e-6; and where the residuals show that many small groups explain something together, denser networks that
+        start from 1e-2 and 1e-1 are tried on the same held-out rows.
     step_size : "auto" or float
         Step on the magnitudes, gamma; ``"auto"`` is the paper's limit for the strongest group.
     direction_step : "auto" or float
@@ -38,9 +40,10 @@ class GroupSparseRegressor(PathRegressor):
         Relative change of the magnitudes below which Algorithm 2 switches, tau.
     depth : int
         The power N on the magnitudes.
-    group_weights : "sqrt", None or array of shape (n_groups,)
-        A group's growth rate is divided by its weight (of mean one). ``"sqrt"``, the square root of its size, keeps
-        large groups from waking up on the noise they gather.
+    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
+        A group's growth rate is divided by its weight (of mean one). ``"noise"`` is what noise alone would reach in a
+        group of its size, so that groups of all sizes are equally likely to wake up on it; ``"sqrt"`` is the square
+        root of the size, which favours small groups, and None favours large ones.
     stopping : "holdout", "ebic", "bic", "gcv", "discrepancy", "cv", int or a rule of `covey.stopping`
         How the time is chosen; an int is a fixed number of iterations.
     max_iter : int
@@ -49,6 +52,13 @@ class GroupSparseRegressor(PathRegressor):
     standardize : {"group", "column", False}
         Orthonormalise the columns of each group (the method's theory wants this), scale each column, or neither.
         Coefficients are always those of the columns as given.
+    factors : "auto" or int
+        How many common factors of the columns to fit by themselves and take out of X, so that groups do not wake up
+        for what all columns share. ``"auto"`` counts those that stand out among the eigenvalues, usually none.
+    restarts : int
+        How often the path is cleaned and run on, at most. The path never lets a group go; cleaning drops, by held-out
+        error, the groups that the others can do without, and the network goes on from there. With ``restarts=0``,
+        ``factors=0`` and ``init_scale=1e-6`` this is the paper's method.
     engine : {"auto", "exact", "screened"}
         Step every group at every iteration, or only those that are awake.
     validation_fraction : float
@@ -66,6 +76,9 @@ class GroupSparseRegressor(PathRegressor):
     intercept_ : float
     n_iter_ : int
         The chosen time.
+    n_factors_ : int
+        How many common factors were fitted. If there are any, `coef_` adds up their part and that of the groups, and
+        is not sparse; `group_norms_` and `selected_groups_` go by the groups' part.
     groups_ : Groups
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
@@ -105,16 +118,18 @@ class GroupSparseRegressor(PathRegressor):
         groups: Any = None,
         *,
         algorithm: str = "single-stage",
-        init_scale: float = 1e-6,
+        init_scale: float | str = "auto",
         step_size: float | str = "auto",
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
         depth: int = 2,
-        group_weights: Any = "sqrt",
+        group_weights: Any = "noise",
         stopping: Any = "holdout",
         max_iter: int = 100_000,
         fit_intercept: bool = True,
         standardize: Any = "group",
+        factors: int | str = "auto",
+        restarts: int = 2,
         engine: str = "auto",
         validation_fraction: float = 0.2,
         warm_start: bool = False,
@@ -133,6 +148,8 @@ class GroupSparseRegressor(PathRegressor):
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.factors = factors
+        self.restarts = restarts
         self.engine = engine
         self.validation_fraction = validation_fraction
         self.warm_start = warm_start

@@ -107,12 +107,10 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
         write_atomically(folder / "data.csv", content)
-        shutil.rmtree(folder / "parts", ignore_errors=True)
     else:
         content, seconds = saved
     # figures and claims see what a reader of the file sees
     frame = pd.read_csv(io.BytesIO(content))
-    figure = _figure(experiment, frame, folder, reused)
     record = {
         "id": experiment.id,
         "key": key,
@@ -122,8 +120,13 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         "sha256": hashlib.sha256(content).hexdigest(),
         "covey": covey.__version__,
         "code": code_version(experiment.module.__name__),
-        "look": look_version(experiment.module.__name__),
     }
+    if not reused:
+        # the table is safe before anything is drawn; its figure has no look yet
+        write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
+        shutil.rmtree(folder / "parts", ignore_errors=True)
+    figure = _figure(experiment, frame, folder, reused)
+    record["look"] = look_version(experiment.module.__name__)
     write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
     return Outcome(
         experiment, mode, settings, frame, figure, experiment.claims(frame), seconds, reused, notices=notices

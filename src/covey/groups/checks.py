@@ -65,8 +65,13 @@ def _is_missing(label: Any) -> bool:
 
 
 def check_partition(
-    lists: list[IntArray], n_columns: int, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+    lists: list[IntArray],
+    n_columns: int,
+    names: tuple[Hashable, ...],
+    columns: tuple[str, ...] | None,
+    overlap: bool = False,
 ) -> None:
+    """Every column in one group, or in one at least with `overlap`; in no group twice."""
     for l, members in enumerate(lists):
         outside = members[(members < 0) | (members >= n_columns)]
         if outside.size:
@@ -76,13 +81,19 @@ def check_partition(
             )
     counts = np.bincount(np.concatenate(lists), minlength=n_columns)
     twice = np.flatnonzero(counts > 1)
-    if twice.size:
+    if overlap:
+        for l, members in enumerate(lists):
+            seen, times = np.unique(members, return_counts=True)
+            if times.max() > 1:
+                raise ValueError(f"Group {names[l]!r} lists {name_columns(seen[times > 1], columns)} more than once.")
+    elif twice.size:
         j = int(twice[0])
         where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
         raise ValueError(
             f"Groups must not overlap: {name_columns(twice, columns)} "
             f"{'is' if twice.size == 1 else 'are'} listed more than once "
-            f"({columns[j] if columns else j} in groups {', '.join(where)})."
+            f"({columns[j] if columns else j} in groups {', '.join(where)}). "
+            "Where groups are to share columns, make them with Groups.from_lists(..., overlap=True)."
         )
     missing = np.flatnonzero(counts == 0)
     if missing.size:

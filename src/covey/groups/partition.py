@@ -32,11 +32,13 @@ __all__ = ["Groups"]
 
 
 class Groups:
-    """A partition of the columns of a design into named groups.
+    """A partition of the columns of a design into named groups; or, where asked for, groups that share columns.
 
     Make one with a constructor that says what it is given: `from_size`, `from_sizes`, `from_labels`,
     `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
-    the order of the design.
+    the order of the design. The last two take ``overlap=True``, by which a column may stand in several groups: each of
+    them then has a coefficient of its own for it, and a model's coefficient is their sum. `group_path` and the
+    estimators take such groups.
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class Groups:
         One name per group: the labels or the dictionary's keys; ``0, 1, ...`` where none were given.
     columns : tuple of str or None
         The names of the columns where they are known. Used in messages and tables only.
-    members : ndarray of int, shape (n_columns,)
+    members : ndarray of int, shape (n_columns,), or longer with overlaps
         The columns in the contiguous layout: group after group.
     starts : ndarray of int, shape (n_groups + 1,)
         Group ``l`` holds ``members[starts[l]:starts[l + 1]]``.
@@ -76,11 +78,12 @@ class Groups:
         *,
         names: Iterable[Hashable] | None = None,
         columns: Iterable[str] | None = None,
+        overlap: bool = False,
     ) -> None:
         members_of = [as_indices(members, l) for l, members in enumerate(lists)]
         column_names = None if columns is None else tuple(str(c) for c in columns)
         if n_columns is None:
-            n_columns = len(column_names) if column_names is not None else sum(map(len, members_of))
+            n_columns = len(column_names) if column_names is not None else _count(members_of, overlap)
         n_columns = whole(n_columns, "n_columns")
         if column_names is not None and len(column_names) != n_columns:
             raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
@@ -90,17 +93,22 @@ class Groups:
         if len(set(group_names)) != len(group_names):
             twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
             raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
-        check_partition(members_of, n_columns, group_names, column_names)
+        check_partition(members_of, n_columns, group_names, column_names, overlap)
 
         members = np.concatenate([np.sort(m) for m in members_of])
         starts = np.zeros(len(members_of) + 1, dtype=np.intp)
         np.cumsum([len(m) for m in members_of], out=starts[1:])
-        self._freeze(members, starts, group_names, column_names)
+        self._freeze(members, starts, group_names, column_names, n_columns)
 
     def _freeze(
-        self, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
+        self,
+        members: IntArray,
+        starts: IntArray,
+        names: tuple[Hashable, ...],
+        columns: tuple[str, ...] | None,
+        n_columns: int,
     ) -> None:
-        labels = np.empty(members.size, dtype=np.intp)
+        labels = np.empty(n_columns, dtype=np.intp)
         labels[members] = np.repeat(np.arange(len(names)), np.diff(starts))
         for array in (members, starts, labels):
             array.flags.writeable = False
@@ -114,7 +122,7 @@ class Groups:
     ) -> Groups:
         """What is known to be a partition need not be checked: a million columns are checked slowly."""
         made = cls.__new__(cls)
-        made._freeze(members, starts, names, columns)
+        made._freeze(members, starts, names, columns, members.size)
         return made
 
     # ------------------------------------------------------------------ constructors
@@ -195,11 +203,14 @@ class Groups:
         *,
         names: Iterable[Hashable] | None = None,
         columns: Iterable[str] | None = None,
+        overlap: bool = False,
     ) -> Groups:
         """One list of columns per group: positions, or names when `columns` is given.
 
         >>> Groups.from_lists([[0, 3], [1, 2]]).sizes.tolist()
         [2, 2]
+        >>> Groups.from_lists([[0, 1, 2], [2, 3]], overlap=True)
+        Groups(2 groups of 2 to 3 columns, 4 columns, overlapping)
         """
         groups = [list(members) for members in lists]
         if not groups:
@@ -209,10 +220,12 @@ class Groups:
                 raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
             columns = tuple(str(c) for c in columns)
             groups = positions(groups, columns, tuple(range(len(groups))) if names is None else tuple(names))
-        return cls(groups, n_columns, names=names, columns=columns)
+        return cls(groups, n_columns, names=names, columns=columns, overlap=overlap)
 
     @classmethod
-    def from_names(cls, groups: Mapping[Hashable, Iterable[Any]], columns: Iterable[str]) -> Groups:
+    def from_names(
+        cls, groups: Mapping[Hashable, Iterable[Any]], columns: Iterable[str], *, overlap: bool = False
+    ) -> Groups:
         """A dictionary from the group's name to its columns, given by name or by position.
 
         >>> Groups.from_names({"size": ["h", "w"], "sex": ["s"]}, columns=["h", "s", "w"])["size"].tolist()
@@ -223,7 +236,7 @@ class Groups:
         for name, members in groups.items():
             if isinstance(members, str):
                 raise ValueError(f"Group {name!r} is the string {members!r}; write a list of columns: [{members!r}].")
-        return cls.from_lists(groups.values(), names=groups.keys(), columns=columns)
+        return cls.from_lists(groups.values(), names=groups.keys(), columns=columns, overlap=overlap)
 
     @classmethod
     def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
@@ -272,7 +285,13 @@ class Groups:
         names = tuple(str(c) for c in columns)
         if len(names) != self.n_columns:
             raise ValueError(f"{len(names)} column names were given for {self.n_columns} columns.")
+        if self.overlapping:
+            return Groups(self.lists(), self.n_columns, names=self.names, columns=names, overlap=True)
         return Groups._trusted(self.members.copy(), self.starts.copy(), self.names, names)
+
+    def apart(self) -> Groups:
+        """The groups of a design in which every group has its own copy of its columns, group after group."""
+        return Groups._trusted(np.arange(self.members.size), self.starts.copy(), self.names, None)
 
     # ------------------------------------------------------------------ what it knows
 
@@ -294,7 +313,17 @@ class Groups:
     @property
     def labels(self) -> IntArray:
         """The position of each column's group, g(i) in the paper; shape (n_columns,)."""
+        if self.overlapping:
+            raise ValueError(
+                "These groups overlap, so a column has no single group. group_path and the estimators take overlapping "
+                "groups; what you called does not."
+            )
         return self._labels
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether a column stands in several groups."""
+        return self.members.size > self._labels.size
 
     @property
     def is_contiguous(self) -> bool:
@@ -327,8 +356,12 @@ class Groups:
         return np.asarray(values)[..., self.members]
 
     def from_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Reorder the last axis from the contiguous layout back to the design's columns."""
+        """Reorder the last axis from the contiguous layout back to the design's columns; copies of one add up."""
         values = np.asarray(values)
+        if self.overlapping:
+            total = np.zeros((*values.shape[:-1], self.n_columns), dtype=values.dtype)
+            np.add.at(np.moveaxis(total, -1, 0), self.members, np.moveaxis(values, -1, 0))
+            return total
         out = np.empty_like(values)
         out[..., self.members] = values
         return out
@@ -371,15 +404,24 @@ class Groups:
             "starts": self.starts,
             "names": json.dumps(self.names) if plain else self.names,
             "columns": None if self.columns is None else json.dumps(self.columns),
+            "n_columns": self.n_columns,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """From a file: checked like what a user gives."""
         members, starts = (as_int_vector(state[name], f"The {name} of groups") for name in ("members", "starts"))
         names, columns = (json.loads(v) if isinstance(v := state[k], str) else v for k in ("names", "columns"))
-        Groups.__init__(self, np.split(members, starts[1:-1]), members.size, names=names, columns=columns)
+        n_columns = state.get("n_columns", members.size)
+        lists = np.split(members, starts[1:-1])
+        Groups.__init__(self, lists, n_columns, names=names, columns=columns, overlap=n_columns < members.size)
 
     def __repr__(self) -> str:
         low, high = int(self.sizes.min()), int(self.sizes.max())
         size = plural(low, "column") if low == high else f"{low} to {high} columns"
-        return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')})"
+        shared = ", overlapping" if self.overlapping else ""
+        return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')}{shared})"
+
+
+def _count(members_of: list[IntArray], overlap: bool) -> int:
+    """The number of columns where nobody says it."""
+    return 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))

@@ -4,6 +4,7 @@ from covey.plots.balance import BalanceDisplay
 from covey.plots.coherence import CoherenceDisplay
 from covey.plots.cv_curve import CVCurveDisplay
 from covey.plots.group_path import GroupPathDisplay
+from covey.plots.stability import StabilityDisplay
 from covey.plots.trajectory import TrajectoryDisplay
 from covey.plots.window import TimeWindowDisplay
 
@@ -12,6 +13,7 @@ __all__ = [
     "CVCurveDisplay",
     "CoherenceDisplay",
     "GroupPathDisplay",
+    "StabilityDisplay",
     "TimeWindowDisplay",
     "TrajectoryDisplay",
 ]

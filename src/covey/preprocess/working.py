@@ -143,7 +143,9 @@ class WorkingProblem:
         """``Z_l`` itself; shape (n, rank_l)."""
         T = self.factor(l)
         mean = self.mean[self.layout.starts[l] : self.layout.starts[l + 1]]
-        return self.design.take(self.members(l)) @ T - mean @ T
+        Z = self.design.take(self.members(l)) @ T - mean @ T
+        # what rounding left of the mean would meet the means of X in a product
+        return Z - self.q @ Z if mean.any() else Z
 
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""

@@ -119,7 +119,14 @@ class PathTask:
         """Run the path."""
         settings = {name: value for name, value in self.options.items() if name not in PROBLEM_OPTIONS}
         told = _Narrated(stop) if self.verbose > 1 else stop
-        path = self.runner.run(stop=told, **{**settings, **overrides})
+        settings = {**settings, **overrides}
+        start = settings.get("start")
+        if start is not None and "max_iter" in settings:
+            # a path that goes on from another one makes at least one step
+            state = start.state if isinstance(start, Path) else start
+            begun = 0 if state is None else state.time
+            settings["max_iter"] = max(settings["max_iter"], begun + 1)
+        path = self.runner.run(stop=told, **settings)
         if self.adjustment is not None:
             path = replace(path, factors=self.adjustment.factors, factor_effects=self.adjustment.effects)
         if self.verbose > 0:

@@ -8,59 +8,23 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import Parallel
 from numpy.typing import NDArray
 
+import covey
 from covey.batched import group_paths
-from covey.path import Path
+from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.stopping.base import Choice, PathTask, Stopping
+from covey.stopping.fold_errors import FoldRun, align, as_run, choose_time, time_grid
+from covey.stopping.fold_search import FoldLeg, Folds, best_fold_leg, explore_folds, run_on_all_rows
 from covey.stopping.monitor import PATIENCE, Monitor
-from covey.validation import FloatArray, positive
+from covey.stopping.search import Trial
+from covey.validation import positive
 
-__all__ = ["CrossValidation", "FoldErrors", "choose_time", "standard_error"]
-
-# Neighbouring times of the grid differ by this factor. A group takes about a third of its wake-up time to grow, so
-# a step of 2% shows every transition in more than ten points.
-GRID_RATIO = 1.02
+__all__ = ["CrossValidation"]
 
 # A least error among the last times of the grid may be the grid's doing.
 EDGE = 0.9
-
-
-@dataclass(frozen=True)
-class FoldErrors:
-    """Held-out squared error of every fold along the common grid.
-
-    Attributes
-    ----------
-    times : ndarray, shape (n_times,)
-    mse : ndarray, shape (n_times, n_folds)
-    step_size : float
-        The step shared by the folds, which makes their times comparable.
-    """
-
-    times: NDArray[np.float64]
-    mse: FloatArray
-    step_size: float
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean over the folds."""
-        return self.mse.mean(axis=1)
-
-    @property
-    def standard_error(self) -> FloatArray:
-        """Standard error of the mean over the folds."""
-        return standard_error(self.mse)
-
-
-def standard_error(mse: FloatArray) -> FloatArray:
-    """Standard error of the mean over the last axis, whatever its units (errors of 1e300 have no square)."""
-    k = mse.shape[-1]
-    unit = np.abs(mse).max()
-    if k < 2 or unit == 0:
-        return np.zeros(mse.shape[:-1])
-    return (mse / unit).std(axis=-1, ddof=1) / np.sqrt(k) * unit
 
 
 @dataclass(frozen=True)
@@ -78,6 +42,9 @@ class CrossValidation(Stopping):
         Folds in parallel, through joblib.
     cv_groups : array, optional
         Labels of the rows for grouped splitters.
+    checkpoint : path, optional
+        A folder in which finished folds are kept: a run with the same data and settings goes on from them, and gives
+        what an undisturbed one would have given.
     """
 
     cv: Any = 5
@@ -86,41 +53,53 @@ class CrossValidation(Stopping):
     n_jobs: int | None = None
     cv_groups: Any = None
     verbose: int = 0
+    checkpoint: Any = None
 
     def choose(self, task: PathTask) -> Choice:
-        """Cross-validate, then run the path on all rows."""
-        return self.refit(task, self.errors(task))
+        """Cross-validate, then run the best leg on all rows."""
+        return self.refit(task, self.search(task))
 
-    def refit(self, task: PathTask, errors: FoldErrors) -> Choice:
-        """The path on all rows along the same grid, and the rule's time on it."""
-        time = choose_time(errors, self.rule)
-        path = task.path(times=errors.times, max_iter=max(1, int(errors.times[-1])), step_size=errors.step_size)
+    def refit(self, task: PathTask, leg: FoldLeg) -> Choice:
+        """The leg on all rows along the same grid, and the rule's time on it."""
+        errors = leg.errors
         scores = pd.DataFrame({"time": errors.times, "mse": errors.mean, "standard_error": errors.standard_error})
-        return Choice(path, time, scores)
+        return Choice(run_on_all_rows(task, leg), choose_time(errors, self.rule), scores)
 
-    def errors(self, task: PathTask) -> FoldErrors:
-        """The held-out error of every fold on the common grid."""
+    def search(self, task: PathTask) -> FoldLeg:
+        """The leg of least mean error over the folds."""
         patience = positive(self.patience, "patience")
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         masks = list(self._masks(task))
         task.design.expect(task.y, task.weight, masks)
-        start = task.path(max_iter=1)  # for the step that the folds share
+        step = task.path(max_iter=1).step_size  # which the folds share
         grid = time_grid(int(task.options["max_iter"]))
+        store = self._store(task, masks)
+        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)
+        folds = Folds([_trial(task, held) for held in masks], parallel, store)
         reached = -1.0
         while True:
-            if task.n_factors == 0 and task.design.batches(len(masks)):
-                runs = _run_folds(task, masks, grid, start.step_size, patience)
+            name = f"patience-{patience:g}"
+            if task.n_factors == 0 and not task.groups.overlapping and task.design.batches(len(masks)):
+                found = kept(store, f"folds-{name}", _run_folds, task, masks, grid, step, patience)
+                runs = [as_run(run) for run in found]
             else:
-                runs = Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=task.design.parallel)(
-                    delayed(_run_fold)(task, held, grid, start.step_size, patience) for held in masks
-                )
-            errors = _align(runs, grid, start.step_size)
-            at_edge = choose_time(errors, "min") > EDGE * errors.times[-1]
-            if not at_edge or errors.times[-1] <= reached:
-                return errors
-            reached = float(errors.times[-1])
+                runs = folds.run(name, [(patience, grid, step)] * len(masks))
+            first = FoldLeg(align(runs, grid, step), runs)
+            at_edge = choose_time(first.errors, "min") > EDGE * first.errors.times[-1]
+            if not at_edge or first.errors.times[-1] <= reached:
+                break
+            reached = float(first.errors.times[-1])
             patience *= 2
+        return best_fold_leg(explore_folds(folds, first, self.patience, grid))
+
+    def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
+        """Where finished folds of this very task are kept."""
+        if self.checkpoint is None:
+            return None
+        data = fingerprint(task.design, task.y, task.weight)
+        settings = dict(task.options) | {"factors": task.n_factors, "restarts": task.restarts}
+        return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, settings, masks)
 
     def _masks(self, task: PathTask) -> Iterator[Any]:
         for i, held in enumerate(task.design.folds(self.cv, task.y, self.cv_groups)):
@@ -130,26 +109,15 @@ class CrossValidation(Stopping):
             yield held
 
 
-def time_grid(last: int) -> NDArray[np.int64]:
-    """0 and then times a constant factor apart, up to `last`."""
-    steps = int(np.ceil(np.log(max(last, 2)) / np.log(GRID_RATIO))) + 1
-    return np.unique(np.append(np.round(GRID_RATIO ** np.arange(steps)).clip(0, last), [0, last])).astype(np.int64)
-
-
-def _run_fold(
-    task: PathTask, held: Any, grid: NDArray[np.int64], step_size: float, patience: float
-) -> tuple[list[float], list[float], float]:
+def _trial(task: PathTask, held: Any) -> Trial:
+    """Learn without the held-out rows, judge by them."""
     training = task.on(~held)
-    monitor = Monitor(
-        training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups
-    )
-    path: Path = training.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size)
-    return monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf
+    return Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
 
 
 def _run_folds(
     task: PathTask, masks: list[NDArray[np.bool_]], grid: NDArray[np.int64], step_size: float, patience: float
-) -> list[tuple[list[float], list[float], float]]:
+) -> list[FoldRun]:
     """All folds as one batch, on the device of X; factors would differ between them."""
     monitors = [
         Monitor(task.scorer(task.design, task.y, np.where(held, task.weight, 0.0)), patience, task.groups.n_groups)
@@ -159,26 +127,6 @@ def _run_folds(
     weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
     paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
     return [
-        (monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf)
+        FoldRun(monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf, path.entered)
         for monitor, path in zip(monitors, paths, strict=True)
     ]
-
-
-def _align(runs: list[tuple[list[float], list[float], float]], grid: NDArray[np.int64], step: float) -> FoldErrors:
-    """Cut to the times up to which every fold is known; one that had nothing left to learn keeps its last error."""
-    reached = min(until for _, _, until in runs)
-    last = max(until if np.isfinite(until) else times[-1] for times, _, until in runs)
-    times = grid[grid <= min(reached, last)].astype(float)
-    mse = np.empty((times.size, len(runs)))
-    for k, (at, errors, _) in enumerate(runs):
-        mse[:, k] = np.asarray(errors)[np.searchsorted(at, times, side="right") - 1]
-    return FoldErrors(times, mse, step)
-
-
-def choose_time(errors: FoldErrors, rule: Literal["min", "1se"]) -> float:
-    """The time that a rule chooses."""
-    mean = errors.mean
-    best = int(np.argmin(mean))
-    if rule == "1se":
-        best = int(np.argmax(mean <= mean[best] + errors.standard_error[best]))
-    return float(errors.times[best])

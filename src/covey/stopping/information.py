@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from covey.engine import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
-from covey.stopping.monitor import Monitor
+from covey.stopping.monitor import Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
 __all__ = ["InformationCriterion", "degrees_of_freedom"]
@@ -67,7 +67,8 @@ class InformationCriterion(Stopping):
         freedom = degrees_of_freedom(path, intercept)
         value = self._value(rss, freedom, awake_counts(path), L, n)
         scores = pd.DataFrame({"time": path.times, "rss": rss, "df": freedom, self.criterion: value})
-        return Choice(path, float(path.times[int(np.argmin(value))]), scores)
+        position = earliest_least(value, unit=0.0 if self.criterion == "gcv" else n)
+        return Choice(path, float(path.times[position]), scores)
 
     def _value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
         if self.criterion == "gcv":
@@ -87,8 +88,13 @@ def awake_counts(path: Path) -> FloatArray:
 
 
 def degrees_of_freedom(path: Path, intercept: bool) -> FloatArray:
-    """Columns of the awake groups at each time, plus one for an intercept."""
-    events = sorted((t, int(path.groups.sizes[l])) for l, t in path.entered)
+    """Columns of the awake groups at each time, shared ones once, plus one for an intercept."""
+    events = sorted((t, l) for l, t in path.entered)
     woken = np.array([t for t, _ in events])
-    columns = np.concatenate([[0], np.cumsum([size for _, size in events])])
+    members, starts = path.groups.members, path.groups.starts
+    own = np.concatenate([np.empty(0, dtype=np.intp), *(members[starts[l] : starts[l + 1]] for _, l in events)])
+    sizes = path.groups.sizes[[l for _, l in events]] if events else np.empty(0, dtype=np.intp)
+    # a column counts when the first of its groups wakes up
+    group = np.repeat(np.arange(len(events)), sizes)[np.unique(own, return_index=True)[1]]
+    columns = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(events)))])
     return columns[np.searchsorted(woken, path.times, side="right")] + float(intercept)

@@ -11,7 +11,7 @@ from covey.engine import Move, Prospects, Snapshot
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["PATIENCE", "Monitor"]
+__all__ = ["PATIENCE", "Monitor", "earliest_least"]
 
 # Groups that rise without lowering the error before a path is given up. Chosen on small problems of
 # `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
@@ -30,6 +30,16 @@ FINAL_FACTOR, FINAL_LEAST = 3, 10
 # An improvement below the first share does not renew the patience: on a plateau the error creeps down for ever. Nor
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
 IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
+
+# Scores that agree to so many digits are a tie, which the earliest time wins: on a plateau the rest is rounding. Of a
+# mean square, so is everything below this share of the first: the response itself has no more digits.
+TIE, ROUNDING = 1e-9, 1e-24
+
+
+def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
+    """The first position of the least score, up to ties; `unit` is the size of a change that matters."""
+    least = float(scores.min())
+    return int(np.argmax(scores <= least + TIE * max(abs(least), unit)))
 
 
 # A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
@@ -141,7 +151,7 @@ class Monitor:
         target = self._renewed_score - self._worthwhile
         # the squared length of a step, from the errors on both sides of it
         squares = np.maximum((forth + back_again) / 2 - first, 0.0)
-        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0) * squares / self._n_rows)
+        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0)) * np.sqrt(squares / self._n_rows)
         return not (bool((rest < target).any()) or bool((forth < np.minimum(target, first - doubt)).any()))
 
     def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
@@ -153,14 +163,17 @@ class Monitor:
         coefs = np.zeros((len(moves), columns.size))
         coefs[:, : now.columns.size] = now.coef
         for m, move in enumerate(moves):
-            coefs[m, [at[j] for j in move.columns.tolist()]] += move.coef
+            # overlapping groups may move a column twice
+            np.add.at(coefs[m], [at[j] for j in move.columns.tolist()], move.coef)
         return self.error_of(columns, coefs, np.array([now.intercept + move.intercept for move in moves]))
 
     @property
     def best_time(self) -> float:
         """The time to choose."""
         scores = np.asarray(self.scores)
-        slack = PARSIMONY * scores.min() if self.score is None else 0.0
+        if self.score is not None:
+            return self.times[earliest_least(scores)]
+        slack = PARSIMONY * scores.min() + ROUNDING * scores[0]
         return self.times[int(np.argmax(scores <= scores.min() + slack))]
 
     def to_frame(self) -> pd.DataFrame:

@@ -50,6 +50,6 @@ class Scorer:
         best = int(np.argmin(errors))
         middle = self.errors(columns, (coefs + coefs[best]) / 2, (intercepts + intercepts[best]) / 2)
         squares = np.maximum(2 * (errors + errors[best]) - 4 * middle, 0.0)
-        doubt = 2 * np.sqrt(errors[best] * squares / self.n_rows)
+        doubt = 2 * np.sqrt(errors[best]) * np.sqrt(squares / self.n_rows)
         close = errors <= errors[best] * (1 + PARSIMONY) + MARGIN * doubt
         return min(np.flatnonzero(close).tolist(), key=lambda i: (sizes[i], errors[i])), errors

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covey.engine.cleaning import clean, least_squares
+from covey.engine.overlap import added_up
 from covey.path import Path, PathState
 from covey.stopping.base import PathTask
 from covey.stopping.monitor import Monitor
@@ -190,7 +191,10 @@ def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
         sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
     # a ridge takes degrees of freedom away
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
-    i, errors = trial.scorer.simplest(columns, np.concatenate(coefs), np.concatenate(intercepts), sizes)
+    models = np.concatenate(coefs)
+    if trial.task.groups.overlapping:
+        columns, models = added_up(trial.task.groups.members[columns], models)
+    i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None
     return sets[i]

@@ -41,7 +41,7 @@ class TheoryWindow(Stopping):
         if self.where not in ("lower", "middle", "upper"):
             raise ValueError(f"where must be 'lower', 'middle' or 'upper', not {self.where!r}.")
         pilot = Discrepancy(sigma).choose(task)
-        norms = task.groups.norms(pilot.path.at(pilot.time))
+        norms = pilot.path.group_norms[pilot.position]
         found = norms[norms > 0]
         if found.size == 0:
             return pilot

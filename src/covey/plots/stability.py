@@ -1,0 +1,83 @@
+"""StabilityDisplay: how often each group is found."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.selection import StabilitySelection
+
+__all__ = ["StabilityDisplay"]
+
+
+class StabilityDisplay:
+    """Frequency of every group against the number of groups that each half-sample selects, with the threshold.
+
+    Parameters
+    ----------
+    selection : StabilitySelection
+
+    Attributes
+    ----------
+    figure_, ax_
+        After `plot`.
+
+    Examples
+    --------
+    >>> from covey import stability_selection
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.plots import StabilityDisplay
+    >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
+    >>> found = stability_selection(data.X, data.y, 3, n_pairs=5, random_state=0)
+    >>> StabilityDisplay.from_selection(found).ax_.get_ylabel()
+    'share of half-samples'
+    """
+
+    figure_: Figure
+    ax_: Axes
+
+    def __init__(self, selection: StabilitySelection) -> None:
+        self.selection = selection
+
+    @classmethod
+    def from_selection(
+        cls, selection: StabilitySelection, *, ax: Axes | None = None, n_labels: int = 8
+    ) -> StabilityDisplay:
+        """Draw the result of `stability_selection`."""
+        return cls(selection).plot(ax=ax, n_labels=n_labels)
+
+    def plot(self, *, ax: Axes | None = None, n_labels: int = 8) -> StabilityDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        n_labels : int
+            How many of the most frequent selected groups get their name and a colour of their own.
+        """
+        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
+        ax, found = self.ax_, self.selection
+        counts = np.arange(0, found.n_first + 1)
+        shares = np.stack([found.frequencies_of(int(k)) for k in counts])
+        position = {name: l for l, name in enumerate(found.groups.names)}
+        chosen = [position[name] for name in found.selected]
+        for other in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), chosen[:n_labels]):
+            ax.plot(counts, shares[:, other], color=GREY, lw=0.8)
+        height = np.inf
+        for i, l in enumerate(chosen[:n_labels]):
+            colour = PALETTE[i % len(PALETTE)]
+            ax.plot(counts, shares[:, l], color=colour, lw=1.6)
+            height = min(shares[-1, l], height - 0.05)  # labels do not overlap
+            ax.annotate(
+                str(found.groups.names[l]), (1.0, height), xycoords=("axes fraction", "data"), xytext=(4, 0),
+                textcoords="offset points", va="center", fontsize=8, color=colour, annotation_clip=False,
+            )  # fmt: skip
+        ax.axhline(found.threshold, color=MARK, lw=1, ls="--")
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_xlim(0, max(1, found.n_first))
+        bound = f"mistakes expected: at most {found.expected_false:.2g}"
+        title = f"{len(chosen)} of {found.groups.n_groups} groups selected; {bound}"
+        quiet(ax, title=title, xlabel="groups selected by a half-sample", ylabel="share of half-samples")
+        return self

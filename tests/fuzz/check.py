@@ -1,0 +1,76 @@
+"""What a case must come to: a finite model, or a documented exception that says something."""
+
+from __future__ import annotations
+
+import json
+import signal
+import traceback
+import warnings
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+
+from fuzz.cases import Case, run
+
+# What the documentation names.
+DOCUMENTED = (ValueError, TypeError)
+ALLOWED_WARNINGS = (ConvergenceWarning, DataConversionWarning)
+SECONDS = 60
+
+
+def verdict(case: Case) -> str:
+    """Empty when all is well; otherwise what is wrong."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with limited():
+                found = run(case)
+        except DOCUMENTED as error:
+            found = {}
+            if not str(error).strip():
+                return f"{type(error).__name__} without a message"
+            if _from_below(error):
+                return f"{type(error).__name__} from the depths: {error}\n{_where(error)}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}\n{_where(error)}"
+    leaked = [w for w in caught if not issubclass(w.category, ALLOWED_WARNINGS)]
+    if leaked:
+        first = leaked[0]
+        return f"{first.category.__name__} leaked: {first.message} ({first.filename}:{first.lineno})"
+    bad = [name for name, value in found.items() if not np.isfinite(np.asarray(value, dtype=float)).all()]
+    return f"not finite: {', '.join(bad)}" if bad else ""
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    return "".join(traceback.format_list(frames))
+
+
+def _from_below(error: BaseException) -> bool:
+    """Whether an error was raised by a library in the middle of a computation, where covey should have spoken."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    checks = ("validation.py", "_param_validation.py", "_split.py", "checks.py")
+    return not ("covey" in last.filename or last.filename.endswith(checks))
+
+
+@contextmanager
+def limited() -> Any:
+    """A case that does not come back is a finding too."""
+
+    def too_long(*_: Any) -> None:
+        raise TimeoutError(f"no answer in {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def show(case: Case) -> str:
+    """A case in one line, as the corpus keeps it."""
+    return json.dumps(case)

@@ -1,0 +1,130 @@
+"""Work that is killed at random moments and taken up again: ``python tests/interrupts.py WORK FOLDER SEED``.
+
+The work runs in forked children of this one process, which has one thread and has imported everything: a child that is
+killed costs milliseconds, so many moments can be tried. Prints what was done; fails where the result of the disturbed
+work is not that of the undisturbed one to the last bit.
+"""
+
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from covey import GroupSparseRegressorCV, stability_selection
+from covey.datasets import make_group_sparse
+from covey.engine import group_path
+from covey.experiments import Claim, Verdict, registry
+from covey.experiments.runner import reproduce
+from covey.experiments.style import grid, styled
+from covey.experiments.tasks import run_tasks
+
+DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
+KILLS = 6
+
+
+def cross_validation(folder):
+    model = GroupSparseRegressorCV(3, cv=6, checkpoint=folder).fit(DATA.X, DATA.y)
+    return model.coef_, model.mse_path_, model.times_
+
+
+def stability(folder):
+    found = stability_selection(DATA.X, DATA.y, 3, n_pairs=6, random_state=0, checkpoint=folder)
+    return found.orders
+
+
+def wake_ups(seed):
+    data = make_group_sparse(100, 300, 3, active=4, sigma=1.0, random_state=seed)
+    path = group_path(data.X, data.y, 3, max_iter=2000)
+    return [{"seed": seed, "i": i, "t": t} for i, (_, t) in enumerate(path.entered)]
+
+
+def reproduction(folder):
+    install_toy()
+    (outcome,) = reproduce(["toy"], "quick", Path(folder))
+    return outcome.frame.to_csv(), outcome.figure["svg"]
+
+
+WORKS = {"cross-validation": cross_validation, "stability": stability, "reproduction": reproduction}
+
+
+def install_toy():
+    """An experiment of many small tasks."""
+    from dataclasses import make_dataclass
+
+    kind = make_dataclass("Settings", [("repeats", int, 15)], frozen=True)
+    kind.quick = classmethod(lambda cls: cls())
+
+    @styled
+    def plot(frame):
+        figure, ((axes,),) = grid(1, 1)
+        axes.plot(frame["i"], frame["t"], ".")
+        return figure
+
+    module = types.ModuleType("covey_test_toy", doc="Toy.")
+    module.__spec__ = types.SimpleNamespace(name="covey_test_toy")
+    module.__dict__.update(
+        TITLE="Toy",
+        Settings=kind,
+        run=lambda settings, jobs: pd.DataFrame(
+            run_tasks(wake_ups, [{"seed": s} for s in range(settings.repeats)], jobs)
+        ),
+        plot=plot,
+        claims=lambda frame: [Claim("toy", "Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
+    )
+    sys.modules["covey_test_toy"] = module
+    registry.MODULES["toy"] = "covey_test_toy"
+
+
+def attempt(work, folder, result, kill=None, after=0.0):
+    """Run the work in a child; true if it finished before it was killed."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            result.with_suffix(".part").write_bytes(pickle.dumps(work(folder)))
+            result.with_suffix(".part").rename(result)
+        except KeyboardInterrupt:
+            os._exit(130)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+            os._exit(1)
+        os._exit(0)
+    if kill is not None:
+        time.sleep(after)
+        os.kill(child, kill)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, 130, -signal.SIGKILL, -signal.SIGINT), f"exit status {status}"
+    return status == 0
+
+
+def main(name, folder, seed):
+    work, folder, rng = WORKS[name], Path(folder), random.Random(seed)
+    work(folder / "warm-up")
+    start = time.monotonic()
+    assert attempt(work, folder / "undisturbed", folder / "undisturbed.pkl")
+    whole = time.monotonic() - start
+    print(f"{name}: seed {seed}, {whole:.2f} s undisturbed")
+    pieces, survived = [], 0
+    for _ in range(KILLS):
+        kill = rng.choice([signal.SIGKILL, signal.SIGINT])
+        after = rng.uniform(0, 0.4 * whole)
+        survived += attempt(work, folder / "disturbed", folder / "disturbed.pkl", kill, after)
+        pieces.append(len(list((folder / "disturbed").rglob("*.json"))))
+        print(f"  {kill.name} after {after:.2f} s: {pieces[-1]} pieces kept")
+    assert attempt(work, folder / "disturbed", folder / "disturbed.pkl")
+    assert survived < KILLS, "nothing was interrupted"
+    expected, found = (pickle.loads((folder / f"{kind}.pkl").read_bytes()) for kind in ("undisturbed", "disturbed"))
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    print("  the same to the last bit")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
