@@ -3,8 +3,8 @@ Categories: whole variables, not single levels
 ==============================================
 
 A category becomes one column for each of its levels. A lasso on those columns picks levels, and which ones depends on
-the level that was left out as the reference. As a group the variable is in or out, with all its levels, and the answer
-does not depend on the coding.
+the level that was left out as the reference. As a group the variable is in or out, with all its levels, and the
+answer does not depend on the coding.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder
 from covey import GroupSparseRegressorCV, TermGroups
 
 # %%
-# 600 contracts, eight categories of two to twelve levels, two of which set the price; the third effect is in one level
-# of twelve only.
+# 600 contracts, eight categories of two to twelve levels, two of which set the price; the third effect is in one
+# level of twelve only.
 
 rng = np.random.default_rng(0)
 n_levels = {"region": 12, "fuel": 4, "colour": 9, "brand": 12, "gearbox": 2, "dealer": 10, "season": 4, "trim": 6}
@@ -38,20 +38,18 @@ grouped = make_pipeline(one_hot(), GroupSparseRegressorCV(groups=TermGroups(tabl
 grouped[-1].summary()
 
 # %%
-# All levels are kept: the columns of a variable then add up to the intercept's, and a group is orthonormalised with that
-# taken into account. Leaving the first level out gives the same predictions, which a lasso does not.
+# All levels are kept: the columns of a variable then add up to the intercept's, and a group is orthonormalised with
+# that taken into account. Leaving the first level out gives the same predictions, which a lasso does not.
 
-lasso = {"all levels": {}, "first left out": {"drop": "first"}, "most frequent left out": {"drop": "if_binary"}}
-for name, options in lasso.items():
-    columns = one_hot(**options)
-    with_groups = make_pipeline(columns, GroupSparseRegressorCV(groups=TermGroups(table), rule="1se"))
-    with_lasso = make_pipeline(one_hot(**options), LassoCV())
-    difference = np.abs(with_groups.fit(table, price).predict(table) - grouped.predict(table)).max()
-    coef = with_lasso.fit(table, price)[-1].coef_
-    names = {TermGroups(table)([c])[0] for c, value in zip(with_lasso[0].get_feature_names_out(), coef, strict=True) if value}
+codings = {"all levels": {}, "first left out": {"drop": "first"}, "one of two left out": {"drop": "if_binary"}}
+for name, options in codings.items():
+    again = make_pipeline(one_hot(**options), GroupSparseRegressorCV(groups=TermGroups(table), rule="1se"))
+    difference = np.abs(again.fit(table, price).predict(table) - grouped.predict(table)).max()
+    lasso = make_pipeline(one_hot(**options), LassoCV()).fit(table, price)
+    levels = lasso[0].get_feature_names_out()[lasso[-1].coef_ != 0]
     print(
         f"{name}: grouped predictions differ by {difference:.1e}; "
-        f"the lasso has {np.count_nonzero(coef)} levels of {len(names)} variables"
+        f"the lasso has {len(levels)} levels of {len(set(TermGroups(table)(levels)))} variables"
     )
 
 # %%

@@ -2,9 +2,10 @@
 Correlated groups: common factors
 =================================
 
-Where every column moves with a common factor (a batch, a market, the size of a patient), every group is correlated with the
-response, right or wrong, and the plain path wakes them all. The estimators look for such factors in the eigenvalues of the
-columns' correlations, fit them by themselves and take them out of X; ``factors=0`` leaves X as it is.
+Where every column moves with a common factor (a batch, a market, the size of a patient), every group is correlated
+with the response, right or wrong, and the plain path wakes them all. The estimators look for such factors in the
+eigenvalues of the columns' correlations, fit them by themselves and take them out of X; ``factors=0`` leaves X as it
+is.
 """
 
 import matplotlib.pyplot as plt
@@ -15,14 +16,14 @@ from covey.baselines import GroupLasso
 from covey.datasets import make_group_sparse
 
 data = make_group_sparse(
-    600, 1_000, 5, design="equicorrelated", rho=0.5, active=10, values="normal", sigma=1.0, random_state=0
+    600, 400, 5, design="equicorrelated", rho=0.5, active=10, values="normal", sigma=1.0, random_state=0
 )
-X, y = data.X[:300], data.y[:300]
-fresh, signal = data.X[300:], data.X[300:] @ data.w_star
+X, y = data.X[:200], data.y[:200]
+fresh, signal = data.X[200:], data.X[200:] @ data.w_star
 
 # %%
-# Three fits that choose their model in the same way, on a fifth of the rows held out. The error is that of the predicted
-# signal on fresh rows.
+# Three fits that choose their model in the same way, on a fifth of the rows held out. The error is that of the
+# predicted signal on fresh rows.
 
 models = {
     "factors found": GroupSparseRegressor(groups=5, random_state=0),
@@ -34,8 +35,8 @@ for name, model in models.items():
     errors[name] = np.mean((model.predict(fresh) - signal) ** 2)
     false[name] = len(set(model.selected_groups_) - set(data.S.tolist()))
 
-path = GroupLasso(groups=5, tol=1e-5).path(X[:240], y[:240], n_penalties=60)
-best = int(np.argmin(np.mean((path.predict(X[240:]) - y[240:, None]) ** 2, axis=0)))
+path = GroupLasso(groups=5, tol=1e-5).path(X[:160], y[:160], n_penalties=60)
+best = int(np.argmin(np.mean((path.predict(X[160:]) - y[160:, None]) ** 2, axis=0)))
 errors["group lasso"] = np.mean((path.predict(fresh)[:, best] - signal) ** 2)
 false["group lasso"] = int(np.count_nonzero(path.group_norms[best, 10:]))
 w = np.linalg.lstsq(X[:, :50], y, rcond=None)[0]

@@ -2,9 +2,9 @@
 A pipeline with a grid search
 =============================
 
-Both estimators are scikit-learn's in every habit: they can be cloned, sit at the end of a pipeline, and be searched over.
-Here the number of knots of the splines is searched together with a parameter of the model. The time of stopping is not in
-the grid: the estimator chooses it anew in every fit.
+Both estimators are scikit-learn's in every habit: they can be cloned, sit at the end of a pipeline, and be searched
+over. Here the number of knots of the splines is searched together with a parameter of the model. The time of stopping
+is not in the grid: the estimator chooses it anew in every fit.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ The point, in one picture
 =========================
 
 Ten of two thousand groups carry signal. The group lasso pays for selecting them by shrinking them, and lets dozens of
-others in to make up for it. The network wakes the ten up one after another and leaves them at their full size: the time
-of stopping is its only regularisation. Both choose their model on the same validation rows.
+others in to make up for it. The network wakes the ten up one after another and leaves them at their full size: the
+time of stopping is its only regularisation. Both choose their model on the same validation rows.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +20,15 @@ data = make_group_sparse(550, 5_000, 5, active=10, values=strengths, design="gau
 train, held_out = slice(0, 400), slice(400, None)
 
 paths = {
-    "covey": group_path(data.X[train], data.y[train], data.groups, max_iter=800),
-    "group lasso": GroupLasso(groups=data.groups, tol=1e-5).path(data.X[train], data.y[train], n_penalties=60, least=0.05),
+    "covey": group_path(data.X[train], data.y[train], 5, max_iter=800),
+    "group lasso": GroupLasso(groups=data.groups, tol=1e-5).path(
+        data.X[train], data.y[train], n_penalties=60, least=0.05
+    ),
 }
 
 # %%
-# One panel a method: the true groups in colour, all others in grey, the true norms as marks at the right edge, and the
-# model that the validation rows choose.
+# One panel a method: the true groups in colour, all others in grey, the true norms as marks at the right edge, and
+# the model that the validation rows choose.
 
 true = data.groups.norms(data.w_star)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
@@ -46,6 +48,6 @@ for ax, (name, path) in zip(axes, paths.items(), strict=True):
 axes[0].set_ylabel("norm of each group")
 axes[0].plot([], [], "<", color="#D55E00", label="the truth")
 axes[0].plot([], [], color="#444444", ls="--", lw=1, label="chosen on validation rows")
-axes[0].legend(frameon=False, fontsize=9)
+axes[0].legend(frameon=False, fontsize=9, loc="upper left")
 oracle = float(np.sum((data.oracle() - data.w_star) ** 2))
 print(f"error of least squares on the true groups: {oracle:.2f}")

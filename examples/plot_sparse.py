@@ -2,8 +2,8 @@
 Without groups: a sparse linear model
 =====================================
 
-``groups=None`` makes every column a group of its own. The method is then a rival of the lasso, with the same difference as
-with groups: what it selects, it does not shrink.
+``groups=None`` makes every column a group of its own. The method is then a rival of the lasso, with the same
+difference as with groups: what it selects, it does not shrink.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.vlines(found, 0, w[found], color="#0072B2", lw=1.2)
     ax.plot(found, w[found], "o", color="#0072B2", ms=4, label="estimate")
     ax.set_xscale("symlog", linthresh=10)
-    ax.set_xlabel("column")
+    ax.set(xlabel="column", xlim=(-1, 500), xticks=[0, 5, 10, 100, 500], xticklabels=["0", "5", "10", "100", "500"])
     error = np.sum((w - data.w_star) ** 2)
     ax.set_title(f"{name}: {found.size} columns, error {error:.2f}", loc="left", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
