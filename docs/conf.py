@@ -45,14 +45,17 @@ myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing", "myst.header", "ref.ref"]
 # parameters of compiled and re-exported names are documented where they are defined
 add_module_names = False
+toc_object_entries_show_parents = "hide"
+default_role = "literal"
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/plot_",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "reading_order.reading_order",
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": (),
     "remove_config_comments": True,
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("covey",),

@@ -31,7 +31,7 @@ CoherenceDisplay.from_design(X, data.groups)
 # does well far beyond them. What the table is good for is the order of magnitude, and the remarks.
 
 report = check_assumptions(X, data.y, data.groups)
-print(report.to_frame()[["measured", "required", "passed"]].to_string())
+print(report.to_frame()[["condition", "measured", "required", "passed"]].to_string(index=False))
 
 # %%
 # **Is the choice sharp?** A long flat stretch of the curve means that several models predict alike; the groups that

@@ -2,7 +2,7 @@
 The point, in one picture
 =========================
 
-Ten of two thousand groups carry signal. The group lasso pays for selecting them by shrinking them, and lets dozens of
+Ten of a thousand groups carry signal. The group lasso pays for selecting them by shrinking them, and lets dozens of
 others in to make up for it. The network wakes the ten up one after another and leaves them at their full size: the
 time of stopping is its only regularisation. Both choose their model on the same validation rows.
 """
@@ -46,8 +46,8 @@ for ax, (name, path) in zip(axes, paths.items(), strict=True):
     ax.set_xlabel("iteration" if name == "covey" else "penalty, from large to small")
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("norm of each group")
-axes[0].plot([], [], "<", color="#D55E00", label="the truth")
-axes[0].plot([], [], color="#444444", ls="--", lw=1, label="chosen on validation rows")
-axes[0].legend(frameon=False, fontsize=9, loc="upper left")
+axes[1].plot([], [], "<", color="#D55E00", label="the truth")
+axes[1].plot([], [], color="#444444", ls="--", lw=1, label="chosen on validation rows")
+axes[1].legend(frameon=False, fontsize=9, loc="upper left")
 oracle = float(np.sum((data.oracle() - data.w_star) ** 2))
 print(f"error of least squares on the true groups: {oracle:.2f}")
