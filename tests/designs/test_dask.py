@@ -81,10 +81,13 @@ def test_moments(designs, centre):
 def test_gram_rows_triangles_and_largest(designs):
     dense, chunks, _, weight = designs
     q, held = dense.weights(weight), chunks.weights(weight)
-    columns, loadings, offset = np.array([3, 0, 7]), np.random.default_rng(2).standard_normal((3, 2)), np.ones(2)
-    np.testing.assert_allclose(
-        chunks.gram_rows(held, columns, loadings, offset), dense.gram_rows(q, columns, loadings, offset), rtol=1e-10
-    )
+    columns, loadings = np.array([3, 0, 7]), np.random.default_rng(2).standard_normal((3, 2))
+    for offset in (q @ dense.X[:, columns] @ loadings, np.zeros(2)):
+        found, wanted = (
+            design.gram_rows(own, columns, loadings, offset) for design, own in ((chunks, held), (dense, q))
+        )
+        # one column has a mean of 1e6
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
     arguments = [columns, columns[:1]], [np.full(3, 3.0), np.zeros(1)], [np.array([1.0, 2.0, 4.0]), np.ones(1)]
     for R in chunks.triangles(held, *arguments), dense.triangles(q, *arguments):
         Z = (dense.X[:, columns] - 3.0) * [1.0, 2.0, 4.0]
@@ -107,7 +110,7 @@ def test_products_columns_and_predictions(designs):
 def test_a_response_of_any_size(designs):
     dense, chunks, y, weight = designs
     q = chunks.weights(weight)
-    for unit in (1.0, 1e-170, 1e170):
+    for unit in (1.0, 1e-150, 1e150):
         for centre in (True, False):
             wanted = dense.standard((y + 2) * unit, dense.weights(weight), centre=centre)
             found = chunks.standard(chunks.rows((y + 2) * unit), q, centre=centre)
@@ -168,6 +171,14 @@ def test_empty_chunks_and_chunks_of_columns(data, expected):
     X = da.concatenate([chunked(data.X[:1], 1, 50), chunked(data.X[:0]), chunked(data.X[1:], 211, 50)])
     model = GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
     assert_same_model(model, expected)
+
+
+def test_unknown_lengths_of_chunks_of_columns(data):
+    X = chunked(data.X, 100, 50)
+    X = X[X[:, 0] > -np.inf]
+    assert np.isnan(X.shape[0])
+    path = group_path(X, data.y, SIZE, max_iter=100)
+    assert abs(path.coefs - group_path(data.X, data.y, SIZE, max_iter=100).coefs).max() < 1e-8
 
 
 def test_sparse_chunks(data):
@@ -265,6 +276,7 @@ def test_a_chunk_of_another_dtype_is_named(data):
         (lambda y: np.where(np.arange(N) == 77, np.nan, y), r"y has missing .* first in row 77 \(1 in all\)"),
         (lambda y: np.array(["a"] * N), "y must hold numbers"),
         (lambda y: np.column_stack([y, y]), "one dimension"),
+        (lambda y: y * 1e170, "squares are no numbers"),
     ],
 )
 def test_a_bad_response(data, y, message):
@@ -402,27 +414,26 @@ def test_experiments_through_the_dask_backend(client):
 # ---------------------------------------------------------------------- last, because the workers do not come back
 
 
-def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
-    X = chunked(data.X).persist()
+def scale_in_mid_fit(cluster, n_workers, monkeypatch):
+    """Take workers away, for good, before the first Gram rows."""
     operation = DaskDesign.gram_rows
 
     def operate(*arguments):
-        cluster.scale(1)
+        cluster.scale(n_workers)
         return operation(*arguments)
 
     monkeypatch.setattr(DaskDesign, "gram_rows", operate)
+
+
+def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
+    X = chunked(data.X).persist()
+    scale_in_mid_fit(cluster, 1, monkeypatch)
     assert_same_model(GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y), expected)
 
 
 def test_all_workers_lost(client, cluster, data, monkeypatch):
     X = chunked(data.X).persist()
-    operation = DaskDesign.gram_rows
-
-    def operate(*arguments):
-        cluster.scale(0)
-        return operation(*arguments)
-
-    monkeypatch.setattr(DaskDesign, "gram_rows", operate)
+    scale_in_mid_fit(cluster, 0, monkeypatch)
     with (
         dask.config.set({"covey.worker-timeout": "2 s"}),
         pytest.raises(WorkersLostError, match=r"no workers for 2 s.*covey\.worker-timeout"),

@@ -57,7 +57,6 @@ class AdjustedDesign(Design):
         self.base = base
         self.factors = factors
         self.scores = scores
-        self.reads_columns = base.reads_columns
         self.batch_columns = base.batch_columns
         self._effects = factors.effects.astype(base.dtype, copy=False)
         self._known: tuple[Array, _Products] | None = None
@@ -105,7 +104,7 @@ class AdjustedDesign(Design):
 
     def gather(self, columns: Array) -> GatheredColumns:
         """A copy of some columns, to work on between two looks at all of X."""
-        copy = self.base.gather(columns)
+        copy = self.base.gather(columns) if self.base.reads_columns else None
         if not isinstance(copy, GatheredColumns):
             return GatheredColumns([self.take(columns).astype(self.dtype, copy=False)])
         step = max(1, PIECE // max(1, self.shape[0]))
@@ -114,17 +113,6 @@ class AdjustedDesign(Design):
                 b = min(a + step, block.shape[1])
                 block[:, a:b] -= self.scores @ self.factors.effects[:, columns[first + a : first + b]]
         return copy
-
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) (X - F A)`` with ``Z = (X - F A)[:, columns] loadings - offset``; shape (k, p)."""
-        if self.reads_columns:
-            return super().gram_rows(q, columns, loadings, offset)
-        self.n_passes += 1
-        A, made = self.factors.effects, self._products(q)
-        through = A[:, columns] @ loadings
-        rows = self.base.gram_rows(q, columns, loadings, offset) - through.T @ made.cross
-        with_scores = loadings.T @ made.cross[:, columns].T - through.T @ made.gram - np.outer(offset, made.mean)
-        return rows - with_scores @ A
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
         """Predictions of several models as rows of `coefs`; shape (n, n_models)."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -41,6 +40,7 @@ from covey.designs.row_blocks import (
     block_spread,
     block_table,
     block_triangles,
+    combined,
     join_moments,
     join_spreads,
     join_triangles,
@@ -48,6 +48,7 @@ from covey.designs.row_blocks import (
     on_block,
     summarise,
 )
+from covey.designs.rows import check_size
 from covey.validation import name_columns
 
 __all__ = ["DaskDesign", "wrap"]
@@ -100,9 +101,8 @@ class DaskDesign(Design):
                 f"{name} is a Dask array of dtype {X.dtype}; float32 or float64 is needed: "
                 f"pass {name}.astype('float64')."
             )
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        self.X = _measured(X, name)
+        X = _measured(X, name)
+        self.X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if 0 in self.X.shape:
             raise ValueError(f"{name} is empty: shape {self.X.shape}.")
         self.counts: tuple[int, ...] = self.X.chunks[0]
@@ -165,6 +165,7 @@ class DaskDesign(Design):
         zero = da.zeros(self.shape[0], chunks=(self.counts,))
         if top == 0:
             return zero, 0.0, 1.0
+        check_size(top)
         level = float(weight @ mean) if centre else 0.0
         size = float(np.sqrt(weight @ (variance + (mean - level) ** 2)))
         # what rounding leaves of a constant response is no signal
@@ -219,13 +220,17 @@ class DaskDesign(Design):
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
         parts = self._each_block(block_moments, [y, q], members, starts, centre, scale)
-        moments: Moments = self._reduce(partial(join_moments, starts=starts, scale=scale), parts).moments
+        moments: Moments = self._reduce(join_moments, parts, starts, scale).moments
         return moments
 
     def gram_rows(self, q: Any, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         self.n_passes += 1
-        rows: Array = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        sums = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
+        rows: Array = sums[:-1, :-1]
+        if offset.any():
+            # what rounding left of the mean of Z would meet the means of X
+            rows = rows - np.outer(sums[:-1, -1], sums[-1, :-1])
         return rows
 
     def triangles(self, q: Any, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
@@ -323,11 +328,11 @@ class DaskDesign(Design):
         ]
         return da.concatenate(parts)
 
-    def _reduce(self, combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
-        """One value of many, by a tree."""
-        combine = delayed(combine)
+    def _reduce(self, combine: Callable[..., Any], parts: list[Any], *shared: Any) -> Any:
+        """One value of many, ``combine(parts, *shared)``, by a tree."""
+        common = delayed(shared, traverse=False)
         while len(parts) > 1:
-            parts = [combine(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+            parts = [delayed(combined)(combine, parts[i : i + FAN_IN], common) for i in range(0, len(parts), FAN_IN)]
         return self._compute(parts[0])
 
     def _compute(self, task: Any) -> Any:
@@ -359,7 +364,8 @@ def _measured(array: da.Array, name: str) -> da.Array:
     """The array with its chunks' lengths known: DataFrames do not know theirs."""
     if not np.isnan(array.shape[0]):
         return array
-    tasks = [delayed(_length)(block) for block in _blocks(array)]
+    # of chunks side by side the first will do
+    tasks = [delayed(_length)(np.ravel(side)[0]) for side in array.to_delayed()]
     try:
         lengths = compute(*tasks)
     except WorkersLostError:

@@ -154,7 +154,8 @@ def count_factors(
     q = np.asarray(q, dtype=np.float64)
     chosen = _one_per_group(members, starts, _limit(COUNT_COLUMNS, design.shape[0]))
     _, _, _, Z = _standard_columns(design, q, chosen, fit_intercept)
-    rows, columns = int(np.sum(q > 0)) - fit_intercept, Z.shape[1]
+    # a row of twice the weight is the row twice
+    rows, columns = round(1 / float(q[q > 0].min())) - fit_intercept, Z.shape[1]
     most = min(most, rows // COLUMNS_PER_FACTOR, columns // COLUMNS_PER_FACTOR)
     if most < 1:
         return 0

@@ -37,6 +37,7 @@ __all__ = [
     "block_spread",
     "block_table",
     "block_triangles",
+    "combined",
     "join_moments",
     "join_spreads",
     "join_triangles",
@@ -97,6 +98,11 @@ def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: li
         raise ChunkError(str(error)) from error
 
 
+def combined(combine: Callable[..., Any], parts: list[Any], common: tuple[Any, ...]) -> Any:
+    """One task: several blocks' results put together, with the help of what all such tasks have in common."""
+    return combine(parts, *common)
+
+
 @dataclass(frozen=True)
 class BlockMoments:
     """Moments about the block's own means, and the block's share of the weight."""
@@ -153,9 +159,12 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
 
 
 def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-    """The block's part of ``Z' diag(q) X``."""
-    # not the block's own gram_rows, which centres Z over the rows that it has
-    return design.correlate((design.take(columns) @ loadings - offset).T * q)
+    """The block's part of ``Z' diag(q) X``; to the right of it that of ``Z' q``, below it that of ``q' X``."""
+    Z = design.take(columns) @ loadings - offset
+    out = np.zeros((Z.shape[1] + 1, design.shape[1] + 1), dtype=design.dtype)
+    out[:, :-1] = design.correlate(np.vstack([Z.T * q, q]))
+    out[:-1, -1] = q @ Z
+    return out
 
 
 def block_product(design: Design, rows: Array) -> Array:

@@ -20,6 +20,7 @@ __all__ = [
     "ENOUGH_KEYS",
     "KEY_COLUMNS",
     "all_equal",
+    "check_size",
     "fold_masks",
     "hold_out",
     "key_columns",
@@ -41,8 +42,7 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     largest = float(np.abs(used).max())
     if largest == 0:
         return np.zeros_like(y), 0.0, 1.0
-    if largest > LARGEST_RESPONSE:
-        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
+    check_size(largest)
     unit = np.where(q > 0, y / largest, 0.0)
     mean = float(q @ unit) if centre else 0.0
     unit = np.where(q > 0, unit - mean, 0.0)
@@ -51,6 +51,12 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     if size <= 8 * np.finfo(float).eps * abs(mean):
         return np.zeros_like(y), mean * largest, 1.0
     return unit / size, mean * largest, size * largest
+
+
+def check_size(largest: float) -> None:
+    """Refuse a response of which this is the largest absolute value, if that is too large."""
+    if largest > LARGEST_RESPONSE:
+        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
 
 
 def fold_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[NDArray[np.bool_]]:

@@ -113,11 +113,12 @@ def _copy(x, into):
 @njit(cache=True)
 def march(
     K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
-    t, horizon, delta, still, tau, stops, times, nodes_u, nodes_v, nodes_w, means, top,
+    t, horizon, limit, delta, still, tau, stops, times, nodes_u, nodes_v, nodes_w, means, top,
 ):  # fmt: skip
     """Step the awake groups from t towards `horizon`, leaving nodes on the way.
 
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, when a
+    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, at the
+    limit, where the march ends for now, when a
     group passes `enter`, and when the largest relative change of a magnitude falls below `tau`.
     ``times[i]`` and ``nodes_*[i]`` are its t and state, ``means[i]`` the mean of w over the iterations since the
     node before, and ``top[i]`` the largest relative change of a magnitude in its last iteration.
@@ -164,7 +165,7 @@ def march(
         settling = change < tau and not settled
         settled = change < tau
         rest = drift * substeps * (horizon - t) <= still
-        if moved > delta * delta or at_stop or t == horizon or rest or settling or news:
+        if moved > delta * delta or at_stop or t == horizon or t == limit or rest or settling or news:
             times[count], top[count] = t, change
             _copy(u, nodes_u[count])
             _copy(v, nodes_v[count])
@@ -180,7 +181,7 @@ def march(
             if rest and t < horizon:
                 return count, STILL
             # after news the safe steps have to be found again
-            if (news or count == times.size) and t < horizon:
+            if (news or count == times.size or t == limit) and t < horizon:
                 return count, FULL
     return count, HORIZON
 

@@ -49,6 +49,9 @@ EXPLAINED = 1e-12
 AHEAD = 1.5
 
 
+# A march goes on for at most as long as the time so far, or this many iterations: a stop rule may be waiting.
+SHORT = 50
+
 # A rest of at least this share of the time so far ends a piece, so that the stop rule can look ahead.
 REST_SHARE = 0.3
 
@@ -104,8 +107,11 @@ class NearPath:
             until = horizon if expected is None else min(horizon, self.t + expected)
             if not self.awake.which or self.resting:
                 self._stand_still(until)
-            elif not self._window(until):
+            elif not self._window(until, limit := self.t + max(SHORT, self.t)):
                 return "diverged"
+            elif self.t == limit:
+                self._wake()
+                return "running"
             if self.resting:
                 return "resting"
             self._wake()
@@ -152,14 +158,14 @@ class NearPath:
         self.t, self.resting = until, False
         self._record()
 
-    def _window(self, horizon: int) -> bool:
-        """March to the horizon and bring the sleepers along; False if the awake groups diverged."""
+    def _window(self, horizon: int, limit: int) -> bool:
+        """March to the horizon, or the limit, and bring the sleepers along; False if the awake groups diverged."""
         awake, k, A = self.awake, self.awake.w.size, len(self.awake.which)
         before = awake.snapshot()
         times, top = np.empty(NODES, dtype=np.int64), np.empty(NODES)
         nodes_u, nodes_v, nodes_w, means = (np.empty((NODES, size)) for size in (A, k, k, k))
         count, why = march(*(
-            *self._kernel_state(), self.t, horizon, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
+            *self._kernel_state(), self.t, horizon, limit, self.delta, self.tol * STILL_SHARE, self.switch.tau, self.stops,
             times, nodes_u, nodes_v, nodes_w, means, top,
         ))  # fmt: skip
         if why == DIVERGED:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,35 @@ from covey.validation import FloatArray
 
 __all__ = ["Choice", "PathTask", "Stopping"]
 
+Made = TypeVar("Made")
+
 # Of the options of `group_path`, those that say what the problem is.
 PROBLEM_OPTIONS = ("standardize", "fit_intercept")
+
+
+class made_once(Generic[Made]):  # noqa: N801 - a decorator
+    """`functools.cached_property` without its lock, which all instances share in Python 3.11.
+
+    A fold that holds the lock while it waits for a cluster, and another one that waits for the lock on the worker that
+    the first one waits for, would wait for ever.
+    """
+
+    def __init__(self, make: Callable[[Any], Made]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> made_once[Made]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: Any) -> Made: ...
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        made = self.make(instance)
+        instance.__dict__[self.make.__name__] = made
+        return made
 
 
 @dataclass(frozen=True)
@@ -55,7 +81,7 @@ class PathTask:
     factors: int | str = 0
     dense_scales: tuple[float, ...] = ()
 
-    @cached_property
+    @made_once
     def design(self) -> Design:
         """X, whatever its kind."""
         return as_design(self.X)
@@ -66,9 +92,9 @@ class PathTask:
         return self.design.total(self.weight)
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows that are used."""
-        return int(np.where(self.weight > 0, 1, 0).sum())
+    def n_rows(self) -> float:
+        """Rows counted by their weights, in units of the least."""
+        return self.design.count(self.weight)
 
     def scaled(self, standardize: Any) -> PathTask:
         """The same task with another scaling of the columns; factors are not found again."""
@@ -78,7 +104,7 @@ class PathTask:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
-    @cached_property
+    @made_once
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""
         settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
@@ -90,12 +116,12 @@ class PathTask:
         """y, less what factors explain."""
         return self.y if self.adjustment is None else self.adjustment.y
 
-    @cached_property
+    @made_once
     def n_factors(self) -> int:
         """The number of factors, counted if it is to be found."""
         return read_factors(self.factors, self.design, self.weight, self.groups, self._fit_intercept)
 
-    @cached_property
+    @made_once
     def adjustment(self) -> Adjustment | None:
         """The factors taken out of X and y; None for none."""
         if self.n_factors == 0:

@@ -116,14 +116,15 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         last = legs[-1]
         begin = int(last.errors.times[-1])
         if begin >= int(grid[-1]):
-            break
+            return legs
         cut, sets = _agree(trials, last, begin, parallel)
         if cut is None:
             break
         starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
-        own = [(patience, begin + grid, first.errors.step_size, *start) for start in starts]
+        later = np.unique(np.minimum(begin + grid, grid[-1]))
+        own = [(patience, later, first.errors.step_size, *start) for start in starts]
         runs = folds.run(f"restart-{i}", own)
-        errors = align(runs, begin + grid, first.errors.step_size)
+        errors = align(runs, later, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut)))
         if legs[-1].errors.mean.min() >= min(leg.errors.mean.min() for leg in legs[:-1]):
             break

@@ -24,6 +24,7 @@ from covey.path import Path, PathState
 from covey.stopping.base import PathTask
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
+from covey.validation import FloatArray
 
 __all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state"]
 
@@ -115,7 +116,7 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
     for _ in range(trial.task.restarts):
         last = legs[-1]
         if last.path.times[-1] >= int(trial.task.options.get("max_iter", 100_000)):
-            break
+            return legs
         kept = choose_kept(trial, last)
         if kept is None:
             break
@@ -146,9 +147,15 @@ def left_over(trial: Trial, leg: Leg) -> float:
     ahead = scorer.design.multiply(step)
     left = scorer.y - scorer.design.predict(model.indices, model.data[None, :], level)[:, 0]
     h = scorer.weight / scorer.weight.sum()
-    ahead = ahead - h @ ahead
+    ahead = _unit(ahead - h @ ahead)
+    left = _unit(left)
     size = float((h @ left**2) * (h @ ahead**2))
     return float(h @ (left * ahead)) / np.sqrt(size) * np.sqrt(scorer.n_rows) if size > 0 else -np.inf
+
+
+def _unit(x: FloatArray) -> FloatArray:
+    """A vector whose squares are numbers, whatever its units."""
+    return x / (float(np.abs(x).max()) or 1.0)
 
 
 def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
