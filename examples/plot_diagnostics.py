@@ -44,8 +44,8 @@ GroupPathDisplay.from_estimator(model, ax=axes[0])
 CVCurveDisplay.from_estimator(model, ax=axes[1])
 
 # %%
-# Group 20 woke up with group 1, and its line falls while the other rises: the path never lets a group go. With the default
-# ``restarts=2`` groups are taken out again where the held-out rows do not miss them.
+# Group 20 woke up with group 1, and its line falls while the other rises: the path never lets a group go. With the
+# default ``restarts=2`` groups are taken out again where the held-out rows do not miss them.
 
 print("cleaned:", GroupSparseRegressorCV(groups=4).fit(X, data.y).selected_groups_)
 

@@ -2,9 +2,10 @@
 When it works, and when it does not
 ===================================
 
-Six kinds of data: 160 rows for the fit, 40 to choose by, 80 groups of five columns, three draws of each kind. The group lasso
-of `covey.baselines` and the network choose their model in the same way, on the same fifth of the rows. The error is
-that of the predicted signal on fresh rows, as a share of the signal's variance: 1 is no better than the mean.
+Six kinds of data: 160 rows for the fit, 40 to choose by, 80 groups of five columns, three draws of each kind. The
+group lasso of `covey.baselines` and the network choose their model in the same way, on the same fifth of the rows.
+The error is that of the predicted signal on fresh rows, as a share of the signal's variance: 1 is no better than the
+mean.
 """
 
 import matplotlib.pyplot as plt
