@@ -21,8 +21,12 @@ MOST_SUBSTEPS = 1000.0
 # A magnitude that grows by this factor in one iteration is no descent any more.
 EXPLODED = 1e6
 
+# A march ends for now after so many multiplications: where columns are nearly dependent an iteration may take a
+# thousand substeps, and whatever lies behind a wake-up or the end of the path would be in vain.
+MOST_WORK = 5e7
+
 # why a march ended
-HORIZON, FULL, STILL, DIVERGED = 0, 1, 2, 3
+HORIZON, FULL, STILL, DIVERGED, WORKED = 0, 1, 2, 3, 4
 
 
 @njit(cache=True)
@@ -134,6 +138,7 @@ def march(
     for i in range(n):
         total[i] = 0.0
     since, count, next_stop = 0, 0, 0
+    work = 0.0
     settled = True
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
@@ -151,6 +156,7 @@ def march(
                 drift = max(drift, N * x if x > 0.0 else (before - u[a] ** N) / enter)
         t += 1
         since += 1
+        work += substeps * n * n
         moved = 0.0
         for i in range(n):
             moved += (w[i] - origin[i]) ** 2
@@ -165,7 +171,8 @@ def march(
         settling = change < tau and not settled
         settled = change < tau
         rest = drift * substeps * (horizon - t) <= still
-        if moved > delta * delta or at_stop or t == horizon or t == limit or rest or settling or news:
+        ended = t == horizon or t == limit or work > MOST_WORK
+        if moved > delta * delta or at_stop or ended or rest or settling or news:
             times[count], top[count] = t, change
             _copy(u, nodes_u[count])
             _copy(v, nodes_v[count])
@@ -181,8 +188,10 @@ def march(
             if rest and t < horizon:
                 return count, STILL
             # after news the safe steps have to be found again
-            if (news or count == times.size or t == limit) and t < horizon:
+            if (news or count == times.size) and t < horizon:
                 return count, FULL
+            if ended and t < horizon:
+                return count, WORKED
     return count, HORIZON
 
 

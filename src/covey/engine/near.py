@@ -18,7 +18,7 @@ from covey.engine.awake import Awake, GramRows, Trio
 from covey.engine.beginning import Beginning, unit
 from covey.engine.draft import Draft, Interval, Record
 from covey.engine.growth import growth_of, join_at, phis_of
-from covey.engine.kernels import DIVERGED, STILL, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
+from covey.engine.kernels import DIVERGED, STILL, WORKED, gains, march, phi_of, pulls, risen, substeps_of, u_of, watch
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
@@ -84,7 +84,7 @@ class NearPath:
         self.n_fetched = 0
         self.draft = Draft()
         self.told: frozenset[int] = frozenset()
-        self.resting = False
+        self.resting = self.worked = False
         self.g = problem.correlation.copy()
         self.pull = self._pulls(self.g[None, :])[0]
         if begin.awake.size:
@@ -107,14 +107,14 @@ class NearPath:
             until = horizon if expected is None else min(horizon, self.t + expected)
             if not self.awake.which or self.resting:
                 self._stand_still(until)
-            elif not self._window(until, limit := self.t + max(SHORT, self.t)):
+            elif not self._window(until, self.t + max(SHORT, self.t)):
                 return "diverged"
-            elif self.t == limit:
-                self._wake()
-                return "running"
             if self.resting:
                 return "resting"
             self._wake()
+            if self.worked:
+                self.worked = False
+                return "running"
         return "running"
 
     @property
@@ -171,6 +171,7 @@ class NearPath:
         if why == DIVERGED:
             awake.restore(before)
             return False
+        self.worked = why == WORKED
         W = np.empty((2 * count, k))
         W[0::2], W[1::2] = nodes_w[:count], means[:count]
         G = self.rows.correlations(self.problem.correlation, W)

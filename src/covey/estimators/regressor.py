@@ -57,8 +57,9 @@ class GroupSparseRegressor(PathRegressor):
         for what all columns share. ``"auto"`` counts those that stand out among the eigenvalues, usually none.
     restarts : int
         How often the path is cleaned and run on, at most. The path never lets a group go; cleaning drops, by held-out
-        error, the groups that the others can do without, and the network goes on from there. With ``restarts=0``,
-        ``factors=0`` and ``init_scale=1e-6`` this is the paper's method.
+        error, the groups that the others can do without, and the network goes on from there. Like the denser networks
+        of `init_scale` it needs rows that judge: held-out ones or folds; other stopping rules take the path as it is.
+        With ``restarts=0``, ``factors=0`` and ``init_scale=1e-6`` this is the paper's method.
     engine : {"auto", "exact", "screened"}
         Step every group at every iteration, or only those that are awake.
     validation_fraction : float

@@ -207,8 +207,8 @@ def _on_overlaps(model: Any, pairs: tuple[Overlap, ...], n: int) -> list[Remark]
             f"These groups carry much the same information: {listed}{more}. {how} Between such groups the data can "
             "hardly tell which one matters, and one may have woken up in the other's place.",
             "Read each pair as one finding. Put the two into one group, or fit without one of them and see whether the "
-            "held-out error changes. Where many groups overlap, a common factor may drive them: take the leading "
-            "principal component out of X and y first.",
+            "held-out error changes. Where many groups overlap, a common factor may drive them: factors=1 fits the "
+            "leading one by itself.",
             any(pair.correlation >= VERY_CLOSE for pair in close),
         )
     ]

@@ -125,7 +125,7 @@ class Monitor:
         everyone = self.together or snapshot.n_woken == self.n_groups
         final = everyone and snapshot.time > FINAL_FACTOR * since + FINAL_LEAST
         if self.together:
-            return final
+            return final and snapshot.n_woken > 0
         return bool(in_vain >= self.patience or crowd or late or final)
 
     def look_ahead(self, prospects: Prospects) -> bool:
