@@ -13,21 +13,21 @@ from sklearn.datasets import load_diabetes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
-from covey import GroupSparseRegressor, TermGroups
+from covey import GroupSparseRegressorCV, TermGroups
 
 frame, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 smooth = [name for name in frame if name != "sex"]
 
 # %%
 # `TermGroups` is asked for the groups when the names of the spline columns are known: everything that comes from
-# ``bmi`` is one group.
+# ``bmi`` is one group. The rule "1se" asks for few variables.
 
 columns = ColumnTransformer(
     [("spline", SplineTransformer(5, knots="quantile", include_bias=False), smooth)],
     remainder="passthrough",
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
-pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame), random_state=0)).fit(frame, y)
+pipeline = make_pipeline(columns, GroupSparseRegressorCV(groups=TermGroups(frame), rule="1se")).fit(frame, y)
 model = pipeline[-1]
 model.summary()
 
