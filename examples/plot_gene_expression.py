@@ -49,8 +49,8 @@ model.summary()
 # %%
 # Genes are correlated with one another, and with 120 rats several of them could stand in for the first. So do not stop
 # at one list: halve the rows again and again, and see which genes are among the first to wake up. Where no line reaches
-# the threshold, the data predict, but they do not say by which genes; the path on the left shows why, when all genes wake
-# up within a few iterations.
+# the threshold, the data predict, but they do not say by which genes; the path on the left shows why, when all genes
+# wake up within a few iterations.
 
 path = group_path(X, y, groups, max_iter=300)
 found = stability_selection(X, y, groups, max_false=1, n_pairs=20, random_state=0)
