@@ -53,6 +53,7 @@ bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/dynamics.py
 	$(BIN)/python benchmarks/coherence.py
 	$(BIN)/python benchmarks/grouped_stack.py
+	$(BIN)/python benchmarks/reproduction.py
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers.py --quick
 
 # The peers want an older numpy, so they have an environment of their own.
@@ -66,8 +67,7 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
-	$(BIN)/python benchmarks/reproduction.py
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build covey-demo covey-fit reproduction
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build covey-demo covey-fit reproduction docs/_build docs/gallery docs/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,14 +1,41 @@
 """Sphinx settings: `make docs` builds offline into docs/_build, warnings are errors."""
 
+import sys
+from pathlib import Path
+
 import covey
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
 
 project = "covey"
 author = "the covey developers"
 version = release = covey.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "covey"
-exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["covey.css"]
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "api": []}
+copyright = "the covey developers, BSD 3-clause"
+exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -18,3 +45,21 @@ myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing", "myst.header", "ref.ref"]
 # parameters of compiled and re-exported names are documented where they are defined
 add_module_names = False
+toc_object_entries_show_parents = "hide"
+default_role = "literal"
+
+sphinx_gallery_conf = {
+    "examples_dirs": [str(HERE.parent / "examples")],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "reading_order.reading_order",
+    "download_all_examples": False,
+    "show_signature": False,
+    "capture_repr": (),
+    "remove_config_comments": True,
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("covey",),
+    "image_srcset": ["2x"],
+    "only_warn_on_example_error": False,
+    "abort_on_example_error": True,
+}

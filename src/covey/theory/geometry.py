@@ -203,7 +203,7 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
 
 
 def words(columns: list[int], order: int) -> list[Word]:
-    """The right-nested brackets ``(i, (j, (... (k, m))))`` of a given order over some columns; they span all others.
+    """The right-nested brackets ``(i, (j, ..., (k, m)))`` of a given order over some columns; they span all others.
 
     >>> words([0, 1], 2)
     [(0, 1)]

@@ -1,0 +1,50 @@
+"""
+An additive model: any smooth shape, few variables
+==================================================
+
+The progression of diabetes after a year, from ten variables. Each is expanded in cubic B-splines, and its columns are
+one group, so that selecting groups is selecting variables. What remains to read is the shape of each selected effect.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+
+from covey import GroupSparseRegressorCV, TermGroups
+
+frame, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+smooth = [name for name in frame if name != "sex"]
+
+# %%
+# `TermGroups` is asked for the groups when the names of the spline columns are known: everything that comes from
+# ``bmi`` is one group. The rule "1se" asks for few variables.
+
+columns = ColumnTransformer(
+    [("spline", SplineTransformer(5, knots="quantile", include_bias=False), smooth)],
+    remainder="passthrough",
+    verbose_feature_names_out=False,
+).set_output(transform="pandas")
+pipeline = make_pipeline(columns, GroupSparseRegressorCV(groups=TermGroups(frame), rule="1se")).fit(frame, y)
+model = pipeline[-1]
+model.summary()
+
+# %%
+# The effect of a variable is its part of the prediction: move it over its range and hold the others at their median.
+
+chosen = [name for name in model.selected_groups_ if name != "sex"][:4]
+figure, axes = plt.subplots(
+    1, len(chosen), figsize=(3 * len(chosen), 3), sharey=True, layout="constrained", squeeze=False
+)
+for ax, name in zip(axes[0], chosen, strict=True):
+    values = np.linspace(*np.quantile(frame[name], [0.01, 0.99]), 100)
+    rows = frame.median().to_frame().T.loc[[0] * len(values)].reset_index(drop=True)
+    rows[name] = values
+    effect = pipeline.predict(rows)
+    ax.plot(values, effect - effect.mean(), color="#0072B2")
+    ax.plot(frame[name], np.full(len(frame), 0.02), "|", color="#B8B8B8", ms=5, transform=ax.get_xaxis_transform())
+    ax.set_xlabel(name)
+    ax.spines[["top", "right"]].set_visible(False)
+axes[0, 0].set_ylabel("change of progression")

@@ -1,0 +1,63 @@
+"""
+Categories: whole variables, not single levels
+==============================================
+
+A category becomes one column for each of its levels. A lasso on those columns picks levels, and which ones depends on
+the level that was left out as the reference. As a group the variable is in or out, with all its levels, and the
+answer does not depend on the coding.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LassoCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from covey import GroupSparseRegressorCV, TermGroups
+
+# %%
+# 600 contracts, eight categories of two to twelve levels, two of which set the price; the third effect is in one
+# level of twelve only.
+
+rng = np.random.default_rng(0)
+n_levels = {"region": 12, "fuel": 4, "colour": 9, "brand": 12, "gearbox": 2, "dealer": 10, "season": 4, "trim": 6}
+table = pd.DataFrame({name: [f"{name[0]}{k}" for k in rng.integers(0, n, 600)] for name, n in n_levels.items()})
+price = table["region"].map({f"r{k}": value for k, value in enumerate(rng.normal(0, 1.0, 12))})
+price = price + table["fuel"].map({"f0": 0.0, "f1": 0.5, "f2": -0.5, "f3": 1.5}) + 1.5 * (table["brand"] == "b7")
+price = price + rng.normal(0, 1.0, 600)
+
+
+def one_hot(**options):
+    encoder = OneHotEncoder(sparse_output=False, handle_unknown="ignore", **options)
+    return ColumnTransformer([("hot", encoder, list(table))]).set_output(transform="pandas")
+
+
+grouped = make_pipeline(one_hot(), GroupSparseRegressorCV(groups=TermGroups(table), rule="1se")).fit(table, price)
+grouped[-1].summary()
+
+# %%
+# All levels are kept: the columns of a variable then add up to the intercept's, and a group is orthonormalised with
+# that taken into account. Leaving the first level out gives the same predictions, which a lasso does not.
+
+codings = {"all levels": {}, "first left out": {"drop": "first"}, "one of two left out": {"drop": "if_binary"}}
+for name, options in codings.items():
+    again = make_pipeline(one_hot(**options), GroupSparseRegressorCV(groups=TermGroups(table), rule="1se"))
+    difference = np.abs(again.fit(table, price).predict(table) - grouped.predict(table)).max()
+    lasso = make_pipeline(one_hot(**options), LassoCV()).fit(table, price)
+    levels = lasso[0].get_feature_names_out()[lasso[-1].coef_ != 0]
+    print(
+        f"{name}: grouped predictions differ by {difference:.1e}; "
+        f"the lasso has {len(levels)} levels of {len(set(TermGroups(table)(levels)))} variables"
+    )
+
+# %%
+# How much each variable does: the standard deviation of its part of the prediction.
+
+model = grouped[-1]
+figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+order = np.argsort(model.group_strengths_)
+ax.barh([str(model.groups_.names[l]) for l in order], model.group_strengths_[order], color="#0072B2")
+ax.set(xlabel="strength of the variable")
+ax.spines[["top", "right"]].set_visible(False)

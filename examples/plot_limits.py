@@ -1,0 +1,66 @@
+"""
+When it works, and when it does not
+===================================
+
+Six kinds of data: 160 rows for the fit, 40 to choose by, 80 groups of five columns, three draws of each kind. The
+group lasso of `covey.baselines` and the network choose their model in the same way, on the same fifth of the rows.
+The error is that of the predicted signal on fresh rows, as a share of the signal's variance: 1 is no better than the
+mean.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from covey import GroupSparseRegressor
+from covey.baselines import GroupLasso
+from covey.datasets import make_group_sparse
+from covey.stopping import HoldOut
+
+cases = {
+    "few strong groups": {"active": 5, "snr": 5.0},
+    "groups in neighbourhoods (AR 0.9)": {"active": 5, "snr": 5.0, "design": "ar", "rho": 0.9},
+    "a common factor (correlation 0.5)": {"active": 5, "snr": 5.0, "design": "equicorrelated"},
+    "much noise": {"active": 5, "snr": 0.5},
+    "every group matters a little": {"active": 80, "snr": 5.0},
+    "too few rows for the active groups": {"active": 30, "snr": 5.0},
+}
+train, validation = slice(0, 160), slice(160, 200)
+
+
+def network(X, y):
+    rule = HoldOut(validation=(X[validation], y[validation]))
+    return GroupSparseRegressor(groups=5, stopping=rule).fit(X[train], y[train]).predict
+
+
+def group_lasso(X, y):
+    path = GroupLasso(groups=5, tol=1e-4).path(X[train], y[train], n_penalties=40)
+    best = int(np.argmin(np.mean((path.predict(X[validation]) - y[validation, None]) ** 2, axis=0)))
+    return lambda rows: path.predict(rows)[:, best]
+
+
+results = []
+for case, settings in cases.items():
+    for seed in range(3):
+        settings = {"design": "gaussian", **settings}
+        data = make_group_sparse(1200, 400, 5, values="normal", random_state=seed, **settings)
+        X, y, fresh, signal = data.X[:200], data.y[:200], data.X[200:], data.X[200:] @ data.w_star
+        for name, fit in {"covey": network, "group lasso": group_lasso}.items():
+            error = np.mean((fit(X, y)(fresh) - signal) ** 2) / np.var(signal)
+            results.append({"case": case, "method": name, "error": error})
+table = pd.DataFrame(results).pivot_table("error", "case", "method", sort=False)
+print(table.round(3).to_string())
+
+# %%
+# Short bars are good; at the dotted line a model predicts no better than the mean.
+
+figure, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+height = 0.38
+for k, (name, colour) in enumerate({"covey": "#0072B2", "group lasso": "#E69F00"}.items()):
+    ax.barh(np.arange(len(table)) + k * height, table[name], height, color=colour, label=name)
+ax.set_yticks(np.arange(len(table)) + height / 2, table.index)
+ax.axvline(1, color="#444444", ls=":", lw=1)
+ax.set(xlabel="error of the prediction, share of the signal")
+ax.invert_yaxis()
+ax.legend(frameon=False)
+ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,19 @@
+"""
+The paper's network, step by step
+=================================
+
+`covey.dynamics` runs the algorithms of the paper as they stand, one file each, and records everything. This is its
+figure 3: Algorithm 2 on 150 rows and 300 columns in groups of three, the authors' own draw. `covey reproduce` makes
+all figures and tables, with a verdict on every claim.
+"""
+
+from covey.datasets import legacy_paper_data
+from covey.dynamics import normalized_descent
+from covey.plots import TrajectoryDisplay
+
+data = legacy_paper_data(support=range(5, 14))
+path = normalized_descent(
+    data.X, data.y, data.groups, n_steps=2000, direction_step=1e-3, switch=0.01, w_star=data.w_star
+)
+TrajectoryDisplay.from_path(path, w_star=data.w_star)
+print(f"least error {path.error.min():.4f} at step {path.t[path.error.argmin()]}, last {path.error[-1]:.4f}")

@@ -1,0 +1,44 @@
+"""Every example of the gallery runs as a script, without a screen, and draws something."""
+
+import runpy
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_example_runs_and_draws(example, tmp_path, monkeypatch):
+    if "covey.nn" in example.read_text():
+        pytest.importorskip("torch")
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+        assert plt.get_fignums(), "an example has a picture"
+        for number in plt.get_fignums():
+            plt.figure(number).savefig(tmp_path / f"{number}.png")
+    finally:
+        plt.close("all")
+
+
+def test_gene_expression_has_a_stand_in(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("COVEY_DATA", str(tmp_path))
+    matplotlib.use("Agg")
+    (example,) = (file for file in EXAMPLES if file.stem == "plot_gene_expression")
+    try:
+        found = runpy.run_path(str(example))
+    finally:
+        plt.close("all")
+    assert "simulated" in capsys.readouterr().out
+    assert {"gene03", "gene11", "gene17"} <= set(found["model"].selected_groups_)
+
+
+def test_there_are_enough_of_them():
+    titles = [file.read_text().split('"""')[1].strip().splitlines()[0] for file in EXAMPLES]
+    assert len(EXAMPLES) >= 8
+    assert len(set(titles)) == len(titles)
