@@ -171,7 +171,7 @@ def march(
         settling = change < tau and not settled
         settled = change < tau
         rest = drift * substeps * (horizon - t) <= still
-        ended = t == horizon or t == limit or work > MOST_WORK
+        ended = t >= min(horizon, limit) or work > MOST_WORK
         if moved > delta * delta or at_stop or ended or rest or settling or news:
             times[count], top[count] = t, change
             _copy(u, nodes_u[count])
