@@ -56,7 +56,7 @@ def test_the_numbers_are_the_models(model, data):
 
 def test_settings_and_versions_are_told(model, data):
     page = render(FitReport.from_model(model, data.X, data.y, settings={"command": "covey fit <data>"}))
-    for told in ("covey fit &lt;data&gt;", "init_scale", "1e-06", "numpy", np.__version__, "GroupSparseRegressorCV"):
+    for told in ("covey fit &lt;data&gt;", "init_scale", "restarts", "numpy", np.__version__, "GroupSparseRegressorCV"):
         assert told in page
 
 

@@ -32,6 +32,7 @@ from covey.stopping.search import (
     Kept,
     Leg,
     Trial,
+    in_columns,
     left_over,
     prefix_lengths,
     restart_state,
@@ -201,7 +202,8 @@ def _clean_fold(
     errors, sizes, sets = [], [], []
     for nested in clean(problem, order, lengths, ridges):
         coefs, intercepts = nested.coefficients(problem)
-        errors.append(trial.scorer.errors(nested.columns(problem), coefs, intercepts))
+        columns, models = in_columns(trial.task, nested.columns(problem), coefs)
+        errors.append(trial.scorer.errors(columns, models, intercepts))
         for left in nested.kept:
             sets.append(Kept(tuple(nested.groups[left].tolist()), nested.ridge))
             sizes.append(float(problem.ranks[nested.groups[left]].sum()) / (1 + nested.ridge))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.engine.cleaning import clean, least_squares
 from covey.engine.overlap import added_up
@@ -144,7 +145,7 @@ def left_over(trial: Trial, leg: Leg) -> float:
     although none of them does alone.
     """
     problem, scorer = trial.task.runner.problem, trial.scorer
-    if not problem.design.reads_columns:
+    if not problem.design.reads_columns or trial.task.groups.overlapping:
         return -np.inf
     at = leg.path.index(leg.time)
     model, level = leg.path.coefs[[at]], leg.path.intercepts[[at]]
@@ -204,13 +205,16 @@ def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
         sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
     # a ridge takes degrees of freedom away
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
-    models = np.concatenate(coefs)
-    if trial.task.groups.overlapping:
-        columns, models = added_up(trial.task.groups.members[columns], models)
+    columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
     i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None
     return sets[i]
+
+
+def in_columns(task: PathTask, columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Models on the columns of X, where groups that overlap have copies of them."""
+    return added_up(task.groups.members[columns], coefs) if task.groups.overlapping else (columns, coefs)
 
 
 def restart_state(
