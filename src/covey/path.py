@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,29 @@ class Path:
         own.data = (own.data / unit[label[own.indices]]) ** 2
         membership = sp.csr_array((np.ones(label.size), (np.arange(label.size), label)))
         return np.sqrt((own @ membership).toarray()) * unit
+
+    def after(self, earlier: Path) -> Path:
+        """Put another path before this one, up to the time at which this one begins."""
+        n = int(np.searchsorted(earlier.times, self.times[0]))
+        own = {l for l, _ in self.entered}
+        woke = [(l, t) for l, t in earlier.entered if l not in own and t < self.times[0]]
+
+        def stack(first: sp.csr_array | None, second: sp.csr_array | None) -> sp.csr_array | None:
+            return None if first is None or second is None else sp.csr_array(sp.vstack([first[:n], second]))
+
+        coefs = stack(earlier.coefs, self.coefs)
+        assert coefs is not None
+        return replace(
+            self,
+            times=np.concatenate([earlier.times[:n], self.times]),
+            coefs=coefs,
+            intercepts=np.concatenate([earlier.intercepts[:n], self.intercepts]),
+            strengths=stack(earlier.strengths, self.strengths),
+            parts=stack(earlier.parts, self.parts),
+            entered=sorted([*woke, *self.entered], key=lambda event: event[1]),
+            n_passes=earlier.n_passes + self.n_passes,
+            n_gram_columns=earlier.n_gram_columns + self.n_gram_columns,
+        )
 
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""

@@ -53,7 +53,10 @@ def test_cv_attributes(data):
     model = fit(GroupSparseRegressorCV, data)
     assert model.mse_path_.shape == (len(model.times_), 5)
     assert model.best_time_ == model.times_[np.argmin(model.mse_path_.mean(axis=1))] == model.n_iter_
-    assert fit(GroupSparseRegressorCV, data, rule="1se").best_time_ == model.times_by_rule_["1se"] <= model.best_time_
+    assert model.times_by_rule_["1se"] <= model.best_time_
+    sparser = fit(GroupSparseRegressorCV, data, rule="1se")
+    assert sparser.best_time_ == sparser.times_by_rule_["1se"] == sparser.n_iter_
+    assert len(sparser.selected_groups_) <= len(model.selected_groups_)
 
 
 @pytest.mark.parametrize("estimator", BOTH)

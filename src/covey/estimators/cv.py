@@ -135,7 +135,7 @@ n_features_in_, feature_names_in_
         )
         leg = rule.search(task)
         errors = leg.errors
-        self.times_, self.mse_path_ = errors.times, errors.mse
+        self.times_, self.mse_path_ = leg.whole.times, leg.whole.mse
         self.times_by_rule_ = {"min": choose_time(errors, "min"), "1se": choose_time(errors, "1se")}
         self.best_time_ = self.times_by_rule_[self.rule]
         self._adopt(task, rule.refit(task, leg))

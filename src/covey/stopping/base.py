@@ -108,8 +108,12 @@ class PathTask:
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""
         settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
-        X = self.design if self.adjustment is None else self.adjustment.design
-        return PathRunner(X, self.response, self.groups, sample_weight=self.weight, **settings)
+        return PathRunner(self.adjusted_design, self.response, self.groups, sample_weight=self.weight, **settings)
+
+    @property
+    def adjusted_design(self) -> Design:
+        """X, less what factors explain."""
+        return self.design if self.adjustment is None else self.adjustment.design
 
     @property
     def response(self) -> FloatArray:

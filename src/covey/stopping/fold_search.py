@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from covey.engine import Snapshot
 from covey.engine.cleaning import clean
 from covey.path import Path
 from covey.stopping.base import PathTask
-from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time
+from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
 from covey.stopping.search import (
@@ -67,12 +67,25 @@ class FoldLeg:
         The cleanings on the way to its start.
     init_scale : float or None
         The start scale, where it is a dense one.
+    before : tuple of FoldErrors
+        Those of the legs through which it was come to.
     """
 
     errors: FoldErrors
     runs: list[FoldRun]
     cuts: tuple[Cut, ...] = ()
     init_scale: float | None = None
+    before: tuple[FoldErrors, ...] = ()
+
+    @property
+    def whole(self) -> FoldErrors:
+        """The errors from the beginning of the first leg to the end of this one."""
+        parts = [*self.before, self.errors]
+        ends = [part.times[0] for part in parts[1:]] + [np.inf]
+        used = [part.times < end for part, end in zip(parts, ends, strict=True)]
+        times = np.concatenate([part.times[use] for part, use in zip(parts, used, strict=True)])
+        mse = np.concatenate([part.mse[use] for part, use in zip(parts, used, strict=True)])
+        return FoldErrors(times, mse, self.errors.step_size)
 
     @property
     def best(self) -> int:
@@ -127,7 +140,7 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         own = [(patience, later, first.errors.step_size, *start) for start in starts]
         runs = folds.run(f"restart-{i}", own)
         errors = align(runs, later, first.errors.step_size)
-        legs.append(FoldLeg(errors, runs, (*last.cuts, cut)))
+        legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
         if legs[-1].errors.mean.min() >= min(leg.errors.mean.min() for leg in legs[:-1]):
             break
     scales = [scale for scale in task.dense_scales if scale > trials[0].init_scale]
@@ -140,10 +153,19 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
     return legs
 
 
-def best_fold_leg(legs: Sequence[FoldLeg]) -> FoldLeg:
-    """The leg of least mean error; of those that the folds cannot tell from it, the one with the fewest groups."""
+def best_fold_leg(legs: Sequence[FoldLeg], rule: str = "min") -> FoldLeg:
+    """The leg of least mean error; of those that the folds cannot tell from it, the one with the fewest groups.
+
+    With the rule "1se", the one with the fewest groups within a standard error of the best.
+    """
     curves = np.stack([leg.errors.mse[leg.best] for leg in legs])
-    return legs[_simplest(curves, [leg.n_columns for leg in legs])]
+    sizes = [leg.n_columns for leg in legs]
+    if rule == "min":
+        return legs[_simplest(curves, sizes)]
+    means = curves.mean(axis=1)
+    best = int(np.argmin(means))
+    close = np.flatnonzero(means <= means[best] + standard_error(curves)[best])
+    return legs[min(close.tolist(), key=lambda i: (sizes[i], means[i]))]
 
 
 def run_fold(
@@ -247,12 +269,14 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
         return dense.path(times=times, max_iter=last, step_size=step, init_scale=leg.init_scale)
     start: Any = task.options.get("start")
     init_scale = float(task.options.get("init_scale", 1e-6))
+    way: list[Path] = []
     for cut in leg.cuts:
 
         def enough(snapshot: Snapshot, cut: Cut = cut) -> bool:
             return snapshot.n_woken >= cut.length
 
         ahead = task.path(stop=enough, start=start, step_size=step, max_iter=max(LONGER * cut.time, cut.time + 1))
+        way.append(ahead)
         order = [l for l, _ in ahead.entered]
         length = min(cut.length, len(order), max(prefix_lengths(task, order, len(order)), default=0))
         nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
@@ -260,4 +284,5 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
         begin = max(cut.time, 1)
         start = restart_state(task, Kept(tuple(left.tolist()), cut.ridge), begin, ahead.entered, init_scale)
     last = max(last, (leg.cuts[-1].time if leg.cuts else 0) + 1)
-    return task.path(start=start, times=times, max_iter=last, step_size=step)
+    way.append(task.path(start=start, times=times, max_iter=last, step_size=step))
+    return reduce(lambda earlier, later: later.after(earlier), way)

@@ -61,9 +61,9 @@ class CrossValidation(Stopping):
 
     def refit(self, task: PathTask, leg: FoldLeg) -> Choice:
         """The leg on all rows along the same grid, and the rule's time on it."""
-        errors = leg.errors
+        errors = leg.whole
         scores = pd.DataFrame({"time": errors.times, "mse": errors.mean, "standard_error": errors.standard_error})
-        return Choice(run_on_all_rows(task, leg), choose_time(errors, self.rule), scores)
+        return Choice(run_on_all_rows(task, leg), choose_time(leg.errors, self.rule), scores)
 
     def search(self, task: PathTask) -> FoldLeg:
         """The leg of least mean error over the folds."""
@@ -91,7 +91,7 @@ class CrossValidation(Stopping):
                 break
             reached = float(first.errors.times[-1])
             patience *= 2
-        return best_fold_leg(explore_folds(folds, first, self.patience, grid))
+        return best_fold_leg(explore_folds(folds, first, self.patience, grid), self.rule)
 
     def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
         """Where finished folds of this very task are kept."""

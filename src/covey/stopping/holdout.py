@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from covey.designs import as_design
@@ -13,7 +16,7 @@ from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import Scorer
-from covey.stopping.search import DENSE_SCALING, Leg, Trial, best_leg, explore, restart_state
+from covey.stopping.search import DENSE_SCALING, Leg, Trial, best_leg, explore, restart_state, way_to
 from covey.validation import positive
 
 __all__ = ["HoldOut", "split_rows"]
@@ -54,15 +57,18 @@ class HoldOut(Stopping):
         patience = positive(self.patience, "patience")
         if self.validation is not None:
             trial = Trial(task, self._given_rows(task))
-            leg = best_leg(trial, explore(trial, patience))
-            return Choice(leg.path, leg.time, leg.monitor.to_frame())
-        held = split_rows(task, self.fraction, self.random_state)
-        task.design.expect(task.y, task.weight, [held])
-        training = task.on(~held)
-        trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
-        leg = best_leg(trial, explore(trial, patience))
-        path = self._on_all_rows(task, leg) if self.refit else leg.path
-        return Choice(path, leg.time, leg.monitor.to_frame())
+            refit = False
+        else:
+            held = split_rows(task, self.fraction, self.random_state)
+            task.design.expect(task.y, task.weight, [held])
+            training = task.on(~held)
+            trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
+            refit = self.refit
+        legs = explore(trial, patience)
+        chain = way_to(best_leg(trial, legs), legs)
+        scores = pd.concat([leg.monitor.to_frame() for leg in chain]).drop_duplicates("time", keep="last")
+        paths = self._on_all_rows(task, chain) if refit else [leg.path for leg in chain]
+        return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores)
 
     def _given_rows(self, task: PathTask) -> Scorer:
         assert self.validation is not None
@@ -73,17 +79,22 @@ class HoldOut(Stopping):
         y_val = design.rows(y_val, name="y_val")
         return task.scorer(design, y_val, np.ones_like(y_val))
 
-    def _on_all_rows(self, task: PathTask, leg: Leg) -> Path:
-        """The same leg on all rows, to the time that it chose."""
-        last = max(1, int(leg.time))
-        if leg.dense:
+    def _on_all_rows(self, task: PathTask, chain: list[Leg]) -> list[Path]:
+        """The same legs on all rows, each to the beginning of the next, and the last to the time that it chose."""
+        if chain[-1].dense:
             task = task.scaled(DENSE_SCALING)
-        if leg.start is None:
-            return task.path(max_iter=last, step_size=leg.path.step_size, **leg.options)
-        begin = int(leg.path.times[0])
         init_scale = float(task.options.get("init_scale", 1e-6))
-        state = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)], init_scale)
-        return task.path(start=state, max_iter=max(last, begin + 1), step_size=leg.path.step_size, **leg.options)
+        paths = []
+        for leg, following in zip_longest(chain, chain[1:]):
+            last = int(leg.time) if following is None else int(following.path.times[0])
+            settings = dict(leg.options)
+            if leg.start is not None:
+                begin = int(leg.path.times[0])
+                woke = leg.path.entered[: len(leg.start.groups)]
+                settings["start"] = restart_state(task, leg.start, begin, woke, init_scale)
+                last = max(last, begin + 1)
+            paths.append(task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings))
+        return paths
 
 
 def split_rows(task: PathTask, fraction: float, random_state: Any) -> NDArray[np.bool_]:

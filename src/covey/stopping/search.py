@@ -27,7 +27,7 @@ from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state"]
+__all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state", "way_to"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 40)
@@ -72,7 +72,7 @@ class Kept(NamedTuple):
     ridge: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leg:
     """One run of the network, and how its models were judged.
 
@@ -138,6 +138,11 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
     return legs
 
 
+def way_to(leg: Leg, legs: Sequence[Leg]) -> list[Leg]:
+    """The legs through which one was come to, itself the last."""
+    return [leg] if leg.start is None else list(legs[: list(legs).index(leg) + 1])
+
+
 def left_over(trial: Trial, leg: Leg) -> float:
     """How well one gradient step on all groups goes with what a model leaves of the judging rows, in standard errors.
 
@@ -145,12 +150,15 @@ def left_over(trial: Trial, leg: Leg) -> float:
     although none of them does alone.
     """
     problem, scorer = trial.task.runner.problem, trial.scorer
-    if not problem.design.reads_columns or trial.task.groups.overlapping:
+    if not problem.design.reads_columns:
         return -np.inf
     at = leg.path.index(leg.time)
     model, level = leg.path.coefs[[at]], leg.path.intercepts[[at]]
-    residual = trial.task.response - problem.design.predict(model.indices, model.data[None, :], level)[:, 0]
+    own = trial.task.adjusted_design
+    residual = trial.task.response - own.predict(model.indices, model.data[None, :], level)[:, 0]
     step = problem.to_columns(problem.to_working(problem.design.correlate((problem.q * residual)[None, :]))[0])
+    if trial.task.groups.overlapping:
+        step = np.bincount(trial.task.groups.members, weights=step, minlength=own.shape[1]).astype(float)
     ahead = scorer.design.multiply(step)
     left = scorer.y - scorer.design.predict(model.indices, model.data[None, :], level)[:, 0]
     h = scorer.weight / scorer.weight.sum()
