@@ -29,6 +29,7 @@ from covey.stopping.search import (
     LEFT_OVER,
     NOISY,
     RIDGES,
+    WORTH_GOING_ON,
     Kept,
     Leg,
     Trial,
@@ -146,10 +147,12 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
     scales = [scale for scale in task.dense_scales if scale > trials[0].init_scale]
     if scales and _left_over(trials, best_fold_leg(legs), parallel) > LEFT_OVER:
         dense = folds.scaled(DENSE_SCALING)
-        for scale in scales:
+        for scale in sorted(scales, reverse=True):
             step = dense.trials[0].task.path(max_iter=1, init_scale=scale).step_size
             runs = dense.run(f"dense-{scale:g}", [(patience, grid, step)] * len(trials), init_scale=scale)
             legs.append(FoldLeg(align(runs, grid, step), runs, init_scale=scale))
+            if legs[-1].errors.mean.min() > WORTH_GOING_ON * min(leg.errors.mean.min() for leg in legs):
+                break
     return legs
 
 

@@ -27,6 +27,9 @@ LATE_FACTOR, LATE_PATIENCE = 10, 1.0
 # With every group awake there is nobody to count; three times the best time sees the slow directions settle.
 FINAL_FACTOR, FINAL_LEAST = 3, 10
 
+# Where all groups rise together the error falls and rises once.
+TOGETHER_FACTOR = 1.5
+
 # An improvement below the first share does not renew the patience: on a plateau the error creeps down for ever. Nor
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
 IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
@@ -123,7 +126,8 @@ class Monitor:
         )
         late = snapshot.time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
         everyone = self.together or snapshot.n_woken == self.n_groups
-        final = everyone and snapshot.time > FINAL_FACTOR * since + FINAL_LEAST
+        factor = TOGETHER_FACTOR if self.together else FINAL_FACTOR
+        final = everyone and snapshot.time > factor * since + FINAL_LEAST
         if self.together:
             return final and snapshot.n_woken > 0
         return bool(in_vain >= self.patience or crowd or late or final)

@@ -40,7 +40,10 @@ RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 DENSE_SCALING = "column"
 
 # Denser networks are tried when `left_over` exceeds this.
-LEFT_OVER = 1.0
+LEFT_OVER = 1.5
+
+# ... the densest first, which takes the fewest iterations; and the next only if that one comes this close to the best.
+WORTH_GOING_ON = 1.25
 
 # Least squares on more columns than this share of the rows says little.
 MOST_COLUMNS = 0.6
@@ -134,7 +137,10 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
     scales = [scale for scale in trial.task.dense_scales if scale > trial.init_scale]
     if scales and left_over(trial, best_leg(trial, legs)) > LEFT_OVER:
         dense = replace(trial, task=trial.task.scaled(DENSE_SCALING))
-        legs += [_run(dense, patience, init_scale=scale) for scale in scales]
+        for scale in sorted(scales, reverse=True):
+            legs.append(_run(dense, patience, init_scale=scale))
+            if legs[-1].error > WORTH_GOING_ON * min(leg.error for leg in legs):
+                break
     return legs
 
 
