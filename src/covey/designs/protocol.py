@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs.blocks import GatheredColumns
 from covey.designs.rows import fold_masks, hold_out, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
@@ -209,7 +210,7 @@ class Design(ABC):
 
         It offers what `GatheredColumns` does.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not gather columns.")
+        return GatheredColumns([self.take(columns).astype(self.dtype, copy=False)])
 
     def errors(self, y: Any, weight: Any) -> ModelError:
         """The weighted mean squared error of linear models on the rows of positive weight."""

@@ -111,6 +111,11 @@ class PathTask:
         return PathRunner(self.adjusted_design, self.response, self.groups, sample_weight=self.weight, **settings)
 
     @property
+    def init_scale(self) -> float:
+        """The start scale of the sparse network."""
+        return float(self.options.get("init_scale", 1e-6))
+
+    @property
     def adjusted_design(self) -> Design:
         """X, less what factors explain."""
         return self.design if self.adjustment is None else self.adjustment.design

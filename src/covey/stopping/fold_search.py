@@ -144,7 +144,7 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
         if legs[-1].errors.mean.min() >= min(leg.errors.mean.min() for leg in legs[:-1]):
             break
-    scales = [scale for scale in task.dense_scales if scale > trials[0].init_scale]
+    scales = [scale for scale in task.dense_scales if scale > task.init_scale]
     if scales and _left_over(trials, best_fold_leg(legs), parallel) > LEFT_OVER:
         dense = folds.scaled(DENSE_SCALING)
         for scale in sorted(scales, reverse=True):
@@ -188,7 +188,7 @@ def run_fold(
         trial.task.runner.forget()
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
     if start is not None:
-        options["start"] = restart_state(trial.task, start, begin, entered, trial.init_scale)
+        options["start"] = restart_state(trial.task, start, begin, entered, trial.task.init_scale)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)
     reached = monitor.reached if path.status == "stopped" else np.inf
     return FoldRun(monitor.times, monitor.errors, reached, path.entered)
@@ -256,7 +256,7 @@ def _left_over(trials: Sequence[Trial], leg: FoldLeg, parallel: Parallel) -> flo
 def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     """What a fold's model at the chosen time leaves; it is fitted again by least squares on its groups."""
     groups = [l for l, t in leg.runs[k].entered if t <= time]
-    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, (), trial.init_scale)
+    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, (), trial.task.init_scale)
     path = trial.task.path(start=state, max_iter=1, times=[0])
     monitor = Monitor(trial.scorer, 1.0, trial.task.groups.n_groups)
     monitor.times, monitor.errors, monitor.scores = [0.0], [0.0], [0.0]
@@ -271,7 +271,6 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
         dense = task.scaled(DENSE_SCALING)
         return dense.path(times=times, max_iter=last, step_size=step, init_scale=leg.init_scale)
     start: Any = task.options.get("start")
-    init_scale = float(task.options.get("init_scale", 1e-6))
     way: list[Path] = []
     for cut in leg.cuts:
 
@@ -285,7 +284,7 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
         nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
         left = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
         begin = max(cut.time, 1)
-        start = restart_state(task, Kept(tuple(left.tolist()), cut.ridge), begin, ahead.entered, init_scale)
+        start = restart_state(task, Kept(tuple(left.tolist()), cut.ridge), begin, ahead.entered, task.init_scale)
     last = max(last, (leg.cuts[-1].time if leg.cuts else 0) + 1)
     way.append(task.path(start=start, times=times, max_iter=last, step_size=step))
     return reduce(lambda earlier, later: later.after(earlier), way)

@@ -83,7 +83,6 @@ class HoldOut(Stopping):
         """The same legs on all rows, each to the beginning of the next, and the last to the time that it chose."""
         if chain[-1].dense:
             task = task.scaled(DENSE_SCALING)
-        init_scale = float(task.options.get("init_scale", 1e-6))
         paths = []
         for leg, following in zip_longest(chain, chain[1:]):
             last = int(leg.time) if following is None else int(following.path.times[0])
@@ -91,7 +90,7 @@ class HoldOut(Stopping):
             if leg.start is not None:
                 begin = int(leg.path.times[0])
                 woke = leg.path.entered[: len(leg.start.groups)]
-                settings["start"] = restart_state(task, leg.start, begin, woke, init_scale)
+                settings["start"] = restart_state(task, leg.start, begin, woke, task.init_scale)
                 last = max(last, begin + 1)
             paths.append(task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings))
         return paths

@@ -57,11 +57,6 @@ class Trial:
     scorer: Scorer
 
     @property
-    def init_scale(self) -> float:
-        """The start scale of the sparse network."""
-        return float(self.task.options.get("init_scale", 1e-6))
-
-    @property
     def null_error(self) -> float:
         """The error of the intercept alone."""
         nothing, level = np.empty(0, dtype=np.intp), self.task.runner.problem.y_mean
@@ -130,11 +125,11 @@ def explore(trial: Trial, patience: float) -> list[Leg]:
         kept = choose_kept(trial, last)
         if kept is None:
             break
-        state = restart_state(trial.task, kept, int(last.path.times[-1]), last.path.entered, trial.init_scale)
+        state = restart_state(trial.task, kept, int(last.path.times[-1]), last.path.entered, trial.task.init_scale)
         legs.append(_run(trial, patience, start=kept, state=state))
         if legs[-1].error >= min(leg.error for leg in legs[:-1]):
             break
-    scales = [scale for scale in trial.task.dense_scales if scale > trial.init_scale]
+    scales = [scale for scale in trial.task.dense_scales if scale > trial.task.init_scale]
     if scales and left_over(trial, best_leg(trial, legs)) > LEFT_OVER:
         dense = replace(trial, task=trial.task.scaled(DENSE_SCALING))
         for scale in sorted(scales, reverse=True):
