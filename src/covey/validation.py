@@ -15,6 +15,7 @@ __all__ = [
     "as_numeric_matrix",
     "as_response",
     "as_sample_weight",
+    "boolean",
     "column_names",
     "name_columns",
     "positive",
@@ -152,6 +153,13 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}.")
     return int(value)
+
+
+def boolean(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {value!r}.")
+    return bool(value)
 
 
 def _is_sparse(X: Any) -> bool:

@@ -300,7 +300,7 @@ def test_bad_data(data):
 @pytest.mark.parametrize("estimator", BOTH)
 def test_strength_is_the_spread_of_a_groups_part_of_the_prediction(estimator):
     data = load_diabetes_splines()
-    model = estimator(groups=data.groups).fit(data.X, data.y)
+    model = estimator(groups=data.groups, average=False).fit(data.X, data.y)
     X = data.X.to_numpy()
     for l, columns in enumerate(data.groups.lists()):
         assert model.group_strengths_[l] == pytest.approx(

@@ -159,7 +159,8 @@ def prepare_many(
                 spread = root / gain * alive
                 largest = spread.amax(dim=-1, keepdim=True)
                 unit = torch.where(largest > 0, largest, 1.0)
-                squares = ((spread / unit) ** 2).sum(dim=-1, keepdim=True) / alive.sum(dim=-1, keepdim=True).clamp_min(1)
+                live = alive.sum(dim=-1, keepdim=True).clamp_min(1)
+                squares = ((spread / unit) ** 2).sum(dim=-1, keepdim=True) / live
                 inverse = alive / gain / (unit * torch.where(squares > 0, squares, 1.0).sqrt())
             factor = torch.diag_embed(alive / gain if standardize is False else inverse)
             rank = alive.sum(dim=-1)

@@ -19,7 +19,7 @@ from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
 from covey.stopping import Choice, PathTask
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, boolean, positive, whole
 
 __all__ = ["PathRegressor"]
 
@@ -51,6 +51,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     init_scale: Any
     factors: Any
     restarts: int
+    average: bool
     warm_start: bool
     verbose: int
 
@@ -58,6 +59,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     intercept_: float
     n_iter_: int
     n_factors_: int
+    average_: pd.DataFrame | None
     groups_: Groups
     group_norms_: FloatArray
     group_strengths_: FloatArray
@@ -82,6 +84,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         return PathTask(
             design, y, groups, weight, options, verbose=int(self.verbose),
             restarts=whole(self.restarts, "restarts", least=0), factors=self.factors, dense_scales=dense,
+            average=boolean(self.average, "average"),
         )  # fmt: skip
 
     def _adopt(self, task: PathTask, choice: Choice) -> None:
@@ -89,7 +92,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         path, at = choice.path, choice.position
         self.path_ = path
         self.groups_ = task.groups
-        coef, self.intercept_ = path.model(at)
+        coef, self.intercept_ = choice.model
+        self.average_ = None if choice.average is None else choice.average.parts
         self.coef_ = coef.astype(task.X.dtype)
         self.n_factors_ = 0 if path.factors is None else path.factors.n_factors
         self.n_iter_ = max(1, int(choice.time))
@@ -163,6 +167,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         state = dict(super().__getstate__())
         if "scores_" in state:
             state["scores_"] = {name: column.to_numpy() for name, column in state["scores_"].items()}
+        if state.get("average_") is not None:
+            state["average_"] = json.dumps(state["average_"].to_dict("list"))
         if "feature_names_in_" in state:
             state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
         return state
@@ -171,6 +177,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         state = dict(state)
         if "scores_" in state:
             state["scores_"] = pd.DataFrame(state["scores_"])
+        if state.get("average_") is not None:
+            state["average_"] = pd.DataFrame(json.loads(state["average_"]))
         if "feature_names_in_" in state:
             state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
         super().__setstate__(state)
