@@ -131,6 +131,9 @@ def fit(
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
     """
     with complaints():
+        from covey.persistence import import_skops
+
+        import_skops()  # the model's file will need it, and it is quickest to import first
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
 
