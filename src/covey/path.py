@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray
+from covey.validation import FloatArray, as_numeric_matrix, is_sparse, on_host
 
 __all__ = ["Path", "PathState"]
 
@@ -161,8 +161,22 @@ class Path:
         return self.model(self.index(t))[0]
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions of every model on the path; shape (n_rows, n_times)."""
+        """Predictions of every model on the path; shape (n_rows, n_times).
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or tensor, shape (n_rows, n_columns)
+            The columns in the order in which the path was run.
+        """
+        rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
+        expected = self.coefs.shape[1]
+        if rows.shape[1] != expected:
+            raise ValueError(
+                f"X has {rows.shape[1]} columns, but the path was run on {expected}; give the same columns in the same "
+                "order."
+            )
         if self.factors is None:
-            return np.asarray(X @ self.coefs.T) + self.intercepts
+            fitted = rows @ self.coefs.T
+            return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts
         models = [self.model(i) for i in range(len(self))]
-        return np.asarray(X @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])
+        return np.asarray(rows @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])

@@ -19,8 +19,8 @@ from covey.cli.reproduce import reproduce
 
 __all__ = ["app", "main"]
 
-# New objects between two searches for circles of dead ones; Python's 700 is a tenth of a short command's time, since its
-# imports make many objects and let none of them go.
+# New objects between two searches for circles of dead ones. Searching at every 700, as Python does, takes a tenth of a
+# short command's time: its imports make many objects and let none of them go.
 OBJECTS = 50_000
 
 START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
