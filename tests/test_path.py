@@ -1,5 +1,7 @@
 """Path: predictions of every model on it, whatever kind of table comes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,3 +41,11 @@ def test_another_number_of_columns_is_refused(kind):
 def test_text_is_refused_by_name():
     with pytest.raises(ValueError, match="column 'b'"):
         PATH.predict(pd.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0]}))
+
+
+def test_a_path_after_another_tells_where_it_was_restarted():
+    later = replace(PATH, times=np.array([2, 4, 6]), intercepts=np.full(3, 1.0))
+    joined = later.after(PATH)
+    assert joined.times.tolist() == [0, 1, 2, 4, 6]
+    assert joined.restarted == (2.0,)
+    assert replace(later, times=np.array([4, 8, 9])).after(joined).restarted == (2.0, 4.0)

@@ -37,7 +37,18 @@ def test_path_without_a_time_and_on_own_axes(model):
     figure, ax = plt.subplots()
     display = GroupPathDisplay.from_path(model.path_, ax=ax, n_labels=2)
     assert display.figure_ is figure
-    assert len(texts(ax)) == 2
+    assert len([text for text in texts(ax) if text != "restarted"]) == 2
+
+
+def test_restarts_are_marked_and_lines_broken_there(model):
+    restarted = model.path_.restarted
+    assert len(restarted) > 0
+    display = GroupPathDisplay.from_estimator(model)
+    assert texts(display.ax_).count("restarted") == len(restarted)
+    times = display.ax_.lines[0].get_xdata()
+    assert [times[i + 1] for i in np.flatnonzero(np.isnan(times))] == list(restarted)
+    labels = [t.get_text() for t in CVCurveDisplay.from_estimator(model).ax_.get_legend().get_texts()]
+    assert labels.count("restarted") == 1
 
 
 def test_cv_curve_shows_both_rules(model):

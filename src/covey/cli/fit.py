@@ -98,7 +98,13 @@ def fit(
         typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=MODEL),
     ] = None,
     init_scale: Annotated[
-        float | None, typer.Option(help="The start of every magnitude.", show_default="1e-6", rich_help_panel=MODEL)
+        float | None,
+        typer.Option(
+            help="The start of every magnitude. Unless given: 1e-6, for few groups; and larger ones, in which all "
+            "groups take part, are tried where many do a little.",
+            show_default="auto",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     max_iter: Annotated[
         int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=MODEL)
@@ -164,7 +170,8 @@ def print_fit(result: Fit, out: Path) -> None:
     console.print(
         f"{len(selected)} of {len(every)} groups predict {plain(result.settings.table.target)} "
         f"({int(selected['size'].sum())} of {problem.X.shape[1]} columns, {len(problem.y)} rows), "
-        f"stopped at iteration {estimator.n_iter_}.",
+        + "".join(f"restarted at iteration {time:g}, " for time in estimator.path_.restarted)
+        + f"stopped at iteration {estimator.n_iter_}.",
         markup=False,
     )
     if len(selected):

@@ -58,6 +58,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     intercept_: float
     n_iter_: int
     n_factors_: int
+    init_scale_: float
     groups_: Groups
     group_norms_: FloatArray
     group_strengths_: FloatArray
@@ -92,6 +93,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         coef, self.intercept_ = path.model(at)
         self.coef_ = coef.astype(task.X.dtype)
         self.n_factors_ = 0 if path.factors is None else path.factors.n_factors
+        self.init_scale_ = path.init_scale
         self.n_iter_ = max(1, int(choice.time))
         own = (path.coefs if path.parts is None else path.parts)[[at]].toarray().ravel().astype(task.X.dtype)
         self.group_norms_ = (task.groups if path.parts is None else task.groups.apart()).norms(own)
@@ -182,7 +184,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         -------
         DataFrame
             Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction,
-            with the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (iteration).
+            with the default ``standardize="group"``; in a dense network the norm of its coefficients on columns of
+            unit variance), ``norm`` (of its coefficients), ``woke_up`` (iteration).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
@@ -197,16 +200,32 @@ class PathRegressor(RegressorMixin, BaseEstimator):
             index=pd.Index(self.selected_groups_, name="group"),
         )
 
+    @property
+    def dense_network_(self) -> bool:
+        """Whether ``init_scale="auto"`` chose a denser network, in which all groups grow together."""
+        check_is_fitted(self)
+        return self.init_scale == "auto" and self.init_scale_ > INIT_SCALE
+
     def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: one line per group, with its size, norm and wake-up time."""
+        """Print what was selected: one line per group, with its size, norm and wake-up time.
+
+        Above them stands how the model was come to: the time, restarts, and whether a dense network was chosen.
+        """
         table = self.group_table()
         out = sys.stdout if file is None else file
         columns = np.unique(np.concatenate([self.groups_[name] for name in table.index])) if len(table) else table.index
+        restarted = "".join(f"restarted at iteration {time:g}, " for time in self.path_.restarted)
         print(
             f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({len(columns)} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
+            f"({len(columns)} of {self.n_features_in_} columns), {restarted}stopped at iteration {self.n_iter_}",
             file=out,
         )
+        if self.dense_network_:
+            print(
+                f"A dense network was chosen, started from {self.init_scale_:g}: all groups grew together, which "
+                f"predicts better here. For few groups: init_scale={INIT_SCALE:g}",
+                file=out,
+            )
         if len(table):
             shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm")})
             print(shown.reset_index().to_string(index=False), file=out)

@@ -80,6 +80,11 @@ class GroupSparseRegressor(PathRegressor):
     n_factors_ : int
         How many common factors were fitted. If there are any, `coef_` adds up their part and that of the groups, and
         is not sparse; `group_norms_` and `selected_groups_` go by the groups' part.
+    init_scale_ : float
+        The start scale of the network that was chosen: `init_scale`, or with ``"auto"`` 1e-6 for the sparse one, and
+        1e-2 or 1e-1 for a dense one, which has all groups awake.
+    dense_network_ : bool
+        Whether ``init_scale="auto"`` chose a dense one.
     groups_ : Groups
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from covey.plots.style import MARK, PALETTE, make_axes, quiet
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.stopping.fold_errors import standard_error
 from covey.validation import FloatArray
 
@@ -30,6 +31,8 @@ class CVCurveDisplay:
         The times that ``"min"`` and ``"1se"`` choose.
     rule : {"min", "1se"}
         The one that was used.
+    restarted : sequence of float
+        Times at which the paths were cleaned and restarted, where the error jumps.
 
     Attributes
     ----------
@@ -40,16 +43,24 @@ class CVCurveDisplay:
     figure_: Figure
     ax_: Axes
 
-    def __init__(self, times: FloatArray, mse_path: FloatArray, times_by_rule: dict[str, float], rule: str) -> None:
+    def __init__(
+        self,
+        times: FloatArray,
+        mse_path: FloatArray,
+        times_by_rule: dict[str, float],
+        rule: str,
+        restarted: Sequence[float] = (),
+    ) -> None:
         self.times, self.mse_path = np.asarray(times), np.asarray(mse_path)
-        self.times_by_rule, self.rule = times_by_rule, rule
+        self.times_by_rule, self.rule, self.restarted = times_by_rule, rule, restarted
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> CVCurveDisplay:
         """Draw the curve of a fitted `GroupSparseRegressorCV`."""
         if not hasattr(estimator, "mse_path_"):
             raise ValueError(f"{type(estimator).__name__} has no cross-validation: fit a GroupSparseRegressorCV.")
-        return cls(estimator.times_, estimator.mse_path_, estimator.times_by_rule_, estimator.rule).plot(ax=ax)
+        curve = estimator.times_, estimator.mse_path_, estimator.times_by_rule_, estimator.rule
+        return cls(*curve, estimator.path_.restarted).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> CVCurveDisplay:
         """Draw."""
@@ -65,6 +76,8 @@ class CVCurveDisplay:
         low = np.maximum(mean - se, mean.min() / 2) if steep else mean - se
         ax.fill_between(times, low, mean + se, color=PALETTE[0], alpha=0.2, lw=0, label="one standard error")
         ax.plot(times, mean, color=PALETTE[0], label=f"mean of {k} folds")
+        for i, time in enumerate(self.restarted):
+            ax.axvline(time, color=GREY, lw=4, alpha=0.5, zorder=0, label="" if i else "restarted")
         for (time, rules), style in zip(self._rules_by_time().items(), ("-", ":"), strict=False):
             used = " (used)" if self.rule in rules else ""
             ax.axvline(time, color=MARK, ls=style, lw=1, label=f"{' and '.join(rules)}: {time:g}{used}")
@@ -103,7 +116,7 @@ def _time_axis(ax: Axes, low: float, high: float, *, zero: bool) -> None:
     else:
         ax.set_xscale("log")
     steps = (1.0, 2.0, 5.0) if high <= DECADE**2 * low else (1.0,)
-    ticks = LogLocator(subs=steps).tick_values(low, high)
+    ticks = np.asarray(LogLocator(subs=steps).tick_values(low, high))
     ax.set_xticks([*([0.0] if zero else []), *ticks[(ticks >= low) & (ticks <= high)]])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
