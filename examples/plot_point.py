@@ -33,9 +33,8 @@ least = np.argmin(np.mean((lasso.predict(X_val) - y_val[:, None]) ** 2, axis=0))
 
 true = data.groups.norms(data.w_star)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
-for ax, (name, path, time) in zip(
-    axes, (("covey", model.path_, model.n_iter_), ("group lasso", lasso, lasso.times[least])), strict=True
-):
+chosen = {"covey": (model.path_, model.n_iter_), "group lasso": (lasso, lasso.times[least])}
+for ax, (name, (path, time)) in zip(axes, chosen.items(), strict=True):
     norms = path.group_norms
     awake = np.flatnonzero(norms[:, 10:].any(axis=0)) + 10
     for leg in np.split(np.arange(len(path)), np.searchsorted(path.times, path.restarted)):

@@ -66,6 +66,17 @@ def test_a_dense_model_is_told_with_the_way_to_a_sparse_one(tmp_path):
     assert json.loads((tmp_path / "fit" / "run.json").read_text())["init_scale"] == 1e-6
 
 
+def test_a_reader_that_has_seen_enough_is_no_error(fitted, table):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "covey.cli", "predict", str(fitted), str(table)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 141
+
+
 def test_the_folder(fitted, table, frame):
     assert {file.name for file in fitted.iterdir()} == FILES
     groups = pd.read_csv(fitted / "groups.csv")

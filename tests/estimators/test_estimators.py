@@ -219,7 +219,7 @@ def test_a_restart_is_told(capsys):
     model = GroupSparseRegressorCV(groups=groups).fit(X, y)
     (time,) = model.path_.restarted
     model.summary()
-    assert f"restarted at iteration {time:g}, stopped at iteration {model.n_iter_}\n" in capsys.readouterr().out
+    assert f"restarted at {time:g}, stopped at iteration {model.n_iter_}\n" in capsys.readouterr().out
 
 
 def test_summary_of_an_empty_model(capsys):

@@ -163,6 +163,8 @@ def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     from rich.console import Console
 
+    from covey.estimators.base import how_stopped
+
     console = Console(highlight=False, soft_wrap=True)
     estimator, problem, scores = result.estimator, result.problem, result.scores
     every = result.groups_table()
@@ -170,8 +172,7 @@ def print_fit(result: Fit, out: Path) -> None:
     console.print(
         f"{len(selected)} of {len(every)} groups predict {plain(result.settings.table.target)} "
         f"({int(selected['size'].sum())} of {problem.X.shape[1]} columns, {len(problem.y)} rows), "
-        + "".join(f"restarted at iteration {time:g}, " for time in estimator.path_.restarted)
-        + f"stopped at iteration {estimator.n_iter_}.",
+        f"{how_stopped(estimator)}.",
         markup=False,
     )
     if len(selected):

@@ -21,7 +21,7 @@ from covey.path import Path
 from covey.stopping import Choice, PathTask
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["PathRegressor"]
+__all__ = ["PathRegressor", "how_stopped"]
 
 # Parameters that go to the path as they are.
 PATH_OPTIONS = (
@@ -214,10 +214,9 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         table = self.group_table()
         out = sys.stdout if file is None else file
         columns = np.unique(np.concatenate([self.groups_[name] for name in table.index])) if len(table) else table.index
-        restarted = "".join(f"restarted at iteration {time:g}, " for time in self.path_.restarted)
         print(
             f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({len(columns)} of {self.n_features_in_} columns), {restarted}stopped at iteration {self.n_iter_}",
+            f"({len(columns)} of {self.n_features_in_} columns), {how_stopped(self)}",
             file=out,
         )
         if self.dense_network_:
@@ -229,6 +228,12 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         if len(table):
             shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm")})
             print(shown.reset_index().to_string(index=False), file=out)
+
+
+def how_stopped(fitted: PathRegressor) -> str:
+    """When the path was restarted and stopped, in words."""
+    restarted = " and ".join(f"{time:g}" for time in fitted.path_.restarted)
+    return (f"restarted at {restarted}, " if restarted else "") + f"stopped at iteration {fitted.n_iter_}"
 
 
 def _read_init_scale(init_scale: Any) -> tuple[float, tuple[float, ...]]:
