@@ -73,7 +73,7 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "switch_tol": (["auto"], [1e-3, 0.5, 1e3, *NUMBERS]),
     "depth": ([2], [3, 4, 7, 30, 1, 0, 2.5, "two", True]),
     "group_weights": (["noise"], ["sqrt", None, "ones", "uneven", "zero", "short", "nan", "huge", "text", 2.0]),
-    "standardize": (["group"], ["column", False, True, None, "rows"]),
+    "standardize": (["group"], ["column", "block", False, True, None, "rows"]),
     "fit_intercept": ([True], [False]),
     "engine": (["auto"], ["exact", "screened", "fast"]),
     "max_iter": ([300], [1, 2, 3000, 0, -1, 1.5, None, 10**6]),

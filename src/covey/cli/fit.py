@@ -80,9 +80,11 @@ def fit(
         ),
     ] = None,
     standardize: Annotated[
-        Literal["group", "column", "none"] | None,
+        Literal["group", "column", "block", "none"] | None,
         typer.Option(
-            help="Orthonormalise within groups, scale columns, or neither.", show_default="group", rich_help_panel=MODEL
+            help="Orthonormalise within groups, scale columns, scale groups as blocks, or none of it.",
+            show_default="group",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     group_weights: Annotated[

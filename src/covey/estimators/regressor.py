@@ -49,9 +49,10 @@ class GroupSparseRegressor(PathRegressor):
     max_iter : int
         Where a path ends at the latest.
     fit_intercept : bool
-    standardize : {"group", "column", False}
-        Orthonormalise the columns of each group (the method's theory wants this), scale each column, or neither.
-        Coefficients are always those of the columns as given.
+    standardize : {"group", "column", "block", False}
+        Orthonormalise the columns of each group (the method's theory wants this); or scale each column; or the columns
+        of each group by one number, which keeps their variances relative to each other; or none of it. Coefficients
+        are always those of the columns as given.
     factors : "auto" or int
         How many common factors of the columns to fit by themselves and take out of X, so that groups do not wake up
         for what all columns share. ``"auto"`` counts those that stand out among the eigenvalues, usually none.
