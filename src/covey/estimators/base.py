@@ -184,8 +184,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         -------
         DataFrame
             Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction,
-            with the default ``standardize="group"``; in a dense network the norm of its coefficients on columns of
-            unit variance), ``norm`` (of its coefficients), ``woke_up`` (iteration).
+            with the default ``standardize="group"``; in a dense network the norm of its coefficients on the columns as
+            they were scaled), ``norm`` (of its coefficients), ``woke_up`` (iteration).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
