@@ -140,3 +140,15 @@ def test_progress_on_a_terminal(table, tmp_path):
     assert process.wait(60) == 0
     assert b"fitting, path " in seen
     assert b"\x1b[3" not in seen  # NO_COLOR
+
+
+def test_fit_imports_skops_first_and_nothing_idle(tmp_path):
+    code = (
+        "import sys; from covey.cli import app\n"
+        f"app(['fit', {str(tmp_path / 'absent.csv')!r}, '--target', 'y'], standalone_mode=False)\n"
+        "loaded = list(sys.modules)\n"
+        "print(loaded.index('skops.io') < loaded.index('covey.estimators'))\n"
+        "print([m for m in ('torch', 'dask', 'pytest', 'plotly', 'matplotlib', 'sympy') if m in loaded])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout.split("\n")[:2] == ["True", "[]"], done.stderr

@@ -36,8 +36,8 @@ fit_intercept, standardize, factors, restarts, average, engine, warm_start, verb
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, n_factors_, average_, groups_, group_norms_, group_strengths_, selected_groups_, \
-path_, n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, n_factors_, average_, init_scale_, dense_network_, groups_, group_norms_, \
+group_strengths_, selected_groups_, path_, n_features_in_, feature_names_in_
         As in `GroupSparseRegressor`.
     times_ : ndarray of shape (n_times,)
     mse_path_ : ndarray of shape (n_times, n_folds)

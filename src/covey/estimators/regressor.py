@@ -89,6 +89,11 @@ class GroupSparseRegressor(PathRegressor):
         Where models were averaged, what `coef_` is the mean of: ``model``, the number of its ``groups``, its ``mse`` on
         the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and `selected_groups_`
         are those of the simplest model that the judging rows cannot tell from the best.
+    init_scale_ : float
+        The start scale of the network that was chosen: `init_scale`, or with ``"auto"`` 1e-6 for the sparse one, and
+        1e-2 or 1e-1 for a dense one, which has all groups awake.
+    dense_network_ : bool
+        Whether ``init_scale="auto"`` chose a dense one.
     groups_ : Groups
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.

@@ -167,7 +167,7 @@ class PathTask:
             state = start.state if isinstance(start, Path) else start
             begun = 0 if state is None else state.time
             settings["max_iter"] = max(settings["max_iter"], begun + 1)
-        path = self.runner.run(stop=told, **settings)
+        path = replace(self.runner.run(stop=told, **settings), init_scale=settings.get("init_scale", self.init_scale))
         if self.adjustment is not None:
             path = replace(path, factors=self.adjustment.factors, factor_effects=self.adjustment.effects)
         if self.verbose > 0:
