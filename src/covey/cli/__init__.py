@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
+import sys
+import threading
 from typing import Annotated
 
 import typer
@@ -85,9 +88,18 @@ def covey(
     """
 
 
+def _never_lose_an_interrupt(lost: sys.UnraisableHookArgs) -> None:
+    """Python drops a Ctrl-C that falls into a search for dead objects: send it again, a moment later."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
 def main() -> None:
     """Entry point of the ``covey`` command."""
     gc.set_threshold(OBJECTS)
+    sys.unraisablehook = _never_lose_an_interrupt
     if "_COVEY_COMPLETE" in os.environ:
         from typer import completion as shell
 

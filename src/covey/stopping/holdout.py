@@ -66,7 +66,8 @@ class HoldOut(Stopping):
             refit = self.refit
         found = explore(trial, patience)
         chain = way_to(best_leg(trial, found.legs))
-        scores = pd.concat([leg.monitor.to_frame() for leg in chain]).drop_duplicates("time", keep="last")
+        scores = pd.concat([leg.monitor.to_frame() for leg in chain])
+        scores = scores.drop_duplicates("time", keep="last", ignore_index=True)
         again = {leg: _on_all_rows(task, leg, leg is chain[-1]) for leg in chain} if refit else {}
         paths = [again.get(leg, leg.path) for leg in chain]
         mean = None
