@@ -2,7 +2,7 @@
 
 Where much of the response is noise, the judging rows choose one of many models as much by luck as by merit. The mean of
 all, each weighted by the exponential of its error, is hardly worse than the best of them and mostly better
-(docs/decisions/0031). It is a linear model like any of them. Where noise is weak one model is clearly best, and taken.
+(docs/decisions/0016). It is a linear model like any of them. Where noise is weak one model is clearly best, and taken.
 """
 
 from __future__ import annotations
