@@ -172,7 +172,11 @@ def _model(task: PathTask, part: Part) -> Model:
     """The model as it was judged."""
     if isinstance(part, Sharpened):
         return part.model
-    return kept_model(task, part.kept) if isinstance(part, Cleaned) else model_on(part.path, part.time)
+    if isinstance(part, Leg):
+        return model_on(part.path, part.time)
+    coef = np.zeros(task.groups.n_columns)
+    coef[part.columns] = part.coef
+    return coef, part.intercept
 
 
 def _fit_again(task: PathTask, used: Sequence[tuple[float, Part]], again: Callable[[Leg], Path]) -> list[Model]:

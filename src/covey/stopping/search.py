@@ -82,9 +82,21 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Least squares, or a ridge, on what cleaning kept: the best set of one way to clean."""
+    """Least squares, or a ridge, on what cleaning kept: the best set of one way to clean, as it was judged.
+
+    Attributes
+    ----------
+    kept : Kept
+    columns : ndarray of int
+    coef : ndarray
+        Coefficients of these columns.
+    intercept, error : float
+    """
 
     kept: Kept
+    columns: NDArray[np.intp]
+    coef: FloatArray
+    intercept: float
     error: float
 
 
@@ -301,10 +313,11 @@ def choose_kept(trial: Trial, leg: Leg) -> tuple[Kept | None, list[Cleaned]]:
     # a ridge takes degrees of freedom away
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
     columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
-    i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
+    levels = np.concatenate(intercepts)
+    i, errors = trial.scorer.simplest(columns, models, levels, sizes)
     ends = np.cumsum([len(nested.kept) for nested in cleaned])
     best = [int(np.argmin(part)) + end - part.size for part, end in zip(np.split(errors, ends[:-1]), ends, strict=True)]
-    ways = [Cleaned(sets[k], float(errors[k])) for k in best]
+    ways = [Cleaned(sets[k], columns, models[k], float(levels[k]), float(errors[k])) for k in best]
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None, ways
     return sets[i], ways
