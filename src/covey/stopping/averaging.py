@@ -89,7 +89,14 @@ def weigh(errors: Sequence[float], n_rows: float) -> FloatArray:
 def parts_of(trial: Trial, found: Found) -> list[Part]:
     """All models of a search that are worth averaging."""
     sharpened = [part for leg in found.legs if leg.dense for part in _sharpenings(trial, leg)]
-    return [*found.legs, *found.cleaned, *sharpened]
+    # several ways to clean may keep the same groups, which would count as often
+    known = {_key(leg.start) for leg in found.legs if leg.settled and leg.start is not None}
+    cleaned = {_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}
+    return [*found.legs, *cleaned.values(), *sharpened]
+
+
+def _key(kept: Kept) -> tuple[frozenset[int], float]:
+    return frozenset(kept.groups), kept.ridge
 
 
 def _sharpenings(trial: Trial, leg: Leg) -> list[Part]:

@@ -47,6 +47,9 @@ DENSE_SCALING = "block"
 # Denser networks are tried when `left_over` exceeds this.
 LEFT_OVER = 1.5
 
+# ... or where noise is strong and X has no more entries than this, so that they cost little; to be averaged.
+FEW_ENTRIES = 1e6
+
 # ... the densest first, which takes the fewest iterations; and the next only if that one comes this close to the best.
 WORTH_GOING_ON = 1.25
 
@@ -218,8 +221,7 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    wanted = (noisy and task.average) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER
-    if not scales or not wanted:
+    if not scales or not (cheap_average(task, noisy) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -228,6 +230,12 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
         if tried[-1].error > WORTH_GOING_ON * min(leg.error for leg in (*legs, *tried)):
             break
     return tried
+
+
+def cheap_average(task: PathTask, noisy: bool) -> bool:
+    """Whether denser networks are wanted in any case, to be averaged with the others."""
+    n, p = task.design.shape
+    return noisy and task.average and n * p <= FEW_ENTRIES
 
 
 def way_to(leg: Leg) -> list[Leg]:
