@@ -68,6 +68,11 @@ class Trial:
     scorer: Scorer
 
     @property
+    def whole(self) -> Trial | None:
+        """The same with common factors left in, where they were taken out."""
+        return None if self.scorer.whole is None else Trial(self.task.whole, self.scorer.whole())
+
+    @property
     def null_error(self) -> float:
         """The error of the intercept alone."""
         nothing, level = np.empty(0, dtype=np.intp), self.task.runner.problem.y_mean
@@ -97,6 +102,8 @@ class Cleaned:
     coef : ndarray
         Coefficients of these columns.
     intercept, error : float
+    whole : bool
+        Whether common factors were left in X, where there are any.
     """
 
     kept: Kept
@@ -104,6 +111,7 @@ class Cleaned:
     coef: FloatArray
     intercept: float
     error: float
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
