@@ -174,6 +174,22 @@ def test_an_averaged_model_predicts_is_kept_and_is_told_of(kind, tmp_path):
     assert again.average_.equals(model.average_)
 
 
+@pytest.mark.parametrize("kind", [GroupSparseRegressor, GroupSparseRegressorCV])
+def test_once_the_groups_are_known_factors_are_left_in(kind):
+    rng = np.random.default_rng(8)
+    X = equicorrelated(rng, 200, 120)
+    y = X[:, :9].sum(axis=1) + rng.standard_normal(200)
+    seeded = {"random_state": 0} if kind is GroupSparseRegressor else {}
+    model = kind(Groups.from_size(3, 120), **seeded).fit(X, y)
+    assert model.n_factors_ == 1
+    assert set(model.selected_groups_) == {0, 1, 2}
+    wanted = least_squares(X, y, np.arange(9), np.zeros(9))
+    np.testing.assert_allclose(model.coef_, wanted, atol=1e-8)
+    assert model.average_["model"].tolist() == ["least squares on kept groups, factors left in"]
+    with_factors = kind(Groups.from_size(3, 120), average=False, **seeded).fit(X, y)
+    assert np.count_nonzero(with_factors.coef_) == 120
+
+
 def test_overlapping_groups_add_up():
     rng = np.random.default_rng(7)
     X = rng.standard_normal((120, 30))

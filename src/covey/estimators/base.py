@@ -234,7 +234,11 @@ class PathRegressor(RegressorMixin, BaseEstimator):
                 f"predicts better here. For few groups: init_scale={INIT_SCALE:g}",
                 file=out,
             )
-        if self.average_ is not None:
+        if self.average_ is not None and len(self.average_) == 1:
+            print(
+                f"The coefficients are {self.average_['model'].iloc[0]}. For those of the path: average=False", file=out
+            )
+        elif self.average_ is not None:
             print(
                 f"Noise is strong: predictions are a mean of {len(self.average_)} models (average_), and the groups "
                 "those of the simplest that cannot be told from the best. For one model: average=False",

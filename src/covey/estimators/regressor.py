@@ -64,7 +64,8 @@ class GroupSparseRegressor(PathRegressor):
     average : bool
         Where noise is strong (more than 15% of the variance is left to the best model), predict with a mean of the
         models that the judging rows can hardly tell apart, each weighted by the exponential of its error, rather than
-        with the one that was luckiest; see `average_`.
+        with the one that was luckiest; see `average_`. Where it is weak and common factors were taken out, take least
+        squares on the selected groups with the factors left in, if the judging rows cannot tell it from the best.
     engine : {"auto", "exact", "screened"}
         Step every group at every iteration, or only those that are awake.
     validation_fraction : float
@@ -84,9 +85,10 @@ class GroupSparseRegressor(PathRegressor):
         The chosen time.
     n_factors_ : int
         How many common factors were fitted. If there are any, `coef_` adds up their part and that of the groups, and
-        is not sparse; `group_norms_` and `selected_groups_` go by the groups' part.
+        is not sparse, unless `average_` says that they were left in; `group_norms_` and `selected_groups_` go by the
+        groups' part.
     average_ : DataFrame or None
-        Where models were averaged, what `coef_` is the mean of: ``model``, the number of its ``groups``, its ``mse`` on
+        Where `coef_` is not the model on the path, what it is the mean of: ``model``, the number of its ``groups``, its ``mse`` on
         the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and `selected_groups_`
         are those of the simplest model that the judging rows cannot tell from the best.
     init_scale_ : float

@@ -128,7 +128,7 @@ def _on_the_network(model: Any, n_selected: int) -> list[Remark]:
 def _on_the_average(model: Any) -> list[Remark]:
     """Whether predictions are a mean of models."""
     parts = getattr(model, "average_", None)
-    if parts is None:
+    if parts is None or len(parts) < 2:
         return []
     return [
         Remark(

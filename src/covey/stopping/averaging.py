@@ -23,6 +23,7 @@ from covey.validation import FloatArray
 
 __all__ = [
     "PENALTIES",
+    "WHOLE",
     "Model",
     "Part",
     "Sharpened",

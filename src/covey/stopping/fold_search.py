@@ -20,14 +20,15 @@ from covey.checkpoint import Checkpoint, kept
 from covey.engine import Snapshot
 from covey.engine.cleaning import clean
 from covey.path import Path
-from covey.stopping.averaging import PENALTIES, chosen, judge_sharpened, kept_model, mean_of, model_on, sharpen
-from covey.stopping.base import Average, PathTask
+from covey.stopping.averaging import clean_whole, judge_sharpened
+from covey.stopping.base import PathTask
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
 from covey.stopping.search import (
     DENSE_SCALING,
     LEFT_OVER,
+    MOST_COLUMNS,
     NOISY,
     RIDGES,
     WORTH_ANOTHER,
@@ -43,7 +44,16 @@ from covey.stopping.search import (
 )
 from covey.validation import FloatArray
 
-__all__ = ["FoldLeg", "Folds", "FoldsFound", "average_folds", "best_fold_leg", "explore_folds", "run_on_all_rows"]
+__all__ = [
+    "FoldCleaned",
+    "FoldLeg",
+    "Folds",
+    "FoldsFound",
+    "best_fold_leg",
+    "cut_on_all_rows",
+    "explore_folds",
+    "run_on_all_rows",
+]
 
 # A path on all rows that is run for the order of its groups goes on for at most so many times the folds' time.
 LONGER = 3
@@ -118,15 +128,6 @@ class FoldCleaned:
 
 
 @dataclass(frozen=True)
-class FoldSharpened:
-    """A dense leg's model, reweighted with a penalty."""
-
-    leg: FoldLeg
-    penalty: float
-    error: float
-
-
-@dataclass(frozen=True)
 class FoldsFound:
     """What a search over folds has found.
 
@@ -137,11 +138,15 @@ class FoldsFound:
     cleaned : list of FoldCleaned
     noisy : bool
         Whether noise is strong.
+    whole : float or None
+        The mean error of least squares on the groups of the best leg with common factors left in X, where noise is
+        weak, factors were taken out, and the folds cannot tell this from the best.
     """
 
     legs: list[FoldLeg]
     cleaned: list[FoldCleaned]
     noisy: bool
+    whole: float | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,8 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     legs += _denser(folds, legs, patience, grid)
-    return FoldsFound(legs, cleaned, _noisy(trials, legs))
+    noisy = _noisy(trials, legs)
+    return FoldsFound(legs, cleaned, noisy, None if noisy else _factors_left_in(folds, best_fold_leg(legs)))
 
 
 def _noisy(trials: Sequence[Trial], legs: Sequence[FoldLeg]) -> bool:
@@ -337,6 +343,26 @@ def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     return left_over(trial, Leg(path, monitor))
 
 
+def _factors_left_in(folds: Folds, leg: FoldLeg) -> float | None:
+    """The mean error of least squares on a leg's groups with factors left in, where it cannot be told from its own."""
+    task = folds.trials[0].task
+    if not task.average or task.adjustment is None or leg.init_scale is not None:
+        return None
+    time = choose_time(leg.errors, "min")
+    found = folds.parallel(delayed(_whole_in_fold)(trial, leg, k, time) for k, trial in enumerate(folds.trials))
+    curves = np.stack([np.array(found), leg.errors.mse[leg.best]])
+    return float(curves[0].mean()) if _simplest(curves, [0, 1]) == 0 else None
+
+
+def _whole_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
+    """In one fold."""
+    whole, groups = trial.whole, [l for l, t in leg.runs[k].entered if t <= time]
+    columns = int(trial.task.runner.problem.ranks[groups].sum())
+    if whole is None or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
+        return np.inf
+    return clean_whole(whole, Kept(tuple(groups), 0.0)).error
+
+
 def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
     """The leg as the folds agreed on it, on all rows."""
     step, times = leg.errors.step_size, leg.errors.times
@@ -360,6 +386,12 @@ def _come_to(task: PathTask, leg: FoldLeg) -> tuple[list[Path], Any]:
     return way, start
 
 
+def cut_on_all_rows(task: PathTask, leg: FoldLeg, cut: Cut) -> Kept:
+    """What a cleaning of a leg keeps on all rows."""
+    ahead = _ahead(task, _come_to(task, leg)[1], cut, leg.errors.step_size)
+    return _cut(task, ahead, cut)
+
+
 def _ahead(task: PathTask, start: Any, cut: Cut, step: float) -> Path:
     """A path until as many groups are awake as are to be cleaned."""
 
@@ -376,40 +408,3 @@ def _cut(task: PathTask, path: Path, cut: Cut) -> Kept:
     nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
     left = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
     return Kept(tuple(left.tolist()), cut.ridge)
-
-
-def average_folds(task: PathTask, found: FoldsFound) -> Average | None:
-    """The mean of all that was found, each fitted on all rows as the folds agreed on it; None where it is but one."""
-    sharpened = [
-        FoldSharpened(leg, penalty, float(np.mean(errors)))
-        for leg in found.legs
-        for penalty, *errors in zip(PENALTIES, *(run.sharpened for run in leg.runs), strict=False)
-    ]
-    # several prefixes may come to the same groups in every fold, which would count as often
-    cleaned = {(part.cut.n_kept, part.cut.ridge, part.error): part for part in found.cleaned}
-    parts: list[FoldLeg | FoldCleaned | FoldSharpened] = [*found.legs, *cleaned.values(), *sharpened]
-    if len(parts) == 1:
-        return None
-    used = chosen(parts, task.n_rows)
-    paths: dict[int, Path] = {}
-
-    def path_of(leg: FoldLeg) -> Path:
-        if id(leg) not in paths:
-            paths[id(leg)] = run_on_all_rows(task, leg)
-        return paths[id(leg)]
-
-    models = []
-    for weight, part in used:
-        if isinstance(part, FoldCleaned):
-            ahead = _ahead(task, _come_to(task, part.leg)[1], part.cut, part.leg.errors.step_size)
-            model, name = kept_model(task, kept := _cut(task, ahead, part.cut)), kept.name
-        elif isinstance(part, FoldSharpened):
-            time = choose_time(part.leg.errors, "min")
-            model = sharpen(task, path_of(part.leg), time, [part.penalty])[0]
-            name = f"network from {part.leg.init_scale:g}, reweighted with {part.penalty:g}"
-        else:
-            model = model_on(path_of(part), choose_time(part.errors, "min"))
-            kind = "" if part.init_scale is None else f" from {part.init_scale:g}"
-            name = f"network{kind}" + (" from kept groups" if part.cuts else "")
-        models.append((name, part.error, weight, model))
-    return mean_of(task, models)

@@ -15,12 +15,12 @@ import covey
 from covey.batched import group_paths
 from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.stopping.base import Choice, PathTask, Stopping
+from covey.stopping.fold_averaging import average_folds, least_squares_on_path
 from covey.stopping.fold_errors import FoldRun, align, as_run, choose_time, time_grid
 from covey.stopping.fold_search import (
     FoldLeg,
     Folds,
     FoldsFound,
-    average_folds,
     best_fold_leg,
     explore_folds,
     run_on_all_rows,
@@ -76,9 +76,15 @@ class CrossValidation(Stopping):
         leg = self.best(found)
         errors = leg.whole
         scores = pd.DataFrame({"time": errors.times, "mse": errors.mean, "standard_error": errors.standard_error})
-        # who asks for the simplest model within an error bar does not want a mean of many
-        mean = average_folds(task, found) if task.average and found.noisy and self.rule == "min" else None
-        return Choice(run_on_all_rows(task, leg), choose_time(leg.errors, self.rule), scores, mean)
+        path, time = run_on_all_rows(task, leg), choose_time(leg.errors, self.rule)
+        mean = None
+        # who asks for the simplest model within an error bar does not want another one
+        if task.average and self.rule == "min":
+            if found.noisy:
+                mean = average_folds(task, found)
+            elif found.whole is not None:
+                mean = least_squares_on_path(task, path, time, found.whole)
+        return Choice(path, time, scores, mean)
 
     def search(self, task: PathTask) -> FoldsFound:
         """Every leg in every fold."""

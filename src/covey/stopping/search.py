@@ -74,9 +74,10 @@ class Trial:
 
     @property
     def null_error(self) -> float:
-        """The error of the intercept alone."""
-        nothing, level = np.empty(0, dtype=np.intp), self.task.runner.problem.y_mean
-        return float(self.scorer.errors(nothing, np.empty((1, 0)), np.array([level]))[0])
+        """The error of the intercept alone, with common factors left in."""
+        scorer = self.scorer if self.scorer.whole is None else self.scorer.whole()
+        level = self.task.design.standard(self.task.y, self.task.design.weights(self.task.weight), centre=True)[1]
+        return float(scorer.errors(np.empty(0, dtype=np.intp), np.empty((1, 0)), np.array([level]))[0])
 
 
 class Kept(NamedTuple):
