@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import AwakeGroups
 from covey.engine.kernels import unit_groups
+from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
@@ -85,7 +86,7 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
 def ending(
     problem: WorkingProblem,
     time: int,
-    awake: AwakeGroups,
+    awake: AwakeGroups | AwakeView,
     which: list[int],
     log_magnitudes: FloatArray,
     switch: Switch,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import EXPLODED, risen_at, step_everyone, substeps_of
+from covey.engine.kernels import EXPLODED, risen, step_everyone, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
@@ -84,7 +84,7 @@ class ExactPath:
     def _step(self) -> float:
         """One iteration of every group; the largest relative change of a magnitude."""
         settings, awake = self.settings, self.awake
-        substeps = substeps_of(self.u, settings.speeds, settings.gamma, awake.curvature, settings.depth)
+        substeps = substeps_of(self.u, self.u.size, settings.speeds, settings.gamma, awake.curvature, settings.depth)
         change = 0.0
         for _ in range(substeps):
             x = step_everyone(
@@ -150,7 +150,7 @@ class ExactPath:
 
     def _record(self) -> None:
         awake = self.awake
-        count = risen_at(self._correlations()[awake.columns], awake.starts, awake.w)
+        count = risen(self._correlations(), awake.columns, awake.starts, len(awake.which), awake.w)
         self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
 
     def state(self) -> PathState:

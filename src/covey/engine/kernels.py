@@ -21,12 +21,11 @@ MOST_SUBSTEPS = 1000.0
 # A magnitude that grows by this factor in one iteration is no descent any more.
 EXPLODED = 1e6
 
-# A march ends for now after so many multiplications: where columns are nearly dependent an iteration may take a
-# thousand substeps, and whatever lies behind a wake-up or the end of the path would be in vain.
-MOST_WORK = 5e7
 
-# why a march ended
-HORIZON, FULL, STILL, DIVERGED, WORKED = 0, 1, 2, 3, 4
+@njit(cache=True)
+def power(u, N):
+    """``u^N``."""
+    return u * u if N == 2 else u**N
 
 
 @njit(cache=True)
@@ -53,7 +52,7 @@ def growth(x, N, substeps):
 def step_group(a, starts, u, v, w, g, gamma, s_large, eta, N):
     """One iteration of one group, in place; the relative change of its magnitude."""
     i, j = starts[a], starts[a + 1]
-    m = u[a] ** N
+    m = power(u[a], N)
     s = s_large if eta == 0.0 else min(eta * m * m, s_large)
     # relative to the largest entry, so that neither 1e-200 nor 1e200 is lost in the square
     largest = 0.0
@@ -77,184 +76,78 @@ def step_group(a, starts, u, v, w, g, gamma, s_large, eta, N):
     # a step may halve a magnitude or worse, never turn its sign
     change = max(change, -0.9)
     u[a] = max(u[a] * (1.0 + change), SMALLEST)
-    m = u[a] ** N
+    m = power(u[a], N)
     for k in range(i, j):
         w[k] = m * v[k]
     return change
 
 
 @njit(cache=True)
-def substeps_of(u, speeds, gamma, curvature, N):
+def substeps_of(u, n_groups, speeds, gamma, curvature, N):
     """Steps into which an iteration is divided, so that no magnitude overshoots.
 
     An explicit step is stable while ``N^2 gamma u^(2N - 2)`` times the curvature is below 2; at 1 it is smooth.
     """
     fastest = 0.0
-    for a in range(u.size):
+    for a in range(n_groups):
         fastest = max(fastest, speeds[a] * u[a] ** (2 * N - 2))
     return max(1, int(np.ceil(min(N * N * gamma * fastest * curvature, MOST_SUBSTEPS))))
 
 
-@njit(cache=True)
-def _correlations(K, c, w, g):
-    """``g = c - K w`` in the awake block."""
-    n = c.size
+@njit(cache=True, fastmath={"contract"})
+def gram_times(K, n, w, out):
+    """``K w`` in the leading block of a symmetric K: row by row, which needs no sums across a row, and four at once."""
     for i in range(n):
-        row = K[i]
-        s = 0.0
-        for j in range(n):
-            s += row[j] * w[j]
-        g[i] = c[i] - s
+        out[i] = 0.0
+    j = 0
+    while j + 4 <= n:
+        r0, r1, r2, r3 = K[j], K[j + 1], K[j + 2], K[j + 3]
+        w0, w1, w2, w3 = w[j], w[j + 1], w[j + 2], w[j + 3]
+        for i in range(n):
+            out[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i])
+        j += 4
+    while j < n:
+        row, x = K[j], w[j]
+        for i in range(n):
+            out[i] += x * row[i]
+        j += 1
 
 
 @njit(cache=True)
-def _copy(x, into):
+def residual_correlations(K, c, n, w, g):
+    """``g = c - K w`` in the awake block."""
+    gram_times(K, n, w, g)
+    for i in range(n):
+        g[i] = c[i] - g[i]
+
+
+@njit(cache=True)
+def copy(x, n, into):
     """An explicit loop: array expressions take numba seconds to compile."""
-    for i in range(x.size):
+    for i in range(n):
         into[i] = x[i]
 
 
 @njit(cache=True)
-def march(
-    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
-    t, horizon, limit, delta, still, tau, stops, times, nodes_u, nodes_v, nodes_w, means, top,
-):  # fmt: skip
-    """Step the awake groups from t towards `horizon`, leaving nodes on the way.
-
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, at the
-    limit, where the march ends for now, when a
-    group passes `enter`, and when the largest relative change of a magnitude falls below `tau`.
-    ``times[i]`` and ``nodes_*[i]`` are its t and state, ``means[i]`` the mean of w over the iterations since the
-    node before, and ``top[i]`` the largest relative change of a magnitude in its last iteration.
-
-    Once what is left to move before the horizon is below `still` (relative to itself for a magnitude that grows, to
-    `enter` for one that shrinks), nothing more is stepped: w stays as it is until the horizon.
-
-    Returns the number of nodes and why it ended. The first passing of `enter` by a group goes into `entered_at`.
-    """
-    n, A = c.size, starts.size - 1
-    g, origin, total = np.empty(n), np.empty(n), np.empty(n)
-    _copy(w, origin)
-    for i in range(n):
-        total[i] = 0.0
-    since, count, next_stop = 0, 0, 0
-    work = 0.0
-    settled = True
-    while next_stop < stops.size and stops[next_stop] <= t:
-        next_stop += 1
-    while t < horizon:
-        for i in range(n):
-            total[i] += w[i]
-        change, drift = 0.0, 0.0
-        substeps = substeps_of(u, speeds, gamma, curvature, N)
-        for _ in range(substeps):
-            _correlations(K, c, w, g)
-            for a in range(A):
-                before = u[a] ** N
-                x = step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)
-                change = max(change, abs(x) * substeps)
-                drift = max(drift, N * x if x > 0.0 else (before - u[a] ** N) / enter)
-        t += 1
-        since += 1
-        work += substeps * n * n
-        moved = 0.0
-        for i in range(n):
-            moved += (w[i] - origin[i]) ** 2
-        if not (np.isfinite(moved) and change < EXPLODED):
-            return count, DIVERGED
-        news = False
-        for a in range(A):
-            if entered_at[a] < 0 and u[a] ** N >= enter:
-                entered_at[a] = t
-                news = True
-        at_stop = next_stop < stops.size and stops[next_stop] == t
-        settling = change < tau and not settled
-        settled = change < tau
-        rest = drift * substeps * (horizon - t) <= still
-        ended = t >= min(horizon, limit) or work > MOST_WORK
-        if moved > delta * delta or at_stop or ended or rest or settling or news:
-            times[count], top[count] = t, change
-            _copy(u, nodes_u[count])
-            _copy(v, nodes_v[count])
-            _copy(w, nodes_w[count])
-            _copy(w, origin)
-            for i in range(n):
-                means[count, i] = total[i] / since
-                total[i] = 0.0
-            count += 1
-            since = 0
-            if at_stop:
-                next_stop += 1
-            if rest and t < horizon:
-                return count, STILL
-            # after news the safe steps have to be found again
-            if (news or count == times.size) and t < horizon:
-                return count, FULL
-            if ended and t < horizon:
-                return count, WORKED
-    return count, HORIZON
-
-
-@njit(cache=True)
-def watch(
-    K, c, starts, u, v, w, speeds, gamma, s_large, eta, N, curvature, enter, entered_at,
-    t, horizon, mean, KC, cC, startsC, phi, directions, speedsC, threshold, frozen,
-):  # fmt: skip
-    """Step the awake groups, and with them a few candidates in exact growth, until one of those wakes.
-
-    ``KC`` holds the Gram columns of the candidates against the awake columns. Returns the time reached and leaves in
-    `mean` the mean of w on the way; `phi` of the candidates is advanced in place.
-    """
-    n, A, C = c.size, starts.size - 1, startsC.size - 1
-    g = np.empty(n)
-    gC = np.empty(cC.size)
-    for i in range(n):
-        mean[i] = 0.0
-    first = t
-    while t < horizon:
-        for i in range(n):
-            mean[i] += w[i]
-        substeps = substeps_of(u, speeds, gamma, curvature, N)
-        _copy(cC, gC)
-        for i in range(n):
-            row = KC[i]
-            for j in range(cC.size):
-                gC[j] -= w[i] * row[j]
-        awoke = False
-        for b in range(C):
-            phi[b] += growth(
-                N * gamma * speedsC[b] * pull(gC, startsC[b], startsC[b + 1], directions, frozen), N, substeps
-            )
-            awoke = awoke or phi[b] >= threshold
-        for _ in range(substeps):
-            _correlations(K, c, w, g)
-            for a in range(A):
-                step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)
-        t += 1
-        for a in range(A):
-            if entered_at[a] < 0 and u[a] ** N >= enter:
-                entered_at[a] = t
-        if awoke:
-            break
-    for i in range(n):
-        mean[i] /= max(t - first, 1)
-    return t
+def unit_group(g, i, j, v, at):
+    """The direction of ``g[i:j]``, into v from position `at` on; equal entries where there is none."""
+    largest = 0.0
+    for k in range(i, j):
+        largest = max(largest, abs(g[k]))
+    size = 0.0
+    for k in range(i, j):
+        x = g[k] / largest if largest > 0.0 else 1.0
+        v[at + k - i] = x
+        size += x * x
+    for k in range(j - i):
+        v[at + k] /= np.sqrt(size)
 
 
 @njit(cache=True)
 def unit_groups(g, starts, v):
-    """The direction of every group of g; equal entries where there is none."""
+    """The direction of every group of g."""
     for l in range(starts.size - 1):
-        i, j = starts[l], starts[l + 1]
-        largest = 0.0
-        for k in range(i, j):
-            largest = max(largest, abs(g[k]))
-        size = 0.0
-        for k in range(i, j):
-            v[k] = g[k] / largest if largest > 0.0 else 1.0
-            size += v[k] * v[k]
-        for k in range(i, j):
-            v[k] /= np.sqrt(size)
+        unit_group(g, starts[l], starts[l + 1], v, starts[l])
 
 
 @njit(cache=True)
@@ -271,9 +164,9 @@ def pull(g, i, j, directions, frozen):
 
 
 @njit(cache=True)
-def pulls(G, starts, directions, frozen, out):
-    """``v'g`` of every group for every row of correlations G."""
-    for r in range(G.shape[0]):
+def pulls(G, n_rows, starts, directions, frozen, out):
+    """``v'g`` of every group for the first rows of correlations G."""
+    for r in range(n_rows):
         for l in range(starts.size - 1):
             s = 0.0
             if frozen:
@@ -322,25 +215,20 @@ def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, 
 
 
 @njit(cache=True)
-def risen_at(g, starts, w):
-    """How many groups are up: each counts by how far it has come of where a unit gradient step points."""
+def risen(g, columns, starts, n_groups, w):
+    """How many groups are up: each counts by how far it has come of where a unit gradient step points.
+
+    Column k of the groups is ``columns[k]`` in g, the correlations.
+    """
     count = 0.0
-    for a in range(starts.size - 1):
+    for a in range(n_groups):
         now, pointed = 0.0, 0.0
         for k in range(starts[a], starts[a + 1]):
             now += w[k] * w[k]
-            pointed += (w[k] + g[k]) ** 2
+            pointed += (w[k] + g[columns[k]]) ** 2
         if now > 0.0:
             count += min(1.0, np.sqrt(now / max(pointed, now)))
     return count
-
-
-@njit(cache=True)
-def risen(K, c, starts, w):
-    """`risen_at` in the awake block."""
-    g = np.empty(c.size)
-    _correlations(K, c, w, g)
-    return risen_at(g, starts, w)
 
 
 @njit(cache=True)

@@ -159,3 +159,35 @@ def to_user(factors, shapes, w, y_scale, coef):
         at += size * rank
         i += size
         j += rank
+
+
+@njit(cache=True)
+def models_to_user(factors, shapes, means, counts, rows, row_starts, y_scale, y_mean, coefs, coef_starts, intercepts):
+    """`to_user` for several models, of the first ``counts[m]`` groups each, and their intercepts; all arrays are flat."""
+    for m in range(counts.size):
+        at, i, j, level = 0, coef_starts[m], row_starts[m], 0.0
+        for a in range(counts[m]):
+            size, rank = shapes[a, 0], shapes[a, 1]
+            for r in range(size):
+                s = 0.0
+                for k in range(rank):
+                    s += factors[at + r * rank + k] * rows[j + k]
+                coefs[i + r] = s * y_scale
+                level += s * y_scale * means[i - coef_starts[m] + r]
+            at += size * rank
+            i += size
+            j += rank
+        intercepts[m] = y_mean - level
+
+
+@njit(cache=True)
+def model_norms(shapes, counts, rows, row_starts, unit, norms, norm_starts):
+    """The norm of every group of several models, in a unit; names as in `models_to_user`."""
+    for m in range(counts.size):
+        j = row_starts[m]
+        for a in range(counts[m]):
+            s = 0.0
+            for k in range(j, j + shapes[a, 1]):
+                s += rows[k] * rows[k]
+            norms[norm_starts[m] + a] = np.sqrt(s) * unit
+            j += shapes[a, 1]

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, to_user
+from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, models_to_user, to_user
 from covey.validation import FloatArray
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
@@ -147,6 +147,21 @@ class WorkingProblem:
         # what rounding left of the mean would meet the means of X in a product
         return Z - self.q @ Z if mean.any() else Z
 
+    def all_working_columns(self, which: NDArray[np.intp]) -> FloatArray:
+        """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
+        own = spans(self.layout.starts, which)
+        mean = self.mean[own]
+        X = self.design.take(self.layout.members[own]) - mean
+        Z = np.empty((X.shape[0], int(self.ranks[which].sum())))
+        factors, factor_starts = self.factors_of(which)
+        apply_factors(X, offsets(self.layout.sizes[which]), factors, factor_starts, offsets(self.ranks[which]), Z)
+        # what rounding left of the mean would meet the means of X in a product
+        return Z - self.q @ Z if mean.any() else Z
+
+    def factors_of(self, which: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.intp]]:
+        """``T_l`` of some groups, flat, with offsets."""
+        return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
+
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
         # Z has mean zero, so the means of X need not be taken off the other side
@@ -158,7 +173,7 @@ class WorkingProblem:
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
         if self.design.reads_columns:
-            Z = np.concatenate([self.working_columns(int(l)) for l in which], axis=1)
+            Z = self.all_working_columns(which)
             K = Z.T @ (Z * self.q[:, None])
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
@@ -166,28 +181,36 @@ class WorkingProblem:
 
     def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
         """The quadratic form of a ridge on columns of unit variance, in the working coordinates of some groups."""
-        blocks = []
-        for l in which.tolist():
-            T = self.factor(l)
+        ranks, sizes, starts = self.ranks[which], self.layout.sizes[which], offsets(self.ranks[which])
+        factors, factor_starts = self.factors_of(which)
+        out = np.zeros((int(starts[-1]), int(starts[-1])))
+        for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
+            alike = np.flatnonzero((ranks == rank) & (sizes == size))
+            T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
             # X_l = Z_l T^+ up to directions in which the group does not vary, so these are its columns' variances
-            variance = (np.linalg.pinv(T) ** 2).sum(axis=0)
-            blocks.append(T.T @ (variance[:, None] * T))
-        return np.asarray(scipy.linalg.block_diag(*blocks)) if blocks else np.empty((0, 0))
+            variance = (np.linalg.pinv(T) ** 2).sum(axis=1)
+            at = starts[alike][:, None] + np.arange(rank)
+            out[at[:, :, None], at[:, None, :]] = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
+        return out
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         on_device = getattr(self.design, "cross_rows", None)
         if on_device is not None:
             return other.to_working(on_device(other.design, self.q, *self._combination(which)))
-        Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
+        Z = self.all_working_columns(np.array(which))
         return other.to_working(other.design.correlate(Z.T * self.q))
 
     def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """Columns, loadings and offset that make the working columns of some groups."""
-        columns = np.concatenate([self.members(l) for l in which])
-        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
-        means = self.mean[spans(self.layout.starts, np.array(which))]
-        return columns, loadings, means @ loadings
+        groups = np.array(which, dtype=np.intp)
+        own, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
+        loadings = np.zeros((own.size, int(ranks.sum())))
+        # row after row of each factor: how wide its group is, and where the group's first column lies
+        wide, left = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
+        at = np.repeat(np.arange(own.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
+        loadings.flat[at + np.arange(at.size)] = self.factors_of(groups)[0]
+        return self.layout.members[own], loadings, self.mean[own] @ loadings
 
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
@@ -218,6 +241,17 @@ class WorkingProblem:
     def to_user(self, l: int, w: Array) -> FloatArray:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
         return (w @ self.factor(l).T) * self.y_scale
+
+    def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Models of some groups on the user's scale, one per row: coefficients of their columns, and intercepts."""
+        n, own = W.shape[0], spans(self.layout.starts, which)
+        shapes = np.column_stack([self.layout.sizes[which], self.ranks[which]]).astype(np.intp)
+        coefs, intercepts, each = np.empty((n, own.size)), np.empty(n), np.arange(n)
+        models_to_user(
+            self.factors_of(which)[0], shapes, self.mean[own], np.full(n, which.size), np.ascontiguousarray(W).reshape(-1),
+            W.shape[1] * each, self.y_scale, self.y_mean, coefs.reshape(-1), own.size * each, intercepts,
+        )  # fmt: skip
+        return coefs, intercepts
 
     def from_user(self, l: int, coef: Array) -> FloatArray:
         """The working coefficients nearest to some of the user's for group l."""

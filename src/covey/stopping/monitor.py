@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from covey.engine import Move, Prospects, Snapshot
+from covey.engine import Move, Prospects, Snapshot, Snapshots
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
@@ -95,10 +95,20 @@ class Monitor:
         self._risen, self._woken = 0.0, 0  # when the patience was last renewed
         self._first_wake = 0.0
         self.reached = 0.0
+        self._best: tuple[int, float] | None = None  # for how many scores, and the time chosen
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Note the error; True once the best time lies far enough back."""
         error = float(self.error_of(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))[0])
+        return self._note(error, snapshot)
+
+    def stop_among(self, snapshots: Snapshots) -> int:
+        """The position of the first of several models at which the best time lies far enough back, or their number."""
+        errors = self.error_of(snapshots.columns, snapshots.coefs, snapshots.intercepts)
+        given_up = (self._note(error, snapshots[i]) for i, error in enumerate(errors.tolist()))
+        return next((i for i, now in enumerate(given_up) if now), len(snapshots))
+
+    def _note(self, error: float, snapshot: Snapshot) -> bool:
         score = error if self.score is None else self.score(error, snapshot)
         self.times.append(float(snapshot.time))
         self.errors.append(error)
@@ -174,6 +184,11 @@ class Monitor:
     @property
     def best_time(self) -> float:
         """The time to choose."""
+        if self._best is None or self._best[0] != len(self.scores):
+            self._best = len(self.scores), self._choose()
+        return self._best[1]
+
+    def _choose(self) -> float:
         scores = np.asarray(self.scores)
         if self.score is not None:
             return self.times[earliest_least(scores)]
