@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from covey.engine.elimination import eliminate
@@ -91,7 +92,7 @@ def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: ND
     m, k = groups.size, c.size
     kept, W = np.ones((m + 1, m), dtype=bool), np.zeros((m + 1, k))
     wide = int(np.diff(edges).max(initial=1))
-    eliminate(np.ascontiguousarray(_inverse(K)), c, edges, kept, W, np.empty((wide, wide)), np.empty(wide))
+    eliminate(np.ascontiguousarray(_inverse(K)), c.copy(), edges, kept, W, np.empty((wide, wide)), np.empty(wide))
     return Nested(groups, kept, W, ridge)
 
 
@@ -100,4 +101,8 @@ def _inverse(K: FloatArray) -> FloatArray:
         return K
     damped = K.copy()
     damped.flat[:: K.shape[0] + 1] += SMALLEST_RIDGE
-    return np.linalg.inv(damped)
+    factor, failed = scipy.linalg.lapack.dpotrf(damped, lower=1)
+    if failed:
+        return np.linalg.inv(damped)
+    inverse = np.tril(scipy.linalg.lapack.dpotri(factor, lower=1)[0])
+    return inverse + np.tril(inverse, -1).T

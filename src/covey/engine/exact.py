@@ -131,7 +131,7 @@ class ExactPath:
             return
         new = new[np.argsort(-self.u[new], kind="stable")]
         self.entered[new] = True
-        self.recorder.enter_all(new.tolist(), self.t)
+        self.recorder.enter((l, self.t) for l in new.tolist())
         v = self.v[spans(self.problem.starts, new)]
         self.awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
         self.awake.find_safe_steps(self._awake_product)

@@ -181,9 +181,13 @@ class NearPath:
                 self._return_to(before)
                 return True
             if result == WAKING:
+                entered_at = awake.entered_at.copy()
                 self._return_to(before)
                 if self._watch(done, before):
                     return True
+                # in vain: back to where the march ended
+                awake.restore(self._node(count - 1))
+                awake.entered_at[:] = entered_at
                 done, before = done + 1, self._node(done)
             if self._switched(float(self._top[done - 1])):
                 awake.restore(before)
@@ -391,7 +395,9 @@ class NearPath:
         self.directions = np.concatenate([self.directions, directions])
         self.asleep = np.concatenate([self.asleep, more.ranks > 0])
         self.awake.widen(problem.n_columns, rows)
-        self._take(problem, StoredRows(problem))
+        stored = StoredRows(problem)
+        stored.add(which, self.awake.rows[: self.awake.n_columns])
+        self._take(problem, stored)
         self._read_correlations()
 
     def _take(self, problem: WorkingProblem, stored: StoredRows) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -143,17 +143,11 @@ class Recorder:
         self.records: list[FloatArray] = []
         self.stopped = False
 
-    def enter(self, l: int, t: float) -> None:
-        """A group has woken up."""
-        self.enter_all([l], t)
-
-    def enter_all(self, groups: Sequence[int], t: float) -> None:
-        """Groups have woken up together, in this order."""
-        new = [l for l in groups if l not in self._position]
-        if new:
-            self._kept = self._kept.add(self.problem, new)
-            for l in new:
-                self._note(l, t)
+    def enter(self, events: Iterable[tuple[int, float]]) -> None:
+        """Groups have woken up, each at a time, in this order."""
+        new = [(l, t) for l, t in events if l not in self._position]
+        self._kept = self._kept.add(self.problem, [l for l, _ in new])
+        self._note_all(new)
 
     def _note(self, l: int, t: float) -> None:
         self._position[l] = len(self.entered)
@@ -217,7 +211,7 @@ class Recorder:
         self.times += times[:last].tolist()
         self.records += [row[:width] for row, width in zip(rows[:last], widths[:last].tolist(), strict=True)]
 
-    def _note_all(self, events: list[tuple[int, int]]) -> None:
+    def _note_all(self, events: Sequence[tuple[int, float]]) -> None:
         for l, t in events:
             self._note(l, t)
 
@@ -273,16 +267,26 @@ class Recorder:
         assert self.stop is not None
         now = self._snapshot(t, self._row(which, starts, w), n_risen)
         moves = [self._move(change) for change in settling]
-        ahead = Prospects(now, moves, [self._move({l: change}) for l, change in following.items()], until)
+        ahead = Prospects(now, moves, self._single_moves(following), until)
         self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
 
     def _move(self, change: dict[int, FloatArray]) -> Move:
         problem = self.problem
-        columns = np.concatenate([np.empty(0, dtype=np.intp), *(problem.members(l) for l in change)])
-        coef = np.concatenate([np.empty(0), *(problem.to_user(l, part) for l, part in change.items())])
+        which = np.fromiter(change, np.intp, len(change))
+        coef = problem.models_to_user(which, np.concatenate([np.empty(0), *change.values()])[None, :])[0][0]
+        own = spans(problem.layout.starts, which)
+        return Move(problem.layout.members[own], coef, -float(coef @ problem.mean[own]))
+
+    def _single_moves(self, change: dict[int, FloatArray]) -> list[Move]:
+        """A move of each group by itself."""
+        if not change:
+            return []
+        problem, groups = self.problem, list(change)
+        whole = self._move(change)
+        ends = np.cumsum(problem.layout.sizes[groups])
+        parts = zip(np.split(whole.columns, ends[:-1]), np.split(whole.coef, ends[:-1]), groups, strict=True)
         starts = problem.layout.starts
-        means = np.concatenate([np.empty(0), *(problem.mean[starts[l] : starts[l + 1]] for l in change)])
-        return Move(columns, coef, -float(coef @ means))
+        return [Move(own, coef, -float(coef @ problem.mean[starts[l] : starts[l + 1]])) for own, coef, l in parts]
 
     def _snapshot(self, t: int, row: FloatArray, n_risen: float) -> Snapshot:
         counts = np.array([len(self.entered)], dtype=np.intp)

@@ -103,8 +103,7 @@ class PathRunner:
         if begin.time >= max_iter:
             raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
         recorder = Recorder(problem, stop, wanted, self.groups.names, verbose)
-        for l, t in begin.entered:
-            recorder.enter(l, t)
+        recorder.enter(begin.entered)
         run: ScreenedPath | ExactPath
         if engine == "exact" or (engine == "auto" and all_awake(settings)):
             kind = RowSpacePath if prefers_rows(problem) else ExactPath

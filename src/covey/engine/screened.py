@@ -278,9 +278,10 @@ class ScreenedPath:
         steps = self._steps_to_wake()
         steps[self.near] = path.steps_to_wake()
         line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
-        position = {int(self.near[l]): l for l in range(self.near.size)}
+        position = np.full(steps.size, -1)
+        position[self.near] = np.arange(self.near.size)
         for l in line[np.isfinite(steps[line])].tolist():
-            if l in position:
+            if position[l] >= 0:
                 i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
                 following[l] = path.g[i:j]
             else:

@@ -42,7 +42,7 @@ class Layout:
     @property
     def sizes(self) -> NDArray[np.intp]:
         """The number of columns of each group."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,10 @@ class WorkingProblem:
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
         if self.design.reads_columns:
-            Z = self.all_working_columns(which)
-            K = Z.T @ (Z * self.q[:, None])
-        else:
-            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
+            # a matrix by itself: half the work, and the result is symmetric to the last bit
+            Z = self.all_working_columns(which) * np.sqrt(self.q)[:, None]
+            return Z.T @ Z, self.correlation[own]
+        K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
 
     def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
@@ -260,13 +260,17 @@ class WorkingProblem:
 
 def offsets(lengths: Array) -> NDArray[np.intp]:
     """Where consecutive pieces of these lengths start, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    out = np.zeros(len(lengths) + 1, dtype=np.intp)
+    np.cumsum(lengths, out=out[1:])
+    return out
 
 
 def spans(starts: Array, which: Array) -> NDArray[np.intp]:
     """The positions of some pieces, one after another."""
-    lengths = np.diff(starts)[which]
-    return np.repeat(starts[which] - offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())
+    first = starts[which]
+    lengths = starts[1:][which] - first
+    ends = np.cumsum(lengths)
+    return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
 
 
 def _chain(first: Array, second: Array) -> NDArray[np.intp]:
