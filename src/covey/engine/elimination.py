@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.engine.kernels import gram_times
+
 __all__ = ["eliminate"]
 
 
@@ -19,13 +21,7 @@ def eliminate(P, c, edges, kept, W, square, part):
     """
     m = edges.size - 1
     for i in range(m):
-        for a in range(m):
-            if kept[i, a]:
-                for k in range(edges[a], edges[a + 1]):
-                    s, row = 0.0, P[k]
-                    for j in range(c.size):
-                        s += row[j] * c[j]
-                    W[i, k] = s
+        gram_times(P, c.size, c, W[i])
         best, least = -1, np.inf
         for a in range(m):
             if kept[i, a]:
@@ -48,7 +44,7 @@ def eliminate(P, c, edges, kept, W, square, part):
                 P[l, j], P[j, l] = 0.0, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(inline="always")
 def _rise(P, w, first, last, square, part):
     """``w_l' (P_ll)^-1 w_l`` by a Cholesky factorisation of the block."""
     n, total = last - first, 0.0

@@ -8,7 +8,7 @@ from numba import njit
 from covey.engine.awake import EIGENVALUE_TOLERANCE, MOST_ROUNDS
 from covey.engine.kernels import copy, gram_times, unit_group
 
-__all__ = ["curvature_of", "explained_share", "join"]
+__all__ = ["curvature_of", "join"]
 
 
 @njit(cache=True)
@@ -38,7 +38,7 @@ def curvature_of(K, starts, entered_at, n_awake, t, vector, x, y, own, block):
 
     `vector` is where power iteration begins, and where it has come to. Returns -1 where nobody has entered.
     """
-    m = 0
+    m = starts[0]
     for a in range(n_awake):
         if 0 <= entered_at[a] <= t:
             for k in range(starts[a], starts[a + 1]):
@@ -67,12 +67,3 @@ def curvature_of(K, starts, entered_at, n_awake, t, vector, x, y, own, block):
         vector[own[i]] = x[i]
     return value
 
-
-@njit(cache=True)
-def explained_share(K, c, n, w, y):
-    """How much of the response, of unit norm, the awake groups explain; `y` is scratch."""
-    gram_times(K, n, w, y)
-    share = 0.0
-    for k in range(n):
-        share += w[k] * (2.0 * c[k] - y[k])
-    return share

@@ -22,22 +22,10 @@ MOST_SUBSTEPS = 1000.0
 EXPLODED = 1e6
 
 
-@njit(cache=True)
+@njit(inline="always")
 def power(u, N):
     """``u^N``."""
     return u * u if N == 2 else u**N
-
-
-@njit(cache=True)
-def phi_of(u, N):
-    """The coordinate in which a sleeping group's growth adds up."""
-    return np.log(u) if N == 2 else -(u ** (2.0 - N)) / (N - 2.0)
-
-
-@njit(cache=True)
-def u_of(phi, N):
-    """The magnitude behind a ``phi``."""
-    return np.exp(phi) if N == 2 else (-(N - 2.0) * phi) ** (-1.0 / (N - 2.0))
 
 
 @njit(cache=True)
@@ -94,41 +82,24 @@ def substeps_of(u, n_groups, speeds, gamma, curvature, N):
     return max(1, int(np.ceil(min(N * N * gamma * fastest * curvature, MOST_SUBSTEPS))))
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, fastmath={"reassoc", "contract"})
 def gram_times(K, n, w, out):
-    """``K w`` in the leading block of a symmetric K: row by row, which needs no sums across a row, and four at once."""
+    """``K w`` in the leading block of K."""
     for i in range(n):
-        out[i] = 0.0
-    j = 0
-    while j + 4 <= n:
-        r0, r1, r2, r3 = K[j], K[j + 1], K[j + 2], K[j + 3]
-        w0, w1, w2, w3 = w[j], w[j + 1], w[j + 2], w[j + 3]
-        for i in range(n):
-            out[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i])
-        j += 4
-    while j < n:
-        row, x = K[j], w[j]
-        for i in range(n):
-            out[i] += x * row[i]
-        j += 1
+        row, s = K[i], 0.0
+        for j in range(n):
+            s += row[j] * w[j]
+        out[i] = s
 
 
-@njit(cache=True)
-def residual_correlations(K, c, n, w, g):
-    """``g = c - K w`` in the awake block."""
-    gram_times(K, n, w, g)
-    for i in range(n):
-        g[i] = c[i] - g[i]
-
-
-@njit(cache=True)
+@njit(inline="always")
 def copy(x, n, into):
     """An explicit loop: array expressions take numba seconds to compile."""
     for i in range(n):
         into[i] = x[i]
 
 
-@njit(cache=True)
+@njit(inline="always")
 def unit_group(g, i, j, v, at):
     """The direction of ``g[i:j]``, into v from position `at` on; equal entries where there is none."""
     largest = 0.0
@@ -150,7 +121,7 @@ def unit_groups(g, starts, v):
         unit_group(g, starts[l], starts[l + 1], v, starts[l])
 
 
-@njit(cache=True)
+@njit(inline="always")
 def pull(g, i, j, directions, frozen):
     """``v'g`` of a sleeping group: along its own correlation, or along the direction it was frozen in."""
     s = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from covey.engine.kernels import EXPLODED, copy, growth, power, pull, residual_correlations, step_group, substeps_of
+from covey.engine.kernels import EXPLODED, copy, gram_times, growth, power, pull, step_group, substeps_of
 
 __all__ = ["DIVERGED", "FULL", "HORIZON", "STILL", "WOKE", "WORKED", "march"]
 
@@ -66,7 +66,9 @@ def march(
             phi[b] += growth(rate[l] * pull(gW, first, last, directions, eta > 0.0), N, substeps)
             woke = woke or phi[b] >= threshold
         for _ in range(substeps):
-            residual_correlations(K, c, n, w, g)
+            gram_times(K, n, w, g)
+            for i in range(n):
+                g[i] = c[i] - g[i]
             for a in range(n_awake):
                 before = power(u[a], N)
                 x = step_group(a, starts, u, v, w, g, gamma / substeps * speeds[a], s_large, eta, N)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
-from covey.engine.growth import growth_of, join_at, phis_of
-from covey.engine.kernels import phi_of, pulls, risen, u_of
+from covey.engine.growth import growth_of, join_at, phi_of, phis_of, u_of
+from covey.engine.kernels import pulls, risen
 from covey.engine.marching import DIVERGED, STILL, WOKE, WORKED, march
 from covey.engine.near_awake import NODES, ROOM, NearAwake, Trio
 from covey.engine.settings import Settings
@@ -283,7 +283,7 @@ class NearPath:
         N, enter = self.settings.depth, self.settings.enter
         self._fetch(ready)
         for l in ready.tolist():
-            u = u_of(self.phi[l], N)
+            u = u_of(float(self.phi[l]), N)
             # a tie with the threshold is decided in favour of having entered
             entered = u**N >= enter * (1 - 1e-9)
             at = self.t if entered else -1

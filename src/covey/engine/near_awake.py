@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
-from covey.engine.joining import curvature_of, explained_share, join
+from covey.engine.joining import curvature_of, join
 from covey.engine.kernels import substeps_of
 from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
@@ -135,8 +135,10 @@ class NearAwake:
         )
 
     def explained(self) -> float:
-        """How much of the response these groups explain."""
-        return float(explained_share(self.K, self.c, self.n_columns, self.w, self.scratch[0])) if self.which else 0.0
+        """How much of the response, of unit norm, these groups explain."""
+        k = self.n_columns
+        w = self.w[:k]
+        return float(w @ (2 * self.c[:k] - self.K[:k, :k] @ w)) if k else 0.0
 
     def snapshot(self) -> Trio:
         """A copy of the state, to come back to with `restore`."""

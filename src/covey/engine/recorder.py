@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covey.engine.draft import Draft
 from covey.preprocess import WorkingProblem
-from covey.preprocess.kernels import model_norms, models_to_user
+from covey.preprocess.kernels import models_to_user
 from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
@@ -320,11 +320,15 @@ class Recorder:
 
     def strengths(self) -> sp.csr_array:
         """Norm of every awake group in working coordinates, in units of the response; shape (n_times, n_groups)."""
-        counts = self._counts
+        counts, ranks = self._counts, self._kept.shapes[:, 1]
         flat, starts = self._flat()
         indptr = offsets(counts)
-        data = np.empty(indptr[-1])
-        model_norms(self._kept.shapes, counts, flat, starts, self.problem.y_scale, data, indptr)
+        group = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)
+        filled = ranks[group] > 0
+        first = (np.repeat(starts[:-1], counts) + self._kept.row_starts[group])[filled]
+        data = np.zeros(indptr[-1])
+        if first.size:
+            data[filled] = np.sqrt(np.add.reduceat(flat * flat, first)) * self.problem.y_scale
         order = np.array([l for l, _ in self.entered], dtype=np.intp)
         indices = np.concatenate([np.empty(0, dtype=np.intp), *(order[:k] for k in counts.tolist())])
         out = sp.csr_array((data, indices, indptr), shape=(counts.size, len(self.names)))

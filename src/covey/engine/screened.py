@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft
-from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, risen, unit_groups
+from covey.engine.growth import growth_of, join_at, logs_of, phi_of, phis_of
+from covey.engine.kernels import gains, risen, unit_groups
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, models_to_user, to_user
+from covey.preprocess.kernels import apply_factors, factor_groups, models_to_user
 from covey.validation import FloatArray
 
 __all__ = ["Standardize", "WorkingProblem", "prepare"]
@@ -151,7 +151,8 @@ class WorkingProblem:
         """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
         own = spans(self.layout.starts, which)
         mean = self.mean[own]
-        X = self.design.take(self.layout.members[own]) - mean
+        X = np.empty((self.design.shape[0], own.size))
+        np.subtract(self.design.take(self.layout.members[own]), mean, out=X)
         Z = np.empty((X.shape[0], int(self.ranks[which].sum())))
         factors, factor_starts = self.factors_of(which)
         apply_factors(X, offsets(self.layout.sizes[which]), factors, factor_starts, offsets(self.ranks[which]), Z)
@@ -221,11 +222,8 @@ class WorkingProblem:
 
     def to_columns(self, w: FloatArray) -> FloatArray:
         """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
-        own = np.empty(self.mean.size)
-        shapes = np.column_stack([self.layout.sizes, self.ranks]).astype(np.intp)
-        to_user(self.factors, shapes, w, 1.0, own)
-        out = np.empty_like(own)
-        out[self.layout.members] = own
+        out = np.empty(self.mean.size)
+        out[self.layout.members] = self._to_user(slice(None), self.factors, w[None, :], self.mean, 1.0)[0][0]
         return out
 
     def gram_product(self, w: FloatArray) -> FloatArray:
@@ -244,12 +242,18 @@ class WorkingProblem:
 
     def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Models of some groups on the user's scale, one per row: coefficients of their columns, and intercepts."""
-        n, own = W.shape[0], spans(self.layout.starts, which)
-        shapes = np.column_stack([self.layout.sizes[which], self.ranks[which]]).astype(np.intp)
-        coefs, intercepts, each = np.empty((n, own.size)), np.empty(n), np.arange(n)
+        mean = self.mean[spans(self.layout.starts, which)]
+        return self._to_user(which, self.factors_of(which)[0], W, mean, self.y_scale)
+
+    def _to_user(
+        self, which: Any, factors: FloatArray, W: FloatArray, mean: FloatArray, y_scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        shapes = np.column_stack([self.layout.sizes[which], self.ranks[which]])
+        n, each = W.shape[0], np.arange(W.shape[0])
+        coefs, intercepts = np.empty((n, mean.size)), np.empty(n)
         models_to_user(
-            self.factors_of(which)[0], shapes, self.mean[own], np.full(n, which.size), np.ascontiguousarray(W).reshape(-1),
-            W.shape[1] * each, self.y_scale, self.y_mean, coefs.reshape(-1), own.size * each, intercepts,
+            factors, shapes, mean, np.full(n, len(shapes)), np.ascontiguousarray(W).reshape(-1), W.shape[1] * each,
+            y_scale, self.y_mean, coefs.reshape(-1), mean.size * each, intercepts,
         )  # fmt: skip
         return coefs, intercepts
 
@@ -323,9 +327,10 @@ def prepare(
     factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
     starts = offsets(ranks)
     correlation = np.empty((1, int(starts[-1])))
+    # a kernel is compiled once more for arrays that are read-only, as those of the groups are
+    layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     # factors act on unscaled columns, and the moments are those of scaled ones
-    apply_factors((moments.correlation / scale)[None, :], made.starts, factors, factor_starts, starts, correlation)
-    layout = Layout(made.members, made.starts, made.is_contiguous)
+    apply_factors((moments.correlation / scale)[None, :], layout.starts, factors, factor_starts, starts, correlation)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
@@ -355,7 +360,7 @@ def _factors(
             gain[alive] = 1.0 / common if common > 0 else 1.0
         else:
             gain[alive] = scale[alive] / root[alive]
-        return factor_columns(gain, alive, groups.starts)
+        return _diagonal_factors(gain, alive, groups)
     # on its own device, where X has one
     factorise = getattr(design, "factor_groups", factor_groups)
     factors, factor_starts, ranks, doubtful = factorise(
@@ -374,6 +379,21 @@ def _factors(
             pieces.append(T.ravel())
     lengths = np.array([piece.size for piece in pieces])
     return np.concatenate(pieces), offsets(lengths), ranks
+
+
+def _diagonal_factors(
+    gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Factors by which each live column is multiplied by its gain."""
+    before = offsets(alive)
+    ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
+    factor_starts = offsets(ranks * groups.sizes)
+    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[alive]
+    row = np.flatnonzero(alive) - groups.starts[label]
+    column = before[:-1][alive] - before[groups.starts[label]]
+    factors = np.zeros(int(factor_starts[-1]))
+    factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
+    return factors, factor_starts, ranks
 
 
 # R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.
