@@ -15,6 +15,9 @@ from numba import njit
 # A magnitude that shrinks for ever stays a number whose powers are numbers.
 SMALLEST = 1e-40
 
+# Squared norms between these have lost no digits.
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
+
 # A bound for hopeless cases; they are reported as diverged.
 MOST_SUBSTEPS = 1000.0
 
@@ -42,21 +45,24 @@ def step_group(a, starts, u, v, w, g, gamma, s_large, eta, N):
     i, j = starts[a], starts[a + 1]
     m = power(u[a], N)
     s = s_large if eta == 0.0 else min(eta * m * m, s_large)
-    # relative to the largest entry, so that neither 1e-200 nor 1e200 is lost in the square
-    largest = 0.0
-    for k in range(i, j):
-        v[k] = w[k] + s * g[k] if s > 0.0 else w[k]
-        largest = max(largest, abs(v[k]))
-    if not largest > 0.0:
-        return 0.0
     size = 0.0
     for k in range(i, j):
-        v[k] /= largest
+        v[k] = w[k] + s * g[k] if s > 0.0 else w[k]
         size += v[k] * v[k]
-    size = np.sqrt(size)
-    rho = 0.0
+    if not SMALLEST_SQUARE < size < LARGEST_SQUARE:
+        # relative to the largest entry, so that neither 1e-200 nor 1e200 is lost in the square
+        largest = 0.0
+        for k in range(i, j):
+            largest = max(largest, abs(v[k]))
+        if not largest > 0.0:
+            return 0.0
+        size = 0.0
+        for k in range(i, j):
+            v[k] /= largest
+            size += v[k] * v[k]
+    unit, rho = 1.0 / np.sqrt(size), 0.0
     for k in range(i, j):
-        v[k] /= size
+        v[k] *= unit
         rho += v[k] * g[k]
     change = N * gamma * rho
     if N != 2:
@@ -78,7 +84,7 @@ def substeps_of(u, n_groups, speeds, gamma, curvature, N):
     """
     fastest = 0.0
     for a in range(n_groups):
-        fastest = max(fastest, speeds[a] * u[a] ** (2 * N - 2))
+        fastest = max(fastest, speeds[a] * power(u[a], 2 * N - 2))
     return max(1, int(np.ceil(min(N * N * gamma * fastest * curvature, MOST_SUBSTEPS))))
 
 
