@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.engine.kernels import EIGENVALUE_TOLERANCE, MOST_ROUNDS
 from covey.preprocess import WorkingProblem
 from covey.preprocess.working import spans
 from covey.validation import FloatArray
@@ -21,10 +22,8 @@ LARGEST_STABLE = 1.9
 # eigenvalue above 1, and there its magnitude grows again.
 STABLE_FROM_ABOVE = 1.0
 
-# Power iteration approaches an eigenvalue from below; it ends when a round adds less than the tolerance.
+# Power iteration approaches an eigenvalue from below.
 EIGENVALUE_MARGIN = 1.02
-EIGENVALUE_TOLERANCE = 1e-3
-MOST_ROUNDS = 100
 
 
 class AwakeGroups:
@@ -61,7 +60,7 @@ class AwakeGroups:
         self.speeds = np.empty(0)
         self.direction_step = 1.0
         self.curvature = 0.0
-        self._vector = np.empty(0)
+        self._vector: FloatArray = np.empty(0)
 
     def add(self, new: NDArray[np.intp], u: FloatArray, v: FloatArray, depth: int, speeds: FloatArray) -> None:
         """Add groups, in this order; `v` are their directions, one after another."""

@@ -11,6 +11,9 @@ from covey.validation import FloatArray
 
 __all__ = ["Draft", "Pieces"]
 
+# The arrays with a number for each record.
+OF_RECORDS = ("times", "n_joined", "n_entered", "steps", "n_risen")
+
 
 class Draft:
     """What happened since the last check, in arrays with room to grow.
@@ -38,6 +41,10 @@ class Draft:
         self.n_records = 0
         self.entered: list[tuple[int, int]] = []
         self.joined: list[int] = []
+        self._make(room, n_columns)
+
+    def _make(self, room: int, n_columns: int) -> None:
+        """Arrays with so much room."""
         self.times, self.n_joined, self.n_entered, self.steps = (np.zeros(room, dtype=np.int64) for _ in range(4))
         self.n_risen = np.empty(room)
         self.models, self.lefts = np.empty((2 * room, n_columns)), np.empty((room, n_columns))
@@ -47,10 +54,9 @@ class Draft:
         room, width = self.lefts.shape
         if self.n_records + records <= room and n_columns <= width:
             return
-        old, n = dict(self.__dict__), self.n_records
-        self.__init__(room if self.n_records + records <= room else 2 * (self.n_records + records), max(n_columns, width))  # type: ignore[misc]
-        self.n_records, self.entered, self.joined = n, old["entered"], old["joined"]
-        for name in ("times", "n_joined", "n_entered", "steps", "n_risen"):
+        n, old = self.n_records, {name: getattr(self, name) for name in (*OF_RECORDS, "models", "lefts")}
+        self._make(room if n + records <= room else 2 * (n + records), max(n_columns, width))
+        for name in OF_RECORDS:
             getattr(self, name)[:n] = old[name][:n]
         for name, rows in (("models", 2 * n), ("lefts", n)):
             getattr(self, name)[:rows] = 0.0

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from covey.engine.kernels import gram_times
-
 __all__ = ["eliminate"]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def eliminate(P, c, edges, kept, W, square, part):
     """Fit, drop the group whose loss raises the objective least per dimension, and again, down to none.
 
@@ -21,7 +19,11 @@ def eliminate(P, c, edges, kept, W, square, part):
     """
     m = edges.size - 1
     for i in range(m):
-        gram_times(P, c.size, c, W[i])
+        for k in range(c.size):
+            row, s = P[k], 0.0
+            for j in range(c.size):
+                s += row[j] * c[j]
+            W[i, k] = s
         best, least = -1, np.inf
         for a in range(m):
             if kept[i, a]:

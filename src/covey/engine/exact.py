@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import EXPLODED, risen, step_everyone, substeps_of
+from covey.engine.kernels import EXPLODED, risen, step_groups, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
@@ -87,9 +87,9 @@ class ExactPath:
         substeps = substeps_of(self.u, self.u.size, settings.speeds, settings.gamma, awake.curvature, settings.depth)
         change = 0.0
         for _ in range(substeps):
-            x = step_everyone(
-                self.problem.starts, self.u, self.v, self.w, self._correlations(), settings.speeds,
-                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth,
+            x, _ = step_groups(
+                self.problem.starts, self.u.size, self.u, self.v, self.w, self._correlations(), settings.speeds,
+                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth, settings.enter,
             )  # fmt: skip
             self.g = None
             change = max(change, x * substeps)

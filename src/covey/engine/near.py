@@ -17,12 +17,23 @@ from numpy.typing import NDArray
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
 from covey.engine.growth import growth_of, join_at, phi_of, phis_of, u_of
-from covey.engine.kernels import pulls, risen
-from covey.engine.marching import DIVERGED, STILL, WOKE, WORKED, march
+from covey.engine.kernels import (
+    DIVERGED,
+    DOUBTFUL,
+    NEWS,
+    STILL,
+    WAKING,
+    WOKE,
+    WORKED,
+    digest,
+    march,
+    pulls,
+    risen,
+    steps_to_wake,
+)
 from covey.engine.near_awake import NODES, ROOM, NearAwake, Trio
 from covey.engine.settings import Settings
-from covey.engine.sleeping import DOUBTFUL, NEWS, WAKING, digest, steps_to_wake
-from covey.engine.stored_rows import StoredRows, reads_all
+from covey.engine.stored_rows import StoredRows
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
@@ -42,11 +53,6 @@ STILL_SHARE = 0.1
 
 # A residual of this squared norm (that of y is 1) is rounding.
 EXPLAINED = 1e-12
-
-# Gram rows are fetched with those of the groups next in line, as many columns as cost hardly more than reading X. A
-# group is worth that when it would wake, at its present growth, before this many times the time now; or at any time
-# where reading X is dear.
-AHEAD = 1.5
 
 # A march goes on for at most as long as the time so far, or this many iterations: a stop rule may be waiting.
 SHORT = 50
@@ -144,9 +150,7 @@ class NearPath:
     def _find_steps(self) -> float:
         N = self.settings.depth
         return float(
-            steps_to_wake(
-                self.phi, self.pull, self.rate, self.asleep, self.threshold, N, self.substeps, self._steps
-            )
+            steps_to_wake(self.phi, self.pull, self.rate, self.asleep, self.threshold, N, self.substeps, self._steps)
         )
 
     def _stand_still(self, horizon: int) -> None:
@@ -225,8 +229,8 @@ class NearPath:
             awake.K, awake.c, awake.starts, len(awake.which), awake.u, awake.v, awake.w, awake.speeds, awake.entered_at,
             settings.gamma, awake.direction_step, self.switch.eta, settings.depth, awake.curvature, settings.enter,
             self.t, horizon, limit, delta, self.tol * STILL_SHARE, tau, stops,
-            draft.times[at:], self._top[i:], awake.nodes_u[i:], awake.nodes_v[i:], draft.models[2 * at :], g, origin, total,
-            watched, phi, awake.rows, self.c, self.starts, self.rate, self.directions, self._gW, self.threshold,
+            draft.times[at:], self._top[i:], awake.nodes_u[i:], awake.nodes_v[i:], draft.models[2 * at :],
+            g, origin, total, watched, phi, awake.rows, self.c, self.starts, self.rate, self.directions, self._gW, self.threshold,
         )  # fmt: skip
 
     def _read_nodes(self, first: int, last: int) -> None:
@@ -281,7 +285,8 @@ class NearPath:
     def _join(self, ready: NDArray[np.intp], directions: FloatArray) -> None:
         """Let groups join the awake ones, in this order."""
         N, enter = self.settings.depth, self.settings.enter
-        self._fetch(ready)
+        if any(self.stored.lacks(l) for l in ready.tolist()):
+            self.n_fetched += self.stored.fetch(ready, self.t, self.steps_to_wake())
         for l in ready.tolist():
             u = u_of(float(self.phi[l]), N)
             # a tie with the threshold is decided in favour of having entered
@@ -330,41 +335,6 @@ class NearPath:
         count = risen(g, np.arange(g.size), awake.starts, len(awake.which), awake.w)
         self.draft.add(self.t if t is None else t, len(awake.which), awake.w, count, len(self.told), steps)
 
-    # ------------------------------------------------------------------ Gram rows
-
-    def _fetch(self, ready: NDArray[np.intp]) -> None:
-        """Read the Gram rows of groups about to wake, and of those next in line, in one product."""
-        needed = [l for l in ready.tolist() if self.stored.lacks(l)]
-        if not needed:
-            return
-        if reads_all(self.problem):
-            everybody = np.flatnonzero(self.problem.ranks)
-            needed, rows = everybody.tolist(), self.problem.gram_block(everybody)[0]
-        else:
-            needed += self._next_in_line(ready, int(self.problem.ranks[needed].sum()))
-            rows = self.problem.gram_rows(needed)
-        self.n_fetched += rows.shape[0]
-        self.stored.add(needed, rows)
-
-    def _next_in_line(self, ready: NDArray[np.intp], n_columns: int) -> list[int]:
-        """Groups whose rows are worth reading beside `n_columns` others."""
-        ranks, design = self.problem.ranks, self.problem.design
-        latest = AHEAD * self.t if design.reads_columns else np.inf
-        steps = self.steps_to_wake()
-        steps[ready] = np.inf
-        order = np.argsort(steps, kind="stable")
-        if not design.reads_columns:
-            soonest = [self.problem.members(l) for l in order[: 2 * design.batch_columns].tolist() if steps[l] < np.inf]
-            design.upcoming = np.concatenate([np.empty(0, dtype=np.intp), *soonest])
-        more = []
-        for l in order[: design.batch_columns + 1].tolist():
-            if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:
-                break
-            if self.stored.lacks(l):
-                more.append(l)
-                n_columns += int(ranks[l])
-        return more
-
     # ------------------------------------------------------------------ going back, and taking in more groups
 
     def accept(self) -> None:
@@ -407,8 +377,10 @@ class NearPath:
         self.starts, self.c = np.array(problem.starts, dtype=np.intp), np.array(problem.correlation, dtype=float)
         self.rate = self.settings.depth * self.settings.gamma * self.settings.speeds
         self._base, self._fresh = 0, False
-        self._steps, self._gain, self._doubt, self._top = np.empty(L), np.empty(L), np.empty(L), np.empty(NODES)
-        self._G, self._P, self._gW = np.empty((2 * NODES, r)), np.empty((2 * NODES, L)), np.empty(r)
+        self._top: FloatArray = np.empty(NODES)
+        self._steps, self._gain, self._doubt = np.empty(L), np.empty(L), np.empty(L)
+        self._G: FloatArray = np.empty((2 * NODES, r))
+        self._P, self._gW = np.empty((2 * NODES, L)), np.empty(r)
         self.g, self.pull = self.c.copy(), np.empty(L)
         self._find_pulls()
 

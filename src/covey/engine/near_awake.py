@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
-from covey.engine.joining import curvature_of, join
-from covey.engine.kernels import substeps_of
+from covey.engine.kernels import curvature_of, join, substeps_of
 from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
 from covey.validation import FloatArray
@@ -130,9 +129,7 @@ class NearAwake:
 
     def substeps(self, settings: Settings) -> int:
         """Steps into which an iteration is divided at present."""
-        return int(
-            substeps_of(self.u, len(self.which), self.speeds, settings.gamma, self.curvature, settings.depth)
-        )
+        return int(substeps_of(self.u, len(self.which), self.speeds, settings.gamma, self.curvature, settings.depth))
 
     def explained(self) -> float:
         """How much of the response, of unit norm, these groups explain."""
@@ -167,7 +164,7 @@ class NearAwake:
         return kept | {name: getattr(self, name) for name in ("which", "n_columns", "direction_step", "curvature")}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Undo what was done since the save; Gram rows and blocks of groups that joined since are left behind the end."""
+        """Undo what was done since the save; what groups that joined since have filled lies behind the end."""
         for name, value in saved.items():
             if isinstance(value, np.ndarray):
                 getattr(self, name)[: value.size] = value

@@ -11,10 +11,11 @@ from covey.designs import Design, RepeatedColumns, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.overlap import InColumns, add_up
-from covey.engine.recorder import Recorder, StopRule
+from covey.engine.recorder import Recorder
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
 from covey.engine.settings import read_settings, step_unit
+from covey.engine.snapshots import StopRule
 from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare

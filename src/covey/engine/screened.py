@@ -149,7 +149,8 @@ class ScreenedPath:
             begin.time, begin.log_u[self.near], begin.v[spans(self.problem.starts, self.near)],
             position[begin.awake], begin.eta, begin.armed,
         )  # fmt: skip
-        assert known.problem is not None and known.rows is not None
+        assert known.problem is not None
+        assert known.rows is not None
         self.path = NearPath(known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows)
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
@@ -320,6 +321,4 @@ class ScreenedPath:
         which = self.which
         awake = path.awake.view
         log_u[which] = np.log(awake.u)
-        return ending(
-            self.problem, path.t, awake, which, log_u, path.switch, directions, self.recorder.entered
-        )
+        return ending(self.problem, path.t, awake, which, log_u, path.switch, directions, self.recorder.entered)

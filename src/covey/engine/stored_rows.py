@@ -16,13 +16,18 @@ __all__ = ["StoredRows"]
 # Room for so many rows at first.
 ROWS = 64
 
+# Gram rows are fetched with those of the groups next in line, as many columns as cost hardly more than reading X. A
+# group is worth that when it would wake, at its present growth, before this many times the time now; or at any time
+# where reading X is dear.
+AHEAD = 1.5
+
 # Where all Gram rows together cost no more multiplications than this, about a millisecond, they are read at once: that
 # is less than reading them group by group takes around its products.
 WHOLE = 3e7
 
 
 class StoredRows:
-    """Rows in one array, in the order in which they were read.
+    """Rows of a problem in one array, in the order in which they were read.
 
     Attributes
     ----------
@@ -32,7 +37,7 @@ class StoredRows:
     """
 
     def __init__(self, problem: WorkingProblem) -> None:
-        self._ranks = problem.ranks
+        self.problem = problem
         self._filled = 0
         self.rows: FloatArray = np.empty((ROWS, problem.n_columns))
         self.starts = np.full(problem.ranks.size, -1, dtype=np.int64)
@@ -40,6 +45,46 @@ class StoredRows:
     def lacks(self, l: int) -> bool:
         """Whether the rows of a group have not been read."""
         return bool(self.starts[l] < 0)
+
+    def fetch(self, ready: NDArray[np.intp], t: int, steps: FloatArray) -> int:
+        """Read the rows of groups about to wake, and of those next in line, in one product; how many rows were read.
+
+        `steps` are the iterations until each group would wake at its present growth.
+        """
+        needed = [l for l in ready.tolist() if self.lacks(l)]
+        problem = self.problem
+        if self._reads_all:
+            everybody = np.flatnonzero(problem.ranks)
+            needed, rows = everybody.tolist(), problem.gram_block(everybody)[0]
+        else:
+            steps[ready] = np.inf
+            needed += self._next_in_line(steps, t, int(problem.ranks[needed].sum()))
+            rows = problem.gram_rows(needed)
+        self.add(needed, rows)
+        return int(rows.shape[0])
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether to read the rows of all groups at once."""
+        n, r = self.problem.design.shape[0], self.problem.n_columns
+        return bool(self.problem.design.reads_columns) and n * r * r <= WHOLE
+
+    def _next_in_line(self, steps: FloatArray, t: int, n_columns: int) -> list[int]:
+        """Groups whose rows are worth reading beside `n_columns` others."""
+        ranks, design = self.problem.ranks, self.problem.design
+        latest = AHEAD * t if design.reads_columns else np.inf
+        order = np.argsort(steps, kind="stable")
+        if not design.reads_columns:
+            soonest = [self.problem.members(l) for l in order[: 2 * design.batch_columns].tolist() if steps[l] < np.inf]
+            design.upcoming = np.concatenate([np.empty(0, dtype=np.intp), *soonest])
+        more = []
+        for l in order[: design.batch_columns + 1].tolist():
+            if not steps[l] <= latest or not np.isfinite(steps[l]) or n_columns + ranks[l] > design.batch_columns:
+                break
+            if self.lacks(l):
+                more.append(l)
+                n_columns += int(ranks[l])
+        return more
 
     def add(self, which: Sequence[int] | NDArray[np.intp], rows: NDArray[Any]) -> None:
         """Keep the rows of some groups, one under the other."""
@@ -49,12 +94,6 @@ class StoredRows:
             longer[: self._filled] = self.rows[: self._filled]
             self.rows = longer
         self.rows[self._filled : end] = rows
-        ends = self._filled + np.cumsum(self._ranks[which])
-        self.starts[which] = ends - self._ranks[which]
+        ends = self._filled + np.cumsum(self.problem.ranks[which])
+        self.starts[which] = ends - self.problem.ranks[which]
         self._filled = end
-
-
-def reads_all(problem: WorkingProblem) -> bool:
-    """Whether to read the Gram rows of all groups at once."""
-    r = problem.n_columns
-    return bool(problem.design.reads_columns) and problem.design.shape[0] * r * r <= WHOLE
