@@ -99,7 +99,7 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
 
 @njit(cache=True)
 def unit_of_extremes(i, j, w, g, s):
-    """One over the norm of ``x = w + s g``, and g along x, where the square of 1e-200 or 1e200 would be lost; or zeros."""
+    """One over the norm of ``x = w + s g``, and g along x, where squares of 1e-200 or 1e200 would be lost; or zeros."""
     largest, size, rho = 0.0, 0.0, 0.0
     for k in range(i, j):
         largest = max(largest, abs(w[k] + s * g[k]))

@@ -230,7 +230,8 @@ class NearPath:
             settings.gamma, awake.direction_step, self.switch.eta, settings.depth, awake.curvature, settings.enter,
             self.t, horizon, limit, delta, self.tol * STILL_SHARE, tau, stops,
             draft.times[at:], self._top[i:], awake.nodes_u[i:], awake.nodes_v[i:], draft.models[2 * at :],
-            g, origin, total, watched, phi, awake.rows, self.c, self.starts, self.rate, self.directions, self._gW, self.threshold,
+            g, origin, total,
+            watched, phi, awake.rows, self.c, self.starts, self.rate, self.directions, self._gW, self.threshold,
         )  # fmt: skip
 
     def _read_nodes(self, first: int, last: int) -> None:
