@@ -38,7 +38,7 @@ def misleading(n: int = 150, p: int = 120, noise: float = 0.5, seed: int = 0):
 
 def task_of(X, y, groups, weight=None, **settings) -> PathTask:
     """The task of a problem; `settings` are those of `PathTask`, and options of the path."""
-    own = {name: settings.pop(name) for name in ("restarts", "factors", "dense_scales") if name in settings}
+    own = {name: settings.pop(name) for name in ("restarts", "factors", "dense_scales", "average") if name in settings}
     weight = np.ones(len(y)) if weight is None else weight
     return PathTask(X, y, groups, weight, {"max_iter": 100_000, **settings}, **own)
 

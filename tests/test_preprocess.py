@@ -37,7 +37,7 @@ def test_groups_become_orthonormal(order, weighted):
     np.testing.assert_allclose(problem.correlation, Z.T @ (q * problem.response), atol=1e-10)
 
 
-@pytest.mark.parametrize("standardize", ["group", "column", False])
+@pytest.mark.parametrize("standardize", ["group", "column", "block", False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_mapped_back_model_predicts_the_same(standardize, fit_intercept):
     X, y, groups = data()
@@ -117,3 +117,16 @@ def test_restrictions_join():
     direct = problem.gram_rows([1])
     own = np.concatenate([np.arange(problem.starts[l], problem.starts[l + 1]) for l in (3, 0, 2)])
     np.testing.assert_allclose(rows, direct[:, own], atol=1e-10)
+
+
+def test_block_scaling_divides_a_group_by_one_number():
+    X, y, groups = data()
+    X = X * np.geomspace(1e-3, 1e3, X.shape[1])
+    X[:, 1] = 7.0
+    made = Groups.coerce(groups, X.shape[1])
+    problem = problem_of(X, y, groups, standardize="block")
+    for l, name in enumerate(made.names):
+        own = X[:, made[name]]
+        live = own.std(axis=0) > 0
+        unit = np.sqrt(np.mean(own.std(axis=0)[live] ** 2))
+        np.testing.assert_allclose(problem.working_columns(l), ((own - own.mean(axis=0)) / unit)[:, live], atol=1e-9)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray
+from covey.validation import FloatArray, as_numeric_matrix, is_sparse, on_host
 
 __all__ = ["Path", "PathState"]
 
@@ -76,6 +76,11 @@ class Path:
         With overlapping groups: each group's own coefficients, group after group, of which `coefs` holds the sums.
     step_size : float
         The step on the magnitudes, on the user's scale: paths with the same step share their clock.
+    init_scale : float
+        The start scale of the network, where the path is one of an estimator's network; otherwise NaN.
+    restarted : tuple of float
+        The times at which the path was restarted: groups that the model can do without were dropped and the others
+        fitted again, so that coefficients jump there.
     n_passes, n_gram_columns : int
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
@@ -96,6 +101,8 @@ class Path:
     strengths: sp.csr_array | None = None
     parts: sp.csr_array | None = None
     step_size: float = np.nan
+    init_scale: float = np.nan
+    restarted: tuple[float, ...] = ()
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None
@@ -120,7 +127,7 @@ class Path:
         return np.sqrt((own @ membership).toarray()) * unit
 
     def after(self, earlier: Path) -> Path:
-        """Put another path before this one, up to the time at which this one begins."""
+        """Put the path that this one was restarted from before it, up to the time at which it begins."""
         n = int(np.searchsorted(earlier.times, self.times[0]))
         own = {l for l, _ in self.entered}
         woke = [(l, t) for l, t in earlier.entered if l not in own and t < self.times[0]]
@@ -138,6 +145,7 @@ class Path:
             strengths=stack(earlier.strengths, self.strengths),
             parts=stack(earlier.parts, self.parts),
             entered=sorted([*woke, *self.entered], key=lambda event: event[1]),
+            restarted=(*earlier.restarted, float(self.times[0])),
             n_passes=earlier.n_passes + self.n_passes,
             n_gram_columns=earlier.n_gram_columns + self.n_gram_columns,
         )
@@ -150,7 +158,10 @@ class Path:
 
     def model(self, position: int) -> tuple[FloatArray, float]:
         """Coefficients on the columns of X, shape (n_columns,), and the intercept, at a position of the path."""
-        coef, intercept = self.coefs[[position]].toarray().ravel(), float(self.intercepts[position])
+        return self.with_factors(self.coefs[[position]].toarray().ravel(), float(self.intercepts[position]))
+
+    def with_factors(self, coef: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+        """A model of the columns less what factors explain, as one of the columns themselves."""
         if self.factors is None:
             return coef, intercept
         full, shift = self.factors.full_coefficients(coef, self.factor_effects)
@@ -161,8 +172,22 @@ class Path:
         return self.model(self.index(t))[0]
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions of every model on the path; shape (n_rows, n_times)."""
+        """Predictions of every model on the path; shape (n_rows, n_times).
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or tensor, shape (n_rows, n_columns)
+            The columns in the order in which the path was run.
+        """
+        rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
+        expected = self.coefs.shape[1]
+        if rows.shape[1] != expected:
+            raise ValueError(
+                f"X has {rows.shape[1]} columns, but the path was run on {expected}; give the same columns in the same "
+                "order."
+            )
         if self.factors is None:
-            return np.asarray(X @ self.coefs.T) + self.intercepts
+            fitted = rows @ self.coefs.T
+            return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts
         models = [self.model(i) for i in range(len(self))]
-        return np.asarray(X @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])
+        return np.asarray(rows @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])

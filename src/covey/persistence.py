@@ -13,7 +13,7 @@ import numpy as np
 
 from covey.files import write_atomically
 
-__all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "load", "save"]
+__all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
 ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor", "covey.estimators.cv.GroupSparseRegressorCV")
 
@@ -92,7 +92,7 @@ def save(model: Any, file: str | Path) -> None:
 
 def dump_bytes(model: Any) -> bytes:
     """The content of a model's file."""
-    skops = _skops()
+    skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
         held = skops.get_untrusted_types(data=content)
@@ -132,7 +132,7 @@ def load(file: str | Path) -> Any:
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
-    skops = _skops()
+    skops = import_skops()
     try:
         content = path.read_bytes()
         held = set(skops.get_untrusted_types(data=content)) if content else set()
@@ -177,15 +177,17 @@ def _said(reason: Exception) -> str:
     return f"{type(reason).__name__}: {str(reason).splitlines()[0] if str(reason) else ''}".rstrip(": ")
 
 
-def _skops() -> ModuleType:
-    """skops, imported when it is needed and without torch and dask.
+def import_skops() -> ModuleType:
+    """skops, imported when it is needed and without the libraries that it has no use for.
 
-    To list scikit-learn's estimators skops imports all of scikit-learn, and with it torch and dask where they are
-    installed: seconds, of which nothing is used.
+    To list scikit-learn's estimators skops imports all of scikit-learn, and with it torch, dask and pytest where they
+    are installed: seconds, of which nothing is used. For the name of every function of numpy it then looks through the
+    modules that are loaded: whoever will need it anyway does well to import it first.
     """
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:
+        import scipy.special  # noqa: F401  before the modules of scikit-learn, so that its functions are found early
         import skops.io
     finally:
         sys.meta_path.remove(absent)
@@ -196,5 +198,5 @@ class _Absent(MetaPathFinder):
     """Lets libraries that are not imported yet seem not to be installed."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name in ("torch", "dask"):
+        if name in ("torch", "dask", "pytest"):
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)

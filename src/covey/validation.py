@@ -15,8 +15,11 @@ __all__ = [
     "as_numeric_matrix",
     "as_response",
     "as_sample_weight",
+    "boolean",
     "column_names",
+    "is_sparse",
     "name_columns",
+    "on_host",
     "positive",
     "whole",
 ]
@@ -44,7 +47,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy where X already is one in C or Fortran order."""
-    if _is_sparse(X):
+    if is_sparse(X):
         raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
     columns = column_names(X)
     try:
@@ -71,7 +74,7 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
 
     Values are not looked at: whoever reads X anyway (`covey.designs`) finds the missing ones on the way.
     """
-    if _is_sparse(X):
+    if is_sparse(X):
         raise ValueError(f"{name} is sparse, and only dense arrays are supported here: pass {name}.toarray().")
     columns = column_names(X)
     try:
@@ -154,7 +157,14 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def _is_sparse(X: Any) -> bool:
+def boolean(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {value!r}.")
+    return bool(value)
+
+
+def is_sparse(X: Any) -> bool:
     """Whether X is one of scipy's sparse kinds, told without importing them."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 

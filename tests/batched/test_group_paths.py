@@ -64,6 +64,7 @@ def test_bootstrap_samples(layout):
     "options",
     [
         {"standardize": "column"},
+        {"standardize": "block"},
         {"standardize": False, "fit_intercept": False},
         {"depth": 3, "init_scale": 0.05, "tol": 1e-4},
         {"group_weights": None, "step_size": 0.02},

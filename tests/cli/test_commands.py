@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +13,7 @@ import pandas as pd
 import pytest
 
 from cli.running import covey, refused
-from covey.cli import app
+from covey.cli import _never_lose_an_interrupt, app
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -140,3 +142,22 @@ def test_progress_on_a_terminal(table, tmp_path):
     assert process.wait(60) == 0
     assert b"fitting, path " in seen
     assert b"\x1b[3" not in seen  # NO_COLOR
+
+
+def test_fit_imports_skops_first_and_nothing_idle(tmp_path):
+    code = (
+        "import sys; from covey.cli import app\n"
+        f"app(['fit', {str(tmp_path / 'absent.csv')!r}, '--target', 'y'], standalone_mode=False)\n"
+        "loaded = list(sys.modules)\n"
+        "print(loaded.index('skops.io') < loaded.index('covey.estimators'))\n"
+        "print([m for m in ('torch', 'dask', 'pytest', 'plotly', 'matplotlib', 'sympy') if m in loaded])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout.split("\n")[:2] == ["True", "[]"], done.stderr
+
+
+def test_an_interrupt_that_python_loses_is_sent_again(monkeypatch):
+    sent = threading.Event()
+    monkeypatch.setattr("_thread.interrupt_main", sent.set)
+    _never_lose_an_interrupt(SimpleNamespace(exc_type=KeyboardInterrupt))
+    assert sent.wait(20)

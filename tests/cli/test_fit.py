@@ -49,6 +49,34 @@ def fitted(table, tmp_path):
     return tmp_path / "fit"
 
 
+def test_a_dense_model_is_told_with_the_way_to_a_sparse_one(tmp_path):
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(rng.standard_normal((120, 90)), columns=[f"g{j // 3}_{j % 3}" for j in range(90)])
+    made["y"] = made.to_numpy() @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
+    made.to_csv(tmp_path / "table.csv", index=False)
+    given = ("fit", tmp_path / "table.csv", "--target", "y", "--groups", "_", "--out", tmp_path / "fit")
+    result = covey(*given)
+    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    assert run["init_scale"] > 1e-6
+    assert "30 of 30 groups" in result.stdout
+    assert f"A dense network was chosen, started from {run['init_scale']:g}" in result.stderr
+    assert "--init-scale 1e-6" in result.stderr
+    sparse = covey(*given, "--init-scale", "1e-6", "--overwrite")
+    assert "dense" not in sparse.stderr
+    assert json.loads((tmp_path / "fit" / "run.json").read_text())["init_scale"] == 1e-6
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(fitted, table):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "covey.cli", "predict", str(fitted), str(table)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode == 141
+
+
 def test_the_folder(fitted, table, frame):
     assert {file.name for file in fitted.iterdir()} == FILES
     groups = pd.read_csv(fitted / "groups.csv")

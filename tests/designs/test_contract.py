@@ -126,6 +126,7 @@ def test_the_path_is_that_of_the_dense_array(kind, dtype, layout, tmp_path):
     "options",
     [
         {"standardize": "column"},
+        {"standardize": "block"},
         {"standardize": False, "fit_intercept": False},
         {"algorithm": "two-stage"},
         {"engine": "exact"},

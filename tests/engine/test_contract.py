@@ -33,7 +33,7 @@ def test_screened_follows_exact(layout, algorithm):
     assert_same_path(*paths)
 
 
-@pytest.mark.parametrize("standardize", ["column", False])
+@pytest.mark.parametrize("standardize", ["column", "block", False])
 def test_screened_follows_exact_in_other_coordinates(standardize):
     X, y = make(LAYOUTS["unequal"])
     paths = [

@@ -106,7 +106,7 @@ def test_a_true_answer_ends_the_path():
 
 def run(task, patience):
     trial = split(task)
-    (leg,) = explore(trial, patience)
+    (leg,) = explore(trial, patience).legs
     return leg
 
 

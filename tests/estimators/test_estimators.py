@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
 from covey.datasets import load_diabetes_splines, make_group_sparse
 from covey.stopping import AtTime, HoldOut
+from search_problems import misleading
 
 BOTH = [GroupSparseRegressor, GroupSparseRegressorCV]
 
@@ -194,6 +195,33 @@ def test_summary(data, capsys):
     assert "woke_up" in printed
 
 
+def test_which_network_was_chosen_is_told(capsys):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 90))
+    y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
+    scales, dense, printed = [], [], []
+    for init_scale in ("auto", 1e-6, 1e-1):
+        model = GroupSparseRegressorCV(groups=3, init_scale=init_scale, restarts=1).fit(X, y)
+        scales.append(model.init_scale_)
+        dense.append(model.dense_network_)
+        model.summary()
+        printed.append(capsys.readouterr().out)
+    assert scales[0] in (1e-2, 1e-1)
+    assert scales[1:] == [1e-6, 1e-1]
+    assert dense == [True, False, False]  # the last one was asked for
+    assert f"A dense network was chosen, started from {scales[0]:g}" in printed[0]
+    assert "init_scale=1e-06" in printed[0]
+    assert not any("dense" in text for text in printed[1:])
+
+
+def test_a_restart_is_told(capsys):
+    X, y, groups, _ = misleading()
+    model = GroupSparseRegressorCV(groups=groups).fit(X, y)
+    (time,) = model.path_.restarted
+    model.summary()
+    assert f"restarted at {time:g}, stopped at iteration {model.n_iter_}\n" in capsys.readouterr().out
+
+
 def test_summary_of_an_empty_model(capsys):
     rng = np.random.default_rng(0)
     GroupSparseRegressor(stopping=1).fit(rng.standard_normal((20, 3)), rng.standard_normal(20)).summary()
@@ -300,7 +328,7 @@ def test_bad_data(data):
 @pytest.mark.parametrize("estimator", BOTH)
 def test_strength_is_the_spread_of_a_groups_part_of_the_prediction(estimator):
     data = load_diabetes_splines()
-    model = estimator(groups=data.groups).fit(data.X, data.y)
+    model = estimator(groups=data.groups, average=False).fit(data.X, data.y)
     X = data.X.to_numpy()
     for l, columns in enumerate(data.groups.lists()):
         assert model.group_strengths_[l] == pytest.approx(

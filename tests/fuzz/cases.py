@@ -67,14 +67,17 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
          "criterion", "odd criterion", "sigma", "window", "folds", "1se", "many folds", "patience", "true"],
     ),
     "algorithm": (["single-stage"], ["two-stage", "three-stage", None]),
-    "init_scale": ([1e-6], [1e-3, 1.0, 1e3, 1e-12, *NUMBERS]),
+    "init_scale": (["auto"], [1e-6, 1e-3, 1.0, 1e3, 1e-12, *NUMBERS]),
     "step_size": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
     "direction_step": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
     "switch_tol": (["auto"], [1e-3, 0.5, 1e3, *NUMBERS]),
     "depth": ([2], [3, 4, 7, 30, 1, 0, 2.5, "two", True]),
     "group_weights": (["noise"], ["sqrt", None, "ones", "uneven", "zero", "short", "nan", "huge", "text", 2.0]),
-    "standardize": (["group"], ["column", False, True, None, "rows"]),
+    "standardize": (["group"], ["column", "block", False, True, None, "rows"]),
     "fit_intercept": ([True], [False]),
+    "factors": (["auto"], [0, 1, 3, 40, -1, 1.5, "many"]),
+    "restarts": ([2], [0, 1, 5, -1, 1.5]),
+    "average": ([True], [False, None, "yes"]),
     "engine": (["auto"], ["exact", "screened", "fast"]),
     "max_iter": ([300], [1, 2, 3000, 0, -1, 1.5, None, 10**6]),
     "cv": ([3], [2, 40, 1, "folds", "empty fold", None]),
@@ -272,12 +275,16 @@ def run(case: Case) -> dict[str, Any]:
          "fit_intercept", "engine", "max_iter")
     } | {"group_weights": weights_of(case)}  # fmt: skip
     groups, weight = groups_of(case), weight_of(case)
+    if case["call"] in ("path", "stability") and settings["init_scale"] == "auto":
+        settings["init_scale"] = 1e-6
     if case["call"] == "path":
         path = group_path(X, y, groups, sample_weight=weight, **settings)
         return {"coefs": path.coefs.data, "intercepts": path.intercepts, "norms": path.group_norms}
     if case["call"] == "stability":
         found = stability_selection(X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **settings)
         return {"frequencies": found.frequencies, "bound": found.expected_false}
+    # a case of the corpus may be older than these
+    settings |= {name: number(case[name]) for name in ("factors", "restarts", "average") if name in case}
     if case["call"] == "cv":
         model: Any = GroupSparseRegressorCV(groups, cv=folds_of(case), **settings)
     else:

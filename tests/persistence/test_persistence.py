@@ -216,10 +216,10 @@ def test_groups_from_a_file_are_checked(model, tmp_path):
         covey.load(tmp_path / "model.skops")
 
 
-def test_saving_imports_neither_torch_nor_dask():
+def test_saving_imports_neither_torch_nor_dask_nor_pytest():
     code = (
-        "import sys; from covey.persistence import _skops; _skops()\n"
-        "print([name for name in ('torch', 'dask') if name in sys.modules])"
+        "import sys; from covey.persistence import import_skops; import_skops()\n"
+        "print([name for name in ('torch', 'dask', 'pytest') if name in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

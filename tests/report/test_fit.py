@@ -1,5 +1,6 @@
 """The report of a fit: its numbers are the model's, and the page holds them all within its limits."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -196,3 +197,14 @@ def test_labels_keep_apart_and_inside():
 def test_numbers_for_people():
     cases = {12345.6: "12346", 123456789.0: "1.23e8", 0.00012345: "0.000123", -1.5: "−1.50", 999.9: "1000"}
     assert {value: shown(value) for value in cases} == cases
+
+
+def test_restarts_are_told_and_lines_are_broken_there():
+    whole = constructed_report(Groups.from_sizes([3, 1, 4, 2]))
+    assert "restarted" not in render(whole)
+    page = render(replace(whole, restarted=(200.0, 360.0)))
+    assert "At iteration 200 and 360, where a dotted line stands, the path was restarted" in page
+    assert page.count('class="rule restart"') == 4  # in both plots
+    assert "The path was restarted at iteration 200." in page
+    strongest = re.search(r'data-line="0" d="([^"]*)"', page).group(1)
+    assert strongest.count("M") == 3

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor
+from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
+from covey.report import FitReport, render
 from covey.report.curve import Curve, stopping_curve
 from covey.report.overlap import chance_correlation, find_overlaps, inner_coherence
 from covey.report.remarks import remarks
@@ -70,6 +71,35 @@ def test_correlated_columns_matter_only_where_groups_were_not_orthonormalised(da
     X[:, 1:3] = X[:, [0]] + 0.1 * X[:, 1:3]
     assert "Correlated columns within groups" in told(fit(X, y, standardize="column"), X, y)
     assert "Correlated columns within groups" not in told(fit(X, y), X, y)
+
+
+def test_a_dense_model_says_so_and_how_to_get_a_sparse_one():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 90))
+    y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
+    model = GroupSparseRegressorCV(groups=3, restarts=1).fit(X, y)
+    assert model.dense_network_
+    found = told(model, X, y)["A dense model was chosen"]
+    assert found.serious
+    assert f"starts from {model.init_scale_:g}" in found.meaning
+    assert "init_scale=1e-6" in found.remedy
+    report = FitReport.from_model(model, X, y)
+    assert "all groups grow together" in render(report)
+    assert report.settings["init_scale"] == f"'auto', which chose {model.init_scale_:g}"
+    assert "columns" in report.strength_label  # and not what it is with orthonormal groups
+    sparse = GroupSparseRegressorCV(groups=3, init_scale=1e-6).fit(X, y)
+    assert "A dense model was chosen" not in told(sparse, X, y)
+
+
+def test_a_model_of_most_groups_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 30))
+    y = X @ np.repeat(rng.permutation(np.linspace(1, 3, 10)), 3) + 0.1 * rng.standard_normal(200)
+    model = GroupSparseRegressor(groups=3, stopping=5000).fit(X, y)
+    assert len(model.selected_groups_) == 10
+    assert "rule='1se'" in told(model, X, y)["Most groups were selected"].remedy
+    early = GroupSparseRegressor(groups=3, stopping=int(model.path_.entered[3][1])).fit(X, y)
+    assert "Most groups were selected" not in told(early, X, y)
 
 
 def test_overlaps_are_the_largest_canonical_correlations():

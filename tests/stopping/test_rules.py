@@ -189,7 +189,7 @@ def test_folds_are_those_of_the_splitter():
     from sklearn.model_selection import KFold
 
     _, task = make_task()
-    errors = CrossValidation(KFold(3)).search(task).errors
+    errors = CrossValidation(KFold(3)).search(task).legs[0].errors
     assert errors.mse.shape == (errors.times.size, 3)
     # the null model of the first fold
     assert errors.mse[0, 0] == pytest.approx(np.mean((task.y[:40] - task.y[40:].mean()) ** 2), rel=1e-9)

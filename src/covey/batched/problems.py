@@ -154,7 +154,15 @@ def prepare_many(
                 _refine(factor, ~certain, Z, total, inverse, q, fit_intercept)
             factor = factor * inverse[..., :, None]
         else:
-            factor = torch.diag_embed(inverse if standardize == "column" else alive / gain)
+            if standardize == "block":
+                # one number for the columns of a group, in their own units
+                spread = root / gain * alive
+                largest = spread.amax(dim=-1, keepdim=True)
+                unit = torch.where(largest > 0, largest, 1.0)
+                live = alive.sum(dim=-1, keepdim=True).clamp_min(1)
+                squares = ((spread / unit) ** 2).sum(dim=-1, keepdim=True) / live
+                inverse = alive / gain / (unit * torch.where(squares > 0, squares, 1.0).sqrt())
+            factor = torch.diag_embed(alive / gain if standardize is False else inverse)
             rank = alive.sum(dim=-1)
             roots = torch.maximum(roots, (root / gain * alive).flatten(1).amax(dim=1))
         c[:, own] = (cross[..., :, None] * factor).sum(dim=2)

@@ -18,7 +18,7 @@ from covey.engine.runner import ENGINES, MESSAGES, read_times
 from covey.engine.settings import ENTER, RETURN_RATE, read_step, read_weights
 from covey.groups import Groups
 from covey.path import Path
-from covey.preprocess import Standardize
+from covey.preprocess import Standardize, check_standardize
 from covey.validation import FloatArray, positive, whole
 
 __all__ = ["run_batch"]
@@ -57,8 +57,7 @@ def run_batch(
     """The paths of many responses and weights, as rows, on one design; see `covey.group_paths`."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
-    if standardize not in ("group", "column", False):
-        raise ValueError(f"standardize must be 'group', 'column' or False, not {standardize!r}.")
+    check_standardize(standardize)
     max_iter, tol = whole(max_iter, "max_iter"), positive(tol, "tol")
     wanted = read_times(times, max_iter)
     at_once = _paths_at_once(design, groups)

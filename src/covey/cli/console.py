@@ -18,14 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "complaints", "notice", "plain", "stages", "table", "write"]
 
-BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 3, 130
+BAD_INPUT, NOT_CONVERGED, INTERRUPTED, NOT_READ = 2, 3, 130, 141
 
 
 @contextmanager
 def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
-    """Bad input is one line and exit code 2, an interruption one line and 130."""
+    """Bad input is one line and exit code 2, an interruption one line and 130; output that nobody reads is 141."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever was reading has seen enough, as head has; what is still to be written goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+        raise typer.Exit(NOT_READ) from None
     except OSError as reason:
         where = f"{reason.filename}: " if reason.filename and reason.strerror else ""
         _fail(f"{where}{reason.strerror or reason}{_remedy(reason)}")

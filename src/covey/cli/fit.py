@@ -80,9 +80,11 @@ def fit(
         ),
     ] = None,
     standardize: Annotated[
-        Literal["group", "column", "none"] | None,
+        Literal["group", "column", "block", "none"] | None,
         typer.Option(
-            help="Orthonormalise within groups, scale columns, or neither.", show_default="group", rich_help_panel=MODEL
+            help="Orthonormalise within groups, scale columns, scale groups as blocks, or none of it.",
+            show_default="group",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     group_weights: Annotated[
@@ -98,7 +100,13 @@ def fit(
         typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=MODEL),
     ] = None,
     init_scale: Annotated[
-        float | None, typer.Option(help="The start of every magnitude.", show_default="1e-6", rich_help_panel=MODEL)
+        float | None,
+        typer.Option(
+            help="The start of every magnitude. Unless given: 1e-6, for few groups; and larger ones, in which all "
+            "groups take part, are tried where many do a little.",
+            show_default="auto",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     max_iter: Annotated[
         int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=MODEL)
@@ -131,6 +139,9 @@ def fit(
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
     """
     with complaints():
+        from covey.persistence import import_skops
+
+        import_skops()  # the model's file will need it, and it is quickest to import first
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
 
@@ -154,6 +165,8 @@ def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     from rich.console import Console
 
+    from covey.estimators.base import how_stopped
+
     console = Console(highlight=False, soft_wrap=True)
     estimator, problem, scores = result.estimator, result.problem, result.scores
     every = result.groups_table()
@@ -161,7 +174,7 @@ def print_fit(result: Fit, out: Path) -> None:
     console.print(
         f"{len(selected)} of {len(every)} groups predict {plain(result.settings.table.target)} "
         f"({int(selected['size'].sum())} of {problem.X.shape[1]} columns, {len(problem.y)} rows), "
-        f"stopped at iteration {estimator.n_iter_}.",
+        f"{how_stopped(estimator)}.",
         markup=False,
     )
     if len(selected):

@@ -51,6 +51,9 @@ def predict(
       covey predict fit/model.skops test.csv --target y --json
     """
     with complaints():
+        from covey.persistence import import_skops
+
+        import_skops()  # the model's file needs it, and it is quickest to import first
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:

@@ -73,8 +73,8 @@ def group_path(
     max_iter : int
         The last iteration.
     fit_intercept : bool
-    standardize : {"group", "column", False}
-        Orthonormalise within groups; or scale columns; or neither.
+    standardize : {"group", "column", "block", False}
+        Orthonormalise within groups; or scale each column; or the columns of each group by one number; or none of it.
     sample_weight : array-like, shape (n,), or None
         Equal to repeating rows that often.
     times : array-like of int or None

@@ -19,9 +19,9 @@ from covey.estimators.reading import read_problem, read_rows
 from covey.groups import Groups
 from covey.path import Path
 from covey.stopping import Choice, PathTask
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, boolean, positive, whole
 
-__all__ = ["PathRegressor"]
+__all__ = ["PathRegressor", "how_stopped"]
 
 # Parameters that go to the path as they are.
 PATH_OPTIONS = (
@@ -51,6 +51,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     init_scale: Any
     factors: Any
     restarts: int
+    average: bool
     warm_start: bool
     verbose: int
 
@@ -58,6 +59,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     intercept_: float
     n_iter_: int
     n_factors_: int
+    average_: pd.DataFrame | None
+    init_scale_: float
     groups_: Groups
     group_norms_: FloatArray
     group_strengths_: FloatArray
@@ -82,6 +85,7 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         return PathTask(
             design, y, groups, weight, options, verbose=int(self.verbose),
             restarts=whole(self.restarts, "restarts", least=0), factors=self.factors, dense_scales=dense,
+            average=boolean(self.average, "average"),
         )  # fmt: skip
 
     def _adopt(self, task: PathTask, choice: Choice) -> None:
@@ -89,9 +93,11 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         path, at = choice.path, choice.position
         self.path_ = path
         self.groups_ = task.groups
-        coef, self.intercept_ = path.model(at)
+        coef, self.intercept_ = choice.model
+        self.average_ = None if choice.average is None else choice.average.parts
         self.coef_ = coef.astype(task.X.dtype)
         self.n_factors_ = 0 if path.factors is None else path.factors.n_factors
+        self.init_scale_ = path.init_scale
         self.n_iter_ = max(1, int(choice.time))
         own = (path.coefs if path.parts is None else path.parts)[[at]].toarray().ravel().astype(task.X.dtype)
         self.group_norms_ = (task.groups if path.parts is None else task.groups.apart()).norms(own)
@@ -163,6 +169,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         state = dict(super().__getstate__())
         if "scores_" in state:
             state["scores_"] = {name: column.to_numpy() for name, column in state["scores_"].items()}
+        if state.get("average_") is not None:
+            state["average_"] = json.dumps(state["average_"].to_dict("list"))
         if "feature_names_in_" in state:
             state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
         return state
@@ -171,6 +179,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         state = dict(state)
         if "scores_" in state:
             state["scores_"] = pd.DataFrame(state["scores_"])
+        if state.get("average_") is not None:
+            state["average_"] = pd.DataFrame(json.loads(state["average_"]))
         if "feature_names_in_" in state:
             state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
         super().__setstate__(state)
@@ -182,7 +192,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
         -------
         DataFrame
             Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction,
-            with the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (iteration).
+            with the default ``standardize="group"``; in a dense network the norm of its coefficients on the columns as
+            they were scaled), ``norm`` (of its coefficients), ``woke_up`` (iteration).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
@@ -197,19 +208,40 @@ class PathRegressor(RegressorMixin, BaseEstimator):
             index=pd.Index(self.selected_groups_, name="group"),
         )
 
+    @property
+    def dense_network_(self) -> bool:
+        """Whether ``init_scale="auto"`` chose a denser network, in which all groups grow together."""
+        check_is_fitted(self)
+        return self.init_scale == "auto" and self.init_scale_ > INIT_SCALE
+
     def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: one line per group, with its size, norm and wake-up time."""
+        """Print what was selected: one line per group, with its size, norm and wake-up time.
+
+        Above them stands how the model was come to: the time, restarts, and whether a dense network was chosen.
+        """
         table = self.group_table()
         out = sys.stdout if file is None else file
         columns = np.unique(np.concatenate([self.groups_[name] for name in table.index])) if len(table) else table.index
         print(
             f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({len(columns)} of {self.n_features_in_} columns), stopped at iteration {self.n_iter_}",
+            f"({len(columns)} of {self.n_features_in_} columns), {how_stopped(self)}",
             file=out,
         )
+        if self.dense_network_:
+            print(
+                f"A dense network was chosen, started from {self.init_scale_:g}: all groups grew together, which "
+                f"predicts better here. For few groups: init_scale={INIT_SCALE:g}",
+                file=out,
+            )
         if len(table):
             shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm")})
             print(shown.reset_index().to_string(index=False), file=out)
+
+
+def how_stopped(fitted: PathRegressor) -> str:
+    """When the path was restarted and stopped, in words."""
+    restarted = " and ".join(f"{time:g}" for time in fitted.path_.restarted)
+    return (f"restarted at {restarted}, " if restarted else "") + f"stopped at iteration {fitted.n_iter_}"
 
 
 def _read_init_scale(init_scale: Any) -> tuple[float, tuple[float, ...]]:

@@ -21,12 +21,13 @@ class GroupSparseRegressorCV(PathRegressor):
     Parameters
     ----------
     groups, algorithm, init_scale, step_size, direction_step, switch_tol, depth, group_weights, max_iter, \
-fit_intercept, standardize, factors, restarts, engine, warm_start, verbose
+fit_intercept, standardize, factors, restarts, average, engine, warm_start, verbose
         As in `GroupSparseRegressor`.
     cv : int, splitter or iterable of (train, test)
         Anything that scikit-learn takes. For grouped splitters give `fit` the rows' `split_groups`.
     rule : {"min", "1se"}
-        The time of least mean error, or the earliest time within one standard error of it: fewer groups.
+        The time of least mean error, or the earliest time within one standard error of it: fewer groups, and one model
+        rather than an average.
     n_jobs : int, optional
         Folds in parallel, through joblib, whose backend may be a cluster.
     checkpoint : path, optional
@@ -35,8 +36,8 @@ fit_intercept, standardize, factors, restarts, engine, warm_start, verbose
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, n_factors_, groups_, group_norms_, group_strengths_, selected_groups_, path_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, n_factors_, average_, init_scale_, dense_network_, groups_, group_norms_, \
+group_strengths_, selected_groups_, path_, n_features_in_, feature_names_in_
         As in `GroupSparseRegressor`.
     times_ : ndarray of shape (n_times,)
     mse_path_ : ndarray of shape (n_times, n_folds)
@@ -83,6 +84,7 @@ n_features_in_, feature_names_in_
         standardize: Any = "group",
         factors: int | str = "auto",
         restarts: int = 2,
+        average: bool = True,
         engine: str = "auto",
         warm_start: bool = False,
         verbose: int = 0,
@@ -104,6 +106,7 @@ n_features_in_, feature_names_in_
         self.standardize = standardize
         self.factors = factors
         self.restarts = restarts
+        self.average = average
         self.engine = engine
         self.warm_start = warm_start
         self.verbose = verbose
@@ -133,11 +136,12 @@ n_features_in_, feature_names_in_
             verbose=max(0, int(self.verbose) - 1),
             checkpoint=self.checkpoint,
         )
-        leg = rule.search(task)
+        found = rule.search(task)
+        leg = rule.best(found)
         errors = leg.errors
         self.times_, self.mse_path_ = leg.whole.times, leg.whole.mse
         self.times_by_rule_ = {"min": choose_time(errors, "min"), "1se": choose_time(errors, "1se")}
         self.best_time_ = self.times_by_rule_[self.rule]
-        self._adopt(task, rule.refit(task, leg))
+        self._adopt(task, rule.refit(task, found))
         self._warn_if_cut_short(errors.times, errors.mean)
         return self

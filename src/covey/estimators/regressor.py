@@ -49,9 +49,10 @@ class GroupSparseRegressor(PathRegressor):
     max_iter : int
         Where a path ends at the latest.
     fit_intercept : bool
-    standardize : {"group", "column", False}
-        Orthonormalise the columns of each group (the method's theory wants this), scale each column, or neither.
-        Coefficients are always those of the columns as given.
+    standardize : {"group", "column", "block", False}
+        Orthonormalise the columns of each group (the method's theory wants this); or scale each column; or the columns
+        of each group by one number, which keeps their variances relative to each other; or none of it. Coefficients
+        are always those of the columns as given.
     factors : "auto" or int
         How many common factors of the columns to fit by themselves and take out of X, so that groups do not wake up
         for what all columns share. ``"auto"`` counts those that stand out among the eigenvalues, usually none.
@@ -60,6 +61,10 @@ class GroupSparseRegressor(PathRegressor):
         error, the groups that the others can do without, and the network goes on from there. Like the denser networks
         of `init_scale` it needs rows that judge: held-out ones or folds; other stopping rules take the path as it is.
         With ``restarts=0``, ``factors=0`` and ``init_scale=1e-6`` this is the paper's method.
+    average : bool
+        Where noise is strong (more than 15% of the variance is left to the best model), predict with a mean of the
+        models that the judging rows can hardly tell apart, each weighted by the exponential of its error, rather than
+        with the one that was luckiest; see `average_`.
     engine : {"auto", "exact", "screened"}
         Step every group at every iteration, or only those that are awake.
     validation_fraction : float
@@ -80,13 +85,22 @@ class GroupSparseRegressor(PathRegressor):
     n_factors_ : int
         How many common factors were fitted. If there are any, `coef_` adds up their part and that of the groups, and
         is not sparse; `group_norms_` and `selected_groups_` go by the groups' part.
+    average_ : DataFrame or None
+        Where models were averaged, what `coef_` is the mean of: ``model``, the number of its ``groups``, its ``mse`` on
+        the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and `selected_groups_`
+        are those of the simplest model that the judging rows cannot tell from the best.
+    init_scale_ : float
+        The start scale of the network that was chosen: `init_scale`, or with ``"auto"`` 1e-6 for the sparse one, and
+        1e-2 or 1e-1 for a dense one, which has all groups awake.
+    dense_network_ : bool
+        Whether ``init_scale="auto"`` chose a dense one.
     groups_ : Groups
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
         How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
     selected_groups_ : list
-        Names of the groups with non-zero coefficients, in the order in which they woke up.
+        Names of the selected groups, in the order in which they woke up.
     path_ : Path
     scores_ : DataFrame
         What the stopping rule looked at.
@@ -131,6 +145,7 @@ class GroupSparseRegressor(PathRegressor):
         standardize: Any = "group",
         factors: int | str = "auto",
         restarts: int = 2,
+        average: bool = True,
         engine: str = "auto",
         validation_fraction: float = 0.2,
         warm_start: bool = False,
@@ -151,6 +166,7 @@ class GroupSparseRegressor(PathRegressor):
         self.standardize = standardize
         self.factors = factors
         self.restarts = restarts
+        self.average = average
         self.engine = engine
         self.validation_fraction = validation_fraction
         self.warm_start = warm_start

@@ -79,25 +79,19 @@ class GroupPathDisplay:
         at = len(path) - 1 if self.time is None else path.index(self.time)
         selected = np.flatnonzero(norms[at])
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
+        # a line that is drawn through a restart would show a slope where there is a jump
+        breaks = np.searchsorted(path.times, path.restarted)
+        times = np.insert(np.asarray(path.times, dtype=float), breaks, np.nan)
+        lines = np.insert(norms, breaks, np.nan, axis=0)
         for l in np.setdiff1d(np.flatnonzero(norms.any(axis=0)), named):
-            ax.plot(path.times, norms[:, l], color=GREY, lw=0.8)
+            ax.plot(times, lines[:, l], color=GREY, lw=0.8)
         for position, l in enumerate(named):
-            ax.plot(path.times, norms[:, l], color=PALETTE[position % len(PALETTE)], lw=1.6)
+            ax.plot(times, lines[:, l], color=PALETTE[position % len(PALETTE)], lw=1.6)
         self._label(ax, named, norms[-1])
+        for time in path.restarted:
+            _mark(ax, time, "restarted", style=":", height=0.7)
         if self.time is not None:
-            ax.axvline(self.time, color=MARK, lw=1, ls="--")
-            ax.annotate(
-                f"stopped at {self.time:g}",
-                (self.time, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(-4, -4),
-                textcoords="offset points",
-                ha="right",
-                va="top",
-                rotation=90,
-                fontsize=8,
-                color=MARK,
-            )
+            _mark(ax, self.time, f"stopped at {self.time:g}", style="--", height=1.0)
         ylabel = "norm of the group's coefficients" if path.strengths is None else "strength of the group"
         title = f"{selected.size} of {path.groups.n_groups} groups awake"
         quiet(ax, title=title, xlabel="iteration", ylabel=ylabel)
@@ -124,3 +118,20 @@ class GroupPathDisplay:
                 color=PALETTE[position % len(PALETTE)],
                 annotation_clip=False,
             )
+
+
+def _mark(ax: Axes, time: float, text: str, *, style: str, height: float) -> None:
+    """A vertical line with its name on the left, from a height downwards."""
+    ax.axvline(time, color=MARK, lw=1, ls=style)
+    ax.annotate(
+        text,
+        (time, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4, -4),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        rotation=90,
+        fontsize=8,
+        color=MARK,
+    )

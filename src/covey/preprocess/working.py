@@ -22,10 +22,12 @@ from covey.groups import Groups
 from covey.preprocess.kernels import apply_factors, factor_groups, models_to_user
 from covey.validation import FloatArray
 
-__all__ = ["Standardize", "WorkingProblem", "prepare"]
+__all__ = ["Standardize", "WorkingProblem", "check_standardize", "prepare"]
 
 Array = NDArray[Any]
-Standardize = Literal["group", "column", False]
+Standardize = Literal["group", "column", "block", False]
+
+STANDARDIZE = ("group", "column", "block", False)
 
 # Outside these the square of a column has left the range of float64, or is about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
@@ -216,7 +218,8 @@ class WorkingProblem:
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
         out = np.empty((rows.shape[0], self.n_columns), dtype=rows.dtype)
-        rows = rows if self.layout.in_order else rows[:, self.layout.members]
+        # in one order of the memory, for which the kernel is compiled
+        rows = np.ascontiguousarray(rows if self.layout.in_order else rows[:, self.layout.members])
         apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
         return out
 
@@ -298,16 +301,16 @@ def prepare(
     X : array-like or Design, shape (n, p)
     y : array-like, shape (n,)
     groups : anything that `Groups.coerce` reads
-    standardize : "group", "column" or False
-        Orthonormalise within each group; or give each column unit variance; or leave the columns alone (up to one
-        number for all of them, which makes the largest variance 1 and so the answer equivariant to units).
+    standardize : "group", "column", "block" or False
+        Orthonormalise within each group; or give each column unit variance; or give each group columns of unit variance
+        on average, by one number for all of them; or leave the columns alone (up to one number for all groups, which
+        makes the largest variance 1 and so the answer equivariant to units).
     fit_intercept : bool
         Centre X and y.
     sample_weight : array-like, shape (n,), or None
         Equal to repeating rows that often.
     """
-    if standardize not in ("group", "column", False):
-        raise ValueError(f"standardize must be 'group', 'column' or False, not {standardize!r}.")
+    check_standardize(standardize)
     design = as_design(X)
     p = design.shape[1]
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
@@ -339,6 +342,12 @@ def prepare(
     return problem, made
 
 
+def check_standardize(standardize: Any) -> None:
+    """Say which ways to standardise there are."""
+    if standardize not in STANDARDIZE:
+        raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")
+
+
 def _factors(
     design: Design,
     moments: Moments,
@@ -354,12 +363,12 @@ def _factors(
     root = np.sqrt(np.maximum(variance, 0.0))
     alive = root > noise
     if standardize != "group":
-        common = (root / scale).max(initial=0.0, where=alive) if standardize is False else 0.0
-        gain = np.zeros(groups.n_columns)
+        spread = np.where(alive, root / scale, 0.0)
         if standardize is False:
-            gain[alive] = 1.0 / common if common > 0 else 1.0
-        else:
-            gain[alive] = scale[alive] / root[alive]
+            spread[:] = spread.max(initial=0.0)
+        elif standardize == "block":
+            spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
+        gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
         return _diagonal_factors(gain, alive, groups)
     # on its own device, where X has one
     factorise = getattr(design, "factor_groups", factor_groups)
@@ -394,6 +403,16 @@ def _diagonal_factors(
     factors = np.zeros(int(factor_starts[-1]))
     factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
     return factors, factor_starts, ranks
+
+
+def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """The root mean square of each group's entries that are not zero, whatever their units."""
+    if spread.size == 0:
+        return np.empty(0)
+    largest = np.maximum.reduceat(spread, starts[:-1])
+    unit = np.repeat(np.where(largest > 0, largest, 1.0), np.diff(starts))
+    squares = np.add.reduceat((spread / unit) ** 2, starts[:-1])
+    return largest * np.sqrt(squares / np.maximum(np.add.reduceat(spread > 0, starts[:-1]), 1))
 
 
 # R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.

@@ -59,6 +59,10 @@ class FitReport:
         What the strength of a group is.
     curve : Curve or None
         What the stopping rule looked at.
+    restarted : tuple of float
+        Times at which the path was cleaned and restarted.
+    dense : bool
+        Whether a dense network was chosen, in which all groups grow together.
     remarks : tuple of Remark
         What to mind, in words.
     settings, versions : mapping of str to str
@@ -79,6 +83,8 @@ class FitReport:
     frames: Frames
     strength_label: str
     curve: Curve | None = None
+    restarted: tuple[float, ...] = ()
+    dense: bool = False
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -123,9 +129,11 @@ class FitReport:
         name = target or str(getattr(y, "name", None) or "y")
         curve = stopping_curve(model, None if y is None else in_memory(y))
         time = float(model.path_.times[model.path_.index(float(model.n_iter_))])
-        frames = keep_frames(model.path_, time, curve.rules.values() if curve is not None else ())
+        marks = [*(curve.rules.values() if curve is not None else ()), *model.path_.restarted]
+        frames = keep_frames(model.path_, time, marks)
         chosen = model.group_norms_ > 0
-        by_group = getattr(model, "standardize", "group") == "group"
+        dense = bool(getattr(model, "dense_network_", False))
+        by_group = getattr(model, "standardize", "group") == "group" and not dense
         return cls(
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
@@ -141,8 +149,10 @@ class FitReport:
             frames=frames,
             strength_label="standard deviation of the group's part of the prediction"
             if by_group
-            else "norm of the group's coefficients in the scale of the fit",
+            else "norm of the group's coefficients on the columns as they were scaled for the fit",
             curve=curve,
+            restarted=tuple(model.path_.restarted),
+            dense=dense,
             remarks=remarks(model, curve, time, X, y),
             settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
             versions=_versions(),
@@ -223,7 +233,10 @@ def _how_chosen(model: Any, curve: Curve | None) -> str:
 
 def _parameters(model: Any) -> dict[str, str]:
     """The constructor's parameters, those that were changed and those that were not."""
-    return {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
+    values = {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
+    if values.get("init_scale") == repr("auto"):
+        values["init_scale"] = f"'auto', which chose {model.init_scale_:g}"
+    return values
 
 
 def _shorten(value: object) -> str:

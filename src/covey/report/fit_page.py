@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["render_page"]
 
+SPARSE = "Groups wake up one after another, the strongest first, and the time of stopping decides how many there are."
+DENSE = "In this dense network all groups grow together, and the time of stopping decides how far."
+
 
 def render_page(report: FitReport) -> str:
     """The page."""
@@ -37,11 +40,12 @@ def render_page(report: FitReport) -> str:
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
         target=escape(report.target),
-        path_plot=path_plot(frames, times, strengths, label),
+        how_groups_rise=DENSE if report.dense else SPARSE,
+        path_plot=path_plot(frames, times, strengths, label, report.restarted),
         curve_section=""
         if curve is None or scores is None
         else f'<p class="ylabel">{_capital(escape(curve.label))}{_band_words(report)}</p>'
-        + curve_plot(curve, times, scores, mark, report.time),
+        + curve_plot(curve, times, scores, mark, report.time, report.restarted),
         xlabel="iteration (log scale)" if times.log else "iteration",
         slider=f"{1000 * mark:.3f}",
         readout=escape(_readouts(report)[frames.chosen]),
@@ -135,6 +139,13 @@ def _jumps(report: FitReport) -> str:
 
 def _path_note(report: FitReport) -> str:
     notes = []
+    if report.restarted:
+        when = " and ".join(iteration(time) for time in report.restarted)
+        notes.append(
+            f"At iteration {when}, where a dotted line stands, the path was restarted: groups that the model can do "
+            "without were dropped, the others were fitted again, and the network ran on from there. So the lines jump, "
+            "and a group that was dropped may wake up again."
+        )
     if report.curve is not None and report.curve.times[-1] > 1.02 * report.frames.times[-1]:
         notes.append(
             f"The model was fitted up to iteration {iteration(report.frames.times[-1])} and no further, so the lines "

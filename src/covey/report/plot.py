@@ -7,6 +7,8 @@ is needed to fit the page.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,11 +68,12 @@ def curve_axis(curve: Curve, axis: Axis) -> Axis:
     return Axis(low - margin, high + margin)
 
 
-def path_plot(frames: Frames, times: Axis, strengths: Axis, chosen_label: str) -> str:
+def path_plot(frames: Frames, times: Axis, strengths: Axis, chosen_label: str, restarted: Sequence[float] = ()) -> str:
     """Strength of every group against time."""
     x = times.position(frames.times)
     drawn = list(enumerate(frames.groups[:MOST_DRAWN]))
-    lines = "".join(_line(i, group, x, strengths) for i, group in reversed(drawn))
+    breaks = np.searchsorted(frames.times, restarted)
+    lines = "".join(_line(i, group, x, strengths, breaks) for i, group in reversed(drawn))
     named = drawn[:MOST_NAMED]
     mark = float(x[frames.chosen])
     ends = _end_labels([(group.name, float(group.strengths[-1]), i) for i, group in named], strengths)
@@ -78,17 +81,19 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis, chosen_label: str) -
     n_drawn = len(drawn)
     description = (
         f"Line plot: strength of {n_drawn} group{'s' if n_drawn != 1 else ''} against the iteration. "
-        f"{chosen_label}. The values are in the table of selected groups below."
+        f"{chosen_label}. {_restart_words(restarted)}The values are in the table of selected groups below."
     )
     return _plot(
         "path-plot",
         description,
-        f"{_grid(times, strengths)}{lines}{_rule(mark, 'chosen')}",
-        f"{_ticks(times, strengths)}{ends}{_cursor(mark)}{dots}",
+        f"{_grid(times, strengths)}{lines}{_restarts(restarted, times)}{_rule(mark, 'chosen')}",
+        f"{_ticks(times, strengths)}{_restart_labels(restarted, times)}{ends}{_cursor(mark)}{dots}",
     )
 
 
-def curve_plot(curve: Curve, times: Axis, scores: Axis, mark: float, time: float) -> str:
+def curve_plot(
+    curve: Curve, times: Axis, scores: Axis, mark: float, time: float, restarted: Sequence[float] = ()
+) -> str:
     """The stopping rule's score against time, with its band and the times that rules choose."""
     seen = (curve.times >= times.low) & (curve.times <= times.high)
     x = times.position(curve.times[seen])
@@ -108,7 +113,7 @@ def curve_plot(curve: Curve, times: Axis, scores: Axis, mark: float, time: float
     return _plot(
         "curve-plot",
         description,
-        f'{_grid(times, scores)}{band}<path class="curve" d="{_points(x, y)}"/>{rules}',
+        f'{_grid(times, scores)}{band}<path class="curve" d="{_points(x, y)}"/>{_restarts(restarted, times)}{rules}',
         f"{_ticks(times, scores)}{_rule_labels(curve, times)}{_cursor(mark)}{dot}",
     )
 
@@ -119,12 +124,15 @@ def swatch(i: int) -> str:
     return f'<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path class="line {style}" d="M0 4H24"/></svg>'
 
 
-def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis) -> str:
+def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, breaks: NDArray[np.intp]) -> str:
+    """A group's line, drawn anew from every break on: a line through it would show a slope where there is a jump."""
     first = max(group.first - 1, 0)
     values = np.concatenate([np.zeros(group.first - first), group.strengths])
     style = f"c{i + 1}" if i < MOST_NAMED else "grey"
     y = 1 - strengths.position(values)
-    return f'<path class="line {style}" data-line="{i}" d="{_points(x[first:], y)}"/>'
+    later = breaks[breaks > first] - first
+    parts = "".join(map(_points, np.split(x[first:], later), np.split(y, later)))
+    return f'<path class="line {style}" data-line="{i}" d="{parts}"/>'
 
 
 def _points(x: Vector, y: Vector) -> str:
@@ -177,10 +185,28 @@ def _rule(mark: float, kind: str) -> str:
     return f'<path class="rule {kind}" d="M{1000 * mark:.0f} 0V1000"/>'
 
 
+def _restarts(restarted: Sequence[float], times: Axis) -> str:
+    return "".join(_rule(float(times.position(at)), "restart") for at in restarted)
+
+
+def _restart_words(restarted: Sequence[float]) -> str:
+    return "".join(f"The path was restarted at iteration {iteration(at)}. " for at in restarted)
+
+
+def _restart_labels(restarted: Sequence[float], times: Axis) -> str:
+    places = [float(times.position(at)) for at in restarted]
+    labels = "".join(
+        f'<b class="rule-label {"before" if place > 0.12 else "after"}" style="left:{100 * place:.2f}%">restarted</b>'
+        for place in places
+    )
+    return f'<span aria-hidden="true">{labels}</span>' if labels else ""
+
+
 def _rule_labels(curve: Curve, times: Axis) -> str:
     """The rules' names at the top, beside their lines."""
     out: list[str] = []
-    for name, at in sorted(curve.rules.items(), key=lambda rule: rule[1]):
+    for at in sorted(set(curve.rules.values())):
+        name = ", ".join(rule for rule, time in curve.rules.items() if time == at)
         place = float(times.position(at))
         side = "before" if place > 0.5 or (place > 0.12 and not out) else "after"
         out.append(f'<b class="rule-label {side}" style="left:{100 * place:.2f}%">{escape(name)}</b>')

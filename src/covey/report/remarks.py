@@ -24,6 +24,9 @@ INNER = 0.9
 # Names in one sentence.
 MOST_NAMES = 5
 
+# Of at least so many groups, a share above which a model is hardly sparse.
+MANY, MOST_OF = 8, 0.5
+
 # Below this share of the error removed, a model hardly predicts.
 POOR_R2 = 0.05
 
@@ -63,6 +66,7 @@ def remarks(model: Any, curve: Curve | None, time: float, X: Any = None, y: Any 
     """
     found = [*_on_the_path(model, curve, time), *_on_the_error(curve, time), *_on_the_rules(model, curve, time)]
     selected = np.flatnonzero(model.group_norms_)
+    found += _on_the_network(model, selected.size)
     if selected.size == 0:
         found.append(
             Remark(
@@ -89,6 +93,33 @@ def _on_the_path(model: Any, curve: Curve | None, time: float) -> list[Remark]:
             "the data.",
             "Fit again with a larger max_iter.",
             True,
+        )
+    ]
+
+
+def _on_the_network(model: Any, n_selected: int) -> list[Remark]:
+    """Whether the model is sparse at all, and how to come to one that is."""
+    n_groups = len(model.group_norms_)
+    if getattr(model, "dense_network_", False):
+        return [
+            Remark(
+                "A dense model was chosen",
+                f"Many groups that each do little predict better together than a few alone. So a network was chosen "
+                f"that starts from {model.init_scale_:g}, in which all groups grow together. That a group is selected "
+                "does not say that it matters; the strengths still say how much each does.",
+                "If you want few groups whatever it costs, fit with init_scale=1e-6, and compare the held-out errors.",
+                True,
+            )
+        ]
+    if n_groups < MANY or n_selected <= MOST_OF * n_groups:
+        return []
+    fewer = "rule='1se'" if getattr(model, "rule", "1se") == "min" else "GroupSparseRegressorCV with rule='1se'"
+    return [
+        Remark(
+            "Most groups were selected",
+            f"The model has {n_selected} of {n_groups} groups: it is not sparse. Either many groups matter, or groups "
+            "resemble each other so much that they woke up together.",
+            f"For the fewest groups that predict about as well use {fewer}.",
         )
     ]
 

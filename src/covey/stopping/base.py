@@ -18,7 +18,7 @@ from covey.stopping.adjustment import Adjustment, adjust, read_factors
 from covey.stopping.scorer import Scorer
 from covey.validation import FloatArray
 
-__all__ = ["Choice", "PathTask", "Stopping"]
+__all__ = ["Average", "Choice", "PathTask", "Stopping"]
 
 Made = TypeVar("Made")
 
@@ -69,6 +69,8 @@ class PathTask:
         How many common factors are taken out of X and fitted by themselves.
     dense_scales : tuple of float
         Larger start scales to try where much is left that no single group explains.
+    average : bool
+        Whether to average what the search has found, where noise is strong.
     """
 
     X: Any
@@ -80,6 +82,7 @@ class PathTask:
     restarts: int = 0
     factors: int | str = 0
     dense_scales: tuple[float, ...] = ()
+    average: bool = False
 
     @made_once
     def design(self) -> Design:
@@ -98,11 +101,14 @@ class PathTask:
 
     def scaled(self, standardize: Any) -> PathTask:
         """The same task with another scaling of the columns; factors are not found again."""
-        other = replace(self, options={**self.options, "standardize": standardize})
-        for name in ("design", "n_factors", "adjustment"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
-        return other
+        known: dict[Any, PathTask] = self.__dict__.setdefault("_scaled", {})
+        if standardize not in known:
+            other = replace(self, options={**self.options, "standardize": standardize})
+            for name in ("design", "n_factors", "adjustment"):
+                if name in self.__dict__:
+                    other.__dict__[name] = self.__dict__[name]
+            known[standardize] = other
+        return known[standardize]
 
     @made_once
     def runner(self) -> PathRunner:
@@ -161,7 +167,7 @@ class PathTask:
             state = start.state if isinstance(start, Path) else start
             begun = 0 if state is None else state.time
             settings["max_iter"] = max(settings["max_iter"], begun + 1)
-        path = self.runner.run(stop=told, **settings)
+        path = replace(self.runner.run(stop=told, **settings), init_scale=settings.get("init_scale", self.init_scale))
         if self.adjustment is not None:
             path = replace(path, factors=self.adjustment.factors, factor_effects=self.adjustment.effects)
         if self.verbose > 0:
@@ -193,6 +199,24 @@ class _Narrated:
 
 
 @dataclass(frozen=True)
+class Average:
+    """A mean of models.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (n_columns,)
+        Of the columns of X, less what common factors explain.
+    intercept : float
+    parts : DataFrame
+        What it is the mean of: ``model``, ``groups`` (how many it has), ``mse`` on the judging rows, ``weight``.
+    """
+
+    coef: FloatArray
+    intercept: float
+    parts: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class Choice:
     """A time on a path.
 
@@ -204,16 +228,26 @@ class Choice:
         Where on it.
     scores : DataFrame
         What the rule looked at: one row per time.
+    average : Average or None
+        The mean of several models, to be taken instead of the one on the path.
     """
 
     path: Path
     time: float
     scores: pd.DataFrame
+    average: Average | None = None
 
     @property
     def position(self) -> int:
         """The chosen model's position on the path."""
         return self.path.index(self.time)
+
+    @property
+    def model(self) -> tuple[FloatArray, float]:
+        """Coefficients on the columns of X, shape (n_columns,), and the intercept."""
+        if self.average is None:
+            return self.path.model(self.position)
+        return self.path.with_factors(self.average.coef, self.average.intercept)
 
 
 class Stopping(ABC):

@@ -19,18 +19,22 @@ GRID_RATIO = 1.02
 
 
 class FoldRun(NamedTuple):
-    """One path in one fold: its errors, up to which time it is known, and when its groups woke up."""
+    """One path in one fold: its errors, up to which time it is known, and when its groups woke up.
+
+    Of a dense network also the errors of its model sharpened, penalty by penalty (`covey.stopping.averaging`).
+    """
 
     times: list[float]
     errors: list[float]
     reached: float
     entered: list[tuple[int, float]]
+    sharpened: list[float]
 
 
 def as_run(kept: Any) -> FoldRun:
     """A run that may have come back from a file."""
-    times, errors, reached, entered = kept
-    return FoldRun(times, errors, reached, [(int(l), float(t)) for l, t in entered])
+    times, errors, reached, entered, sharpened = kept
+    return FoldRun(times, errors, reached, [(int(l), float(t)) for l, t in entered], sharpened)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from covey.checkpoint import Checkpoint, kept
 from covey.engine import Snapshot
 from covey.engine.cleaning import clean
 from covey.path import Path
-from covey.stopping.base import PathTask
+from covey.stopping.averaging import PENALTIES, chosen, judge_sharpened, kept_model, mean_of, model_on, sharpen
+from covey.stopping.base import Average, PathTask
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
@@ -40,7 +41,7 @@ from covey.stopping.search import (
 )
 from covey.validation import FloatArray
 
-__all__ = ["FoldLeg", "Folds", "best_fold_leg", "explore_folds", "run_on_all_rows"]
+__all__ = ["FoldLeg", "Folds", "FoldsFound", "average_folds", "best_fold_leg", "explore_folds", "run_on_all_rows"]
 
 # A path on all rows that is run for the order of its groups goes on for at most so many times the folds' time.
 LONGER = 3
@@ -94,10 +95,51 @@ class FoldLeg:
         return int(np.argmin(self.errors.mean))
 
     @property
+    def error(self) -> float:
+        """The least mean error."""
+        return float(self.errors.mean.min())
+
+    @property
     def n_columns(self) -> float:
         """How many groups its best model has, on average over the folds."""
         time = self.errors.times[self.best]
         return float(np.mean([sum(t <= time for _, t in run.entered) for run in self.runs]))
+
+
+@dataclass(frozen=True)
+class FoldCleaned:
+    """The best way, over the folds, to clean a leg with one prefix and one ridge."""
+
+    leg: FoldLeg
+    cut: Cut
+    error: float
+
+
+@dataclass(frozen=True)
+class FoldSharpened:
+    """A dense leg's model, reweighted with a penalty."""
+
+    leg: FoldLeg
+    penalty: float
+    error: float
+
+
+@dataclass(frozen=True)
+class FoldsFound:
+    """What a search over folds has found.
+
+    Attributes
+    ----------
+    legs : list of FoldLeg
+        The plain path's first.
+    cleaned : list of FoldCleaned
+    noisy : bool
+        Whether noise is strong.
+    """
+
+    legs: list[FoldLeg]
+    cleaned: list[FoldCleaned]
+    noisy: bool
 
 
 @dataclass(frozen=True)
@@ -123,17 +165,20 @@ class Folds:
         return replace(self, trials=[replace(t, task=t.task.scaled(standardize)) for t in self.trials])
 
 
-def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> list[FoldLeg]:
-    """All legs that the tasks' search asks for, beginning with the plain path's."""
+def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
+    """Run all legs that the tasks' search asks for, beginning with the plain path's."""
     trials, parallel = folds.trials, folds.parallel
     task = trials[0].task
     legs = [first]
+    cleaned: list[FoldCleaned] = []
     for i in range(task.restarts):
         last = legs[-1]
         begin = int(last.errors.times[-1])
         if begin >= int(grid[-1]):
-            return legs
-        cut, sets = _agree(trials, last, begin, parallel)
+            # cut short by the limit on iterations: what is noise cannot be told
+            return FoldsFound(legs, cleaned, noisy=False)
+        cut, sets, ways = _agree(trials, last, begin, parallel)
+        cleaned += ways
         if cut is None:
             break
         starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
@@ -142,18 +187,35 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         runs = folds.run(f"restart-{i}", own)
         errors = align(runs, later, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
-        if legs[-1].errors.mean.min() >= min(leg.errors.mean.min() for leg in legs[:-1]):
+        if legs[-1].error >= min(leg.error for leg in legs[:-1]):
             break
+    legs += _denser(folds, legs, patience, grid)
+    return FoldsFound(legs, cleaned, _noisy(trials, legs))
+
+
+def _noisy(trials: Sequence[Trial], legs: Sequence[FoldLeg]) -> bool:
+    """Whether more than a share of the response is noise to the best model."""
+    return min(leg.error for leg in legs) > NOISY * float(np.mean([trial.null_error for trial in trials]))
+
+
+def _denser(folds: Folds, legs: Sequence[FoldLeg], patience: float, grid: NDArray[np.int64]) -> list[FoldLeg]:
+    """Networks with larger start scales, where they promise something."""
+    trials = folds.trials
+    task = trials[0].task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if scales and _left_over(trials, best_fold_leg(legs), parallel) > LEFT_OVER:
-        dense = folds.scaled(DENSE_SCALING)
-        for scale in sorted(scales, reverse=True):
-            step = dense.trials[0].task.path(max_iter=1, init_scale=scale).step_size
-            runs = dense.run(f"dense-{scale:g}", [(patience, grid, step)] * len(trials), init_scale=scale)
-            legs.append(FoldLeg(align(runs, grid, step), runs, init_scale=scale))
-            if legs[-1].errors.mean.min() > WORTH_GOING_ON * min(leg.errors.mean.min() for leg in legs):
-                break
-    return legs
+    wanted = (task.average and _noisy(trials, legs)) or (
+        bool(scales) and _left_over(trials, best_fold_leg(legs), folds.parallel) > LEFT_OVER
+    )
+    if not scales or not wanted:
+        return []
+    dense, tried = folds.scaled(DENSE_SCALING), []
+    for scale in sorted(scales, reverse=True):
+        step = dense.trials[0].task.path(max_iter=1, init_scale=scale).step_size
+        runs = dense.run(f"dense-{scale:g}", [(patience, grid, step)] * len(trials), init_scale=scale)
+        tried.append(FoldLeg(align(runs, grid, step), runs, init_scale=scale))
+        if tried[-1].error > WORTH_GOING_ON * min(leg.error for leg in (*legs, *tried)):
+            break
+    return tried
 
 
 def best_fold_leg(legs: Sequence[FoldLeg], rule: str = "min") -> FoldLeg:
@@ -188,14 +250,20 @@ def run_fold(
         trial.task.runner.forget()
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
     if start is not None:
-        options["start"] = restart_state(trial.task, start, begin, entered, trial.task.init_scale)
+        options["start"] = restart_state(trial.task, start, begin, entered)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)
     reached = monitor.reached if path.status == "stopped" else np.inf
-    return FoldRun(monitor.times, monitor.errors, reached, path.entered)
+    sharpened = judge_sharpened(trial, path, monitor.best_time)[1] if monitor.together and trial.task.average else []
+    return FoldRun(monitor.times, monitor.errors, reached, path.entered, sharpened)
 
 
-def _agree(trials: Sequence[Trial], leg: FoldLeg, begin: int, parallel: Parallel) -> tuple[Cut | None, list[Kept]]:
-    """The cleaning with the least mean error, and what it keeps in each fold; None when it would change nothing."""
+def _agree(
+    trials: Sequence[Trial], leg: FoldLeg, begin: int, parallel: Parallel
+) -> tuple[Cut | None, list[Kept], list[FoldCleaned]]:
+    """The cleaning to go on from, what it keeps in each fold, and the best cleaning for each prefix and ridge.
+
+    No cleaning where it would change nothing.
+    """
     time = choose_time(leg.errors, "min")
     awake = [sum(t <= time for _, t in run.entered) for run in leg.runs]
     orders = [[l for l, _ in run.entered] for run in leg.runs]
@@ -204,19 +272,24 @@ def _agree(trials: Sequence[Trial], leg: FoldLeg, begin: int, parallel: Parallel
     common = sorted(set.intersection(*map(set, lengths)) | {min(max(own, default=0) for own in lengths)} - {0})
     common = [m for m in common if 0 < m <= min(map(len, orders))]
     if not common:
-        return None, []
-    noisy = leg.errors.mean.min() > NOISY * np.mean([trial.null_error for trial in trials])
-    ridges = RIDGES if noisy else (0.0,)
+        return None, [], []
+    ridges = RIDGES if _noisy(trials, [leg]) else (0.0,)
     results = parallel(
         delayed(_clean_fold)(trial, order, common, ridges) for trial, order in zip(trials, orders, strict=True)
     )
     curves = np.stack([errors for errors, _, _ in results], axis=1)
     i = _simplest(curves, np.mean([sizes for _, sizes, _ in results], axis=0))
-    ways = [(m, m - dropped, ridge) for m in common for ridge in ridges for dropped in range(m + 1)]
-    length, n_kept, ridge = ways[i]
-    if n_kept == n_chosen and curves[i].mean() >= leg.errors.mean.min() * (1 - PARSIMONY):
-        return None, []
-    return Cut(length, n_kept, ridge, begin), [sets[i] for _, _, sets in results]
+    ways = [Cut(m, m - dropped, ridge, begin) for m in common for ridge in ridges for dropped in range(m + 1)]
+    means = curves.mean(axis=1)
+    cleaned = []
+    for m in common:
+        for ridge in ridges:
+            own = [k for k, cut in enumerate(ways) if (cut.length, cut.ridge) == (m, ridge)]
+            best = min(own, key=lambda k: means[k])
+            cleaned.append(FoldCleaned(leg, ways[best], float(means[best])))
+    if ways[i].n_kept == n_chosen and means[i] >= leg.error * (1 - PARSIMONY):
+        return None, [], cleaned
+    return ways[i], [sets[i] for _, _, sets in results], cleaned
 
 
 def _clean_fold(
@@ -256,7 +329,7 @@ def _left_over(trials: Sequence[Trial], leg: FoldLeg, parallel: Parallel) -> flo
 def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     """What a fold's model at the chosen time leaves; it is fitted again by least squares on its groups."""
     groups = [l for l, t in leg.runs[k].entered if t <= time]
-    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, (), trial.task.init_scale)
+    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, ())
     path = trial.task.path(start=state, max_iter=1, times=[0])
     monitor = Monitor(trial.scorer, 1.0, trial.task.groups.n_groups)
     monitor.times, monitor.errors, monitor.scores = [0.0], [0.0], [0.0]
@@ -270,21 +343,70 @@ def run_on_all_rows(task: PathTask, leg: FoldLeg) -> Path:
     if leg.init_scale is not None:
         dense = task.scaled(DENSE_SCALING)
         return dense.path(times=times, max_iter=last, step_size=step, init_scale=leg.init_scale)
-    start: Any = task.options.get("start")
-    way: list[Path] = []
-    for cut in leg.cuts:
-
-        def enough(snapshot: Snapshot, cut: Cut = cut) -> bool:
-            return snapshot.n_woken >= cut.length
-
-        ahead = task.path(stop=enough, start=start, step_size=step, max_iter=max(LONGER * cut.time, cut.time + 1))
-        way.append(ahead)
-        order = [l for l, _ in ahead.entered]
-        length = min(cut.length, len(order), max(prefix_lengths(task, order, len(order)), default=0))
-        nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
-        left = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
-        begin = max(cut.time, 1)
-        start = restart_state(task, Kept(tuple(left.tolist()), cut.ridge), begin, ahead.entered, task.init_scale)
+    way, start = _come_to(task, leg)
     last = max(last, (leg.cuts[-1].time if leg.cuts else 0) + 1)
     way.append(task.path(start=start, times=times, max_iter=last, step_size=step))
     return reduce(lambda earlier, later: later.after(earlier), way)
+
+
+def _come_to(task: PathTask, leg: FoldLeg) -> tuple[list[Path], Any]:
+    """The paths on all rows through which a leg is come to, and where it starts."""
+    start: Any = task.options.get("start")
+    way: list[Path] = []
+    for cut in leg.cuts:
+        way.append(_ahead(task, start, cut, leg.errors.step_size))
+        start = restart_state(task, _cut(task, way[-1], cut), max(cut.time, 1), way[-1].entered)
+    return way, start
+
+
+def _ahead(task: PathTask, start: Any, cut: Cut, step: float) -> Path:
+    """A path until as many groups are awake as are to be cleaned."""
+
+    def enough(snapshot: Snapshot) -> bool:
+        return snapshot.n_woken >= cut.length
+
+    return task.path(stop=enough, start=start, step_size=step, max_iter=max(LONGER * cut.time, cut.time + 1))
+
+
+def _cut(task: PathTask, path: Path, cut: Cut) -> Kept:
+    """What a cleaning keeps of a path."""
+    order = [l for l, _ in path.entered]
+    length = min(cut.length, len(order), max(prefix_lengths(task, order, len(order)), default=0))
+    nested = clean(task.runner.problem, order, [length], [cut.ridge])[0]
+    left = nested.groups[nested.kept[length - min(cut.n_kept, length)]]
+    return Kept(tuple(left.tolist()), cut.ridge)
+
+
+def average_folds(task: PathTask, found: FoldsFound) -> Average | None:
+    """The mean of all that was found, each fitted on all rows as the folds agreed on it; None where it is but one."""
+    sharpened = [
+        FoldSharpened(leg, penalty, float(np.mean(errors)))
+        for leg in found.legs
+        for penalty, *errors in zip(PENALTIES, *(run.sharpened for run in leg.runs), strict=False)
+    ]
+    parts: list[FoldLeg | FoldCleaned | FoldSharpened] = [*found.legs, *found.cleaned, *sharpened]
+    if len(parts) == 1:
+        return None
+    used = chosen(parts, task.n_rows)
+    paths: dict[int, Path] = {}
+
+    def path_of(leg: FoldLeg) -> Path:
+        if id(leg) not in paths:
+            paths[id(leg)] = run_on_all_rows(task, leg)
+        return paths[id(leg)]
+
+    models = []
+    for weight, part in used:
+        if isinstance(part, FoldCleaned):
+            ahead = _ahead(task, _come_to(task, part.leg)[1], part.cut, part.leg.errors.step_size)
+            model, name = kept_model(task, kept := _cut(task, ahead, part.cut)), kept.name
+        elif isinstance(part, FoldSharpened):
+            time = choose_time(part.leg.errors, "min")
+            model = sharpen(task, path_of(part.leg), time, [part.penalty])[0]
+            name = f"network from {part.leg.init_scale:g}, reweighted with {part.penalty:g}"
+        else:
+            model = model_on(path_of(part), choose_time(part.errors, "min"))
+            kind = "" if part.init_scale is None else f" from {part.init_scale:g}"
+            name = f"network{kind}" + (" from kept groups" if part.cuts else "")
+        models.append((name, part.error, weight, model))
+    return mean_of(task, models)

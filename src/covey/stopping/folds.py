@@ -16,7 +16,15 @@ from covey.batched import group_paths
 from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.fold_errors import FoldRun, align, as_run, choose_time, time_grid
-from covey.stopping.fold_search import FoldLeg, Folds, best_fold_leg, explore_folds, run_on_all_rows
+from covey.stopping.fold_search import (
+    FoldLeg,
+    Folds,
+    FoldsFound,
+    average_folds,
+    best_fold_leg,
+    explore_folds,
+    run_on_all_rows,
+)
 from covey.stopping.monitor import PATIENCE, Monitor
 from covey.stopping.search import Trial
 from covey.validation import positive
@@ -59,14 +67,21 @@ class CrossValidation(Stopping):
         """Cross-validate, then run the best leg on all rows."""
         return self.refit(task, self.search(task))
 
-    def refit(self, task: PathTask, leg: FoldLeg) -> Choice:
-        """The leg on all rows along the same grid, and the rule's time on it."""
+    def best(self, found: FoldsFound) -> FoldLeg:
+        """The leg that the rule prefers."""
+        return best_fold_leg(found.legs, self.rule)
+
+    def refit(self, task: PathTask, found: FoldsFound) -> Choice:
+        """The best leg on all rows along the same grid, and the rule's time on it; the average too, where it is due."""
+        leg = self.best(found)
         errors = leg.whole
         scores = pd.DataFrame({"time": errors.times, "mse": errors.mean, "standard_error": errors.standard_error})
-        return Choice(run_on_all_rows(task, leg), choose_time(leg.errors, self.rule), scores)
+        # who asks for the simplest model within an error bar does not want a mean of many
+        mean = average_folds(task, found) if task.average and found.noisy and self.rule == "min" else None
+        return Choice(run_on_all_rows(task, leg), choose_time(leg.errors, self.rule), scores, mean)
 
-    def search(self, task: PathTask) -> FoldLeg:
-        """The leg of least mean error over the folds."""
+    def search(self, task: PathTask) -> FoldsFound:
+        """Every leg in every fold."""
         patience = positive(self.patience, "patience")
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
@@ -91,14 +106,19 @@ class CrossValidation(Stopping):
                 break
             reached = float(first.errors.times[-1])
             patience *= 2
-        return best_fold_leg(explore_folds(folds, first, self.patience, grid), self.rule)
+        return explore_folds(folds, first, self.patience, grid)
 
     def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
         """Where finished folds of this very task are kept."""
         if self.checkpoint is None:
             return None
         data = fingerprint(task.design, task.y, task.weight)
-        search = {"factors": task.n_factors, "restarts": task.restarts, "patience": self.patience}
+        search = {
+            "factors": task.n_factors,
+            "restarts": task.restarts,
+            "average": task.average,
+            "patience": self.patience,
+        }
         settings = dict(task.options) | search
         return Checkpoint.of(self.checkpoint, covey.__version__, data, task.groups, settings, masks)
 
@@ -128,6 +148,8 @@ def _run_folds(
     weight = np.column_stack([np.where(held, 0.0, task.weight) for held in masks])
     paths = group_paths(task.design, task.y, task.groups, sample_weight=weight, stop=monitors, **settings)
     return [
-        FoldRun(monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf, path.entered)
+        FoldRun(
+            monitor.times, monitor.errors, monitor.reached if path.status == "stopped" else np.inf, path.entered, []
+        )
         for monitor, path in zip(monitors, paths, strict=True)
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.path import Path
+from covey.stopping.averaging import average, parts_of
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import Scorer
@@ -64,11 +64,20 @@ class HoldOut(Stopping):
             training = task.on(~held)
             trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
             refit = self.refit
-        legs = explore(trial, patience)
-        chain = way_to(best_leg(trial, legs), legs)
-        scores = pd.concat([leg.monitor.to_frame() for leg in chain]).drop_duplicates("time", keep="last")
-        paths = self._on_all_rows(task, chain) if refit else [leg.path for leg in chain]
-        return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores)
+        found = explore(trial, patience)
+        chain = way_to(best_leg(trial, found.legs))
+        scores = pd.concat([leg.monitor.to_frame() for leg in chain])
+        scores = scores.drop_duplicates("time", keep="last", ignore_index=True)
+        again = {leg: _on_all_rows(task, leg, leg is chain[-1]) for leg in chain} if refit else {}
+        paths = [again.get(leg, leg.path) for leg in chain]
+        mean = None
+        if task.average and found.noisy:
+            parts, n_rows = parts_of(trial, found), trial.scorer.n_rows
+            if refit:
+                mean = average(task, parts, n_rows, lambda leg: again.get(leg) or _on_all_rows(task, leg))
+            else:
+                mean = average(trial.task, parts, n_rows)
+        return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores, mean)
 
     def _given_rows(self, task: PathTask) -> Scorer:
         assert self.validation is not None
@@ -79,21 +88,17 @@ class HoldOut(Stopping):
         y_val = design.rows(y_val, name="y_val")
         return task.scorer(design, y_val, np.ones_like(y_val))
 
-    def _on_all_rows(self, task: PathTask, chain: list[Leg]) -> list[Path]:
-        """The same legs on all rows, each to the beginning of the next, and the last to the time that it chose."""
-        if chain[-1].dense:
-            task = task.scaled(DENSE_SCALING)
-        paths = []
-        for leg, following in zip_longest(chain, chain[1:]):
-            last = int(leg.time) if following is None else int(following.path.times[0])
-            settings = dict(leg.options)
-            if leg.start is not None:
-                begin = int(leg.path.times[0])
-                woke = leg.path.entered[: len(leg.start.groups)]
-                settings["start"] = restart_state(task, leg.start, begin, woke, task.init_scale)
-                last = max(last, begin + 1)
-            paths.append(task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings))
-        return paths
+
+def _on_all_rows(task: PathTask, leg: Leg, to_choice: bool = True) -> Path:
+    """The same leg on all rows, to the time that it chose or as far as it went."""
+    if leg.dense:
+        task = task.scaled(DENSE_SCALING)
+    settings, last = dict(leg.options), int(leg.time if to_choice else leg.path.times[-1])
+    if leg.start is not None:
+        begin = int(leg.path.times[0])
+        settings["start"] = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)])
+        last = max(last, begin + 1)
+    return task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings)
 
 
 def split_rows(task: PathTask, fraction: float, random_state: Any) -> NDArray[np.bool_]:

@@ -7,7 +7,10 @@ The paper's path is one model family among a few that cost little once X has bee
   all others asleep at the start scale again.
 - *Larger start scales.* Where many small groups explain something together, none of them alone ever wakes early. A
   network with a larger start scale is dense from the start. It is tried when the residuals of the best model so far
-  on the judging rows go with what one gradient step on all groups would predict.
+  on the judging rows go with what one gradient step on all groups would predict; and where noise is strong, if what is
+  found is averaged (`covey.stopping.averaging`).
+- *Settling.* Where noise is weak, the model is taken as it would be in the end: least squares on its groups. On the way
+  there the same groups give many models, among which the judging rows would choose by luck.
 """
 
 from __future__ import annotations
@@ -22,22 +25,24 @@ from numpy.typing import NDArray
 from covey.engine.cleaning import clean, least_squares
 from covey.engine.overlap import added_up
 from covey.path import Path, PathState
+from covey.preprocess import WorkingProblem
 from covey.stopping.base import PathTask
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["Leg", "Trial", "best_leg", "explore", "restart_state", "way_to"]
+__all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "explore", "restart_state", "way_to"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 40)
 
-# Penalties to clean with, where more than a share of the response is noise to the best model so far.
+# Penalties to clean with, where noise is strong: where more than a share of the response is noise to the best model.
 RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 
-# Denser networks run on columns of unit variance: within correlated groups, orthonormal directions of little variance
-# would count as much as the others, which noise fills.
-DENSE_SCALING = "column"
+# Denser networks run on columns as they are, but for one number a group: within correlated groups, orthonormal
+# directions of little variance would count as much as the others, which noise fills; and so would columns that hardly
+# vary.
+DENSE_SCALING = "block"
 
 # Denser networks are tried when `left_over` exceeds this.
 LEFT_OVER = 1.5
@@ -69,6 +74,19 @@ class Kept(NamedTuple):
     groups: tuple[int, ...]
     ridge: float
 
+    @property
+    def name(self) -> str:
+        """How it is fitted."""
+        return f"ridge {self.ridge:g} on kept groups" if self.ridge else "least squares on kept groups"
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Least squares, or a ridge, on what cleaning kept: the best set of one way to clean."""
+
+    kept: Kept
+    error: float
+
 
 @dataclass(frozen=True, eq=False)
 class Leg:
@@ -80,6 +98,8 @@ class Leg:
     monitor : Monitor
     start : Kept or None
         What it was restarted from.
+    before : Leg or None
+        The leg that was cleaned for it.
     options : dict
         What differs from the settings of the task.
     """
@@ -87,6 +107,7 @@ class Leg:
     path: Path
     monitor: Monitor
     start: Kept | None = None
+    before: Leg | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -105,6 +126,11 @@ class Leg:
         return self.monitor.best_time
 
     @property
+    def settled(self) -> bool:
+        """Whether the chosen model is least squares on its groups."""
+        return self.start is not None and self.time == self.path.times[0]
+
+    @property
     def order(self) -> list[int]:
         """Groups in the order in which they woke up; those kept from before come first."""
         return [l for l, _ in self.path.entered]
@@ -115,33 +141,86 @@ class Leg:
         return [l for l, t in self.path.entered if t <= self.time]
 
 
-def explore(trial: Trial, patience: float) -> list[Leg]:
-    """All legs that the task's search asks for, the paper's plain path first."""
+@dataclass(frozen=True)
+class Found:
+    """What a search has found.
+
+    Attributes
+    ----------
+    legs : list of Leg
+        The paper's plain path first.
+    cleaned : list of Cleaned
+    noisy : bool
+        Whether noise is strong.
+    """
+
+    legs: list[Leg]
+    cleaned: list[Cleaned]
+    noisy: bool
+
+
+def explore(trial: Trial, patience: float) -> Found:
+    """Run all legs that the task's search asks for."""
+    task = trial.task
     legs = [_run(trial, patience)]
-    for _ in range(trial.task.restarts):
+    cleaned: list[Cleaned] = []
+    for _ in range(task.restarts):
         last = legs[-1]
-        if last.path.times[-1] >= int(trial.task.options.get("max_iter", 100_000)):
-            return legs
-        kept = choose_kept(trial, last)
+        if _cut_short(task, last):
+            # what is noise cannot be told
+            return Found(legs, cleaned, noisy=False)
+        kept, ways = choose_kept(trial, last)
+        cleaned += ways
         if kept is None:
             break
-        state = restart_state(trial.task, kept, int(last.path.times[-1]), last.path.entered, trial.task.init_scale)
-        legs.append(_run(trial, patience, start=kept, state=state))
+        legs.append(_restart(trial, patience, last, kept))
         if legs[-1].error >= min(leg.error for leg in legs[:-1]):
             break
-    scales = [scale for scale in trial.task.dense_scales if scale > trial.task.init_scale]
-    if scales and left_over(trial, best_leg(trial, legs)) > LEFT_OVER:
-        dense = replace(trial, task=trial.task.scaled(DENSE_SCALING))
-        for scale in sorted(scales, reverse=True):
-            legs.append(_run(dense, patience, init_scale=scale))
-            if legs[-1].error > WORTH_GOING_ON * min(leg.error for leg in legs):
-                break
-    return legs
+    noisy = is_noisy(trial, legs)
+    if task.restarts and not noisy:
+        legs += _settle(trial, patience, best_leg(trial, legs))
+    legs += _denser(trial, patience, legs, noisy)
+    return Found(legs, cleaned, is_noisy(trial, legs))
 
 
-def way_to(leg: Leg, legs: Sequence[Leg]) -> list[Leg]:
+def _cut_short(task: PathTask, leg: Leg) -> bool:
+    """Whether the limit on iterations ended a leg."""
+    return bool(leg.path.times[-1] >= int(task.options.get("max_iter", 100_000)))
+
+
+def is_noisy(trial: Trial, legs: Sequence[Leg]) -> bool:
+    """Whether more than a share of the response is noise to the best model."""
+    return min(leg.error for leg in legs) > NOISY * trial.null_error
+
+
+def _settle(trial: Trial, patience: float, leg: Leg) -> list[Leg]:
+    """The leg's chosen model as it would be in the end; none where there are too many columns to say."""
+    problem = trial.task.runner.problem
+    columns = int(problem.ranks[leg.awake].sum())
+    if leg.settled or _cut_short(trial.task, leg) or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
+        return []
+    return [_restart(trial, patience, leg, Kept(tuple(leg.awake), 0.0), max_iter=int(leg.path.times[-1]) + 1)]
+
+
+def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
+    """Networks with larger start scales, where they promise something."""
+    task = trial.task
+    scales = [scale for scale in task.dense_scales if scale > task.init_scale]
+    wanted = (noisy and task.average) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER
+    if not scales or not wanted:
+        return []
+    dense = replace(trial, task=task.scaled(DENSE_SCALING))
+    tried: list[Leg] = []
+    for scale in sorted(scales, reverse=True):
+        tried.append(_run(dense, patience, init_scale=scale))
+        if tried[-1].error > WORTH_GOING_ON * min(leg.error for leg in (*legs, *tried)):
+            break
+    return tried
+
+
+def way_to(leg: Leg) -> list[Leg]:
     """The legs through which one was come to, itself the last."""
-    return [leg] if leg.start is None else list(legs[: list(legs).index(leg) + 1])
+    return [leg] if leg.before is None else [*way_to(leg.before), leg]
 
 
 def left_over(trial: Trial, leg: Leg) -> float:
@@ -180,14 +259,21 @@ def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
     columns = np.unique(np.concatenate([model.indices for model in models]))
     coefs = np.concatenate([model[:, columns].toarray() for model in models])
     intercepts = np.array([leg.path.intercepts[leg.path.index(leg.time)] for leg in legs])
-    return legs[trial.scorer.simplest(columns, coefs, intercepts, (coefs != 0).sum(axis=1))[0]]
+    # of two on the same columns the one that has settled
+    sizes = [(int(np.count_nonzero(row)), not leg.settled) for row, leg in zip(coefs, legs, strict=True)]
+    return legs[trial.scorer.simplest(columns, coefs, intercepts, sizes)[0]]
 
 
-def _run(trial: Trial, patience: float, *, start: Kept | None = None, state: Any = None, **options: Any) -> Leg:
+def _run(trial: Trial, patience: float, **options: Any) -> Leg:
     monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
-    given = options if state is None else {**options, "start": state}
-    path = trial.task.path(stop=monitor, **given)
-    return Leg(path, monitor, start, options)
+    return Leg(trial.task.path(stop=monitor, **options), monitor, options=options)
+
+
+def _restart(trial: Trial, patience: float, leg: Leg, kept: Kept, **settings: Any) -> Leg:
+    """Run on from what was kept of a leg."""
+    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups)
+    state = restart_state(trial.task, kept, int(leg.path.times[-1]), leg.path.entered)
+    return Leg(trial.task.path(stop=monitor, start=state, **settings), monitor, kept, leg)
 
 
 def prefix_lengths(task: PathTask, order: Sequence[int], n_chosen: int) -> list[int]:
@@ -197,11 +283,11 @@ def prefix_lengths(task: PathTask, order: Sequence[int], n_chosen: int) -> list[
     return sorted({min(m, most) for m in (n_chosen, *PREFIXES, len(order)) if min(m, len(order)) == m} - {0})
 
 
-def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
-    """The groups to restart from; None when cleaning would change nothing."""
+def choose_kept(trial: Trial, leg: Leg) -> tuple[Kept | None, list[Cleaned]]:
+    """The groups to restart from, None when cleaning would change nothing; and the best of each way to clean."""
     lengths = prefix_lengths(trial.task, leg.order, len(leg.awake))
     if not lengths:
-        return None
+        return None, []
     problem = trial.task.runner.problem
     ridges = RIDGES if leg.error > NOISY * trial.null_error else (0.0,)
     cleaned = clean(problem, leg.order, lengths, ridges)
@@ -216,9 +302,12 @@ def choose_kept(trial: Trial, leg: Leg) -> Kept | None:
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
     columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
     i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
+    ends = np.cumsum([len(nested.kept) for nested in cleaned])
+    best = [int(np.argmin(part)) + end - part.size for part, end in zip(np.split(errors, ends[:-1]), ends, strict=True)]
+    ways = [Cleaned(sets[k], float(errors[k])) for k in best]
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
-        return None
-    return sets[i]
+        return None, ways
+    return sets[i], ways
 
 
 def in_columns(task: PathTask, columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
@@ -226,22 +315,25 @@ def in_columns(task: PathTask, columns: NDArray[np.intp], coefs: FloatArray) -> 
     return added_up(task.groups.members[columns], coefs) if task.groups.overlapping else (columns, coefs)
 
 
-def restart_state(
-    task: PathTask, kept: Kept, time: int, entered: Sequence[tuple[int, float]], init_scale: float
-) -> PathState:
+def restart_state(task: PathTask, kept: Kept, time: int, entered: Sequence[tuple[int, float]]) -> PathState:
     """Some groups awake at their fitted values, all others asleep at the start scale."""
     problem = task.runner.problem
+    woke = dict(entered)
+    return PathState(
+        time=time,
+        coef=kept_coefficients(problem, kept),
+        awake=np.array(kept.groups, dtype=np.intp),
+        log_magnitudes=np.full(problem.ranks.size, np.log(task.init_scale)),
+        entered=tuple((l, woke.get(l, float(time))) for l in kept.groups),
+    )
+
+
+def kept_coefficients(problem: WorkingProblem, kept: Kept) -> FloatArray:
+    """Coefficients of the problem's columns, on the user's scale."""
     coef = np.zeros(problem.mean.size)
     w, at = least_squares(problem, kept.groups, kept.ridge), 0
     for l in kept.groups:
         rank = int(problem.ranks[l])
         coef[problem.members(l)] = problem.to_user(l, w[at : at + rank])
         at += rank
-    woke = dict(entered)
-    return PathState(
-        time=time,
-        coef=coef,
-        awake=np.array(kept.groups, dtype=np.intp),
-        log_magnitudes=np.full(problem.ranks.size, np.log(init_scale)),
-        entered=tuple((l, woke.get(l, float(time))) for l in kept.groups),
-    )
+    return coef

@@ -135,6 +135,11 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     if not estimator.path_.entered and estimator.path_.times[-1] >= estimator.max_iter:
         converged = False
         notices += (f"No group had woken up when the path reached max_iter={estimator.max_iter}; increase max_iter.",)
+    if estimator.dense_network_:
+        notices += (
+            f"A dense network was chosen, started from {estimator.init_scale_:g}: all groups take part, which predicts "
+            "better here. For few groups use --init-scale 1e-6.",
+        )
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     return Fit(settings, problem, model, _scores(settings, problem, estimator), converged, notices, seconds)
 

@@ -57,6 +57,8 @@ def describe(fit: Fit) -> dict[str, Any]:
         "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
         "intercept": float(e.intercept_),
         "stopped_at": int(e.n_iter_),
+        "restarted_at": [float(time) for time in e.path_.restarted],
+        "init_scale": float(e.init_scale_),
         "scores": asdict(fit.scores),
         "converged": fit.converged,
         "notices": list(fit.notices),

@@ -1,0 +1,51 @@
+"""Path: predictions of every model on it, whatever kind of table comes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from covey import Groups, Path
+
+X = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])
+COEFS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, -1.0]])
+BY_HAND = np.array([[5.0, 6.0, 7.0], [5.0, 5.0, 2.0]])
+PATH = Path(np.array([0, 1, 2]), sp.csr_array(COEFS), np.full(3, 5.0), Groups.from_size(1, 3))
+
+KINDS = {
+    "array": np.asarray,
+    "list": np.ndarray.tolist,
+    "whole numbers": lambda X: X.astype(int),
+    "DataFrame": lambda X: pd.DataFrame(X, columns=["b", "a", "c"]),
+    "nullable": lambda X: pd.DataFrame(X).convert_dtypes(),
+    "csr": sp.csr_array,
+    "csc matrix": sp.csc_matrix,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predicts_whatever_kind_of_table_comes(kind):
+    predicted = PATH.predict(KINDS[kind](X))
+    assert type(predicted) is np.ndarray
+    np.testing.assert_allclose(predicted, BY_HAND)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sp.csr_array])
+def test_another_number_of_columns_is_refused(kind):
+    with pytest.raises(ValueError, match="X has 2 columns, but the path was run on 3"):
+        PATH.predict(kind(X[:, :2]))
+
+
+def test_text_is_refused_by_name():
+    with pytest.raises(ValueError, match="column 'b'"):
+        PATH.predict(pd.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0]}))
+
+
+def test_a_path_after_another_tells_where_it_was_restarted():
+    later = replace(PATH, times=np.array([2, 4, 6]), intercepts=np.full(3, 1.0))
+    joined = later.after(PATH)
+    assert joined.times.tolist() == [0, 1, 2, 4, 6]
+    assert joined.restarted == (2.0,)
+    assert replace(later, times=np.array([4, 8, 9])).after(joined).restarted == (2.0, 4.0)
