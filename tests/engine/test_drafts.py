@@ -1,4 +1,4 @@
-"""A draft is handed over at once: nobody can tell, and neither rooms nor readings of the Gram matrix change the path."""
+"""A draft is handed over at once: nobody can tell. Neither room nor readings of the Gram matrix change the path."""
 
 import numpy as np
 import pytest

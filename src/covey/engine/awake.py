@@ -12,7 +12,7 @@ from covey.preprocess import WorkingProblem
 from covey.preprocess.working import spans
 from covey.validation import FloatArray
 
-__all__ = ["AwakeGroups"]
+__all__ = ["AwakeGroups", "largest_eigenvalue", "unit"]
 
 # The large direction step is a unit gradient step on w: stable while the largest eigenvalue of the awake Gram block
 # is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
@@ -95,3 +95,12 @@ def largest_eigenvalue(product: Callable[[FloatArray], FloatArray], x: FloatArra
         if abs(value - previous) <= EIGENVALUE_TOLERANCE * value:
             break
     return value, x
+
+
+def unit(v: FloatArray) -> FloatArray:
+    """The direction of v; equal entries if it has none."""
+    largest = np.abs(v).max()
+    if not largest > 0:
+        return np.full(v.size, 1.0 / np.sqrt(v.size))
+    v = v / largest
+    return v / np.sqrt(v @ v)

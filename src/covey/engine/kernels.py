@@ -141,26 +141,20 @@ def copy(x, n, into):
         into[i] = x[i]
 
 
-@njit(inline="always")
-def unit_group(g, i, j, v, at):
-    """The direction of ``g[i:j]``, into v from position `at` on; equal entries where there is none."""
-    largest = 0.0
-    for k in range(i, j):
-        largest = max(largest, abs(g[k]))
-    size = 0.0
-    for k in range(i, j):
-        x = g[k] / largest if largest > 0.0 else 1.0
-        v[at + k - i] = x
-        size += x * x
-    for k in range(j - i):
-        v[at + k] /= np.sqrt(size)
-
-
 @njit(cache=True)
 def unit_groups(g, starts, v):
-    """The direction of every group of g."""
+    """The direction of every group of g; equal entries where there is none."""
     for l in range(starts.size - 1):
-        unit_group(g, starts[l], starts[l + 1], v, starts[l])
+        i, j = starts[l], starts[l + 1]
+        largest = 0.0
+        for k in range(i, j):
+            largest = max(largest, abs(g[k]))
+        size = 0.0
+        for k in range(i, j):
+            v[k] = g[k] / largest if largest > 0.0 else 1.0
+            size += v[k] * v[k]
+        for k in range(i, j):
+            v[k] /= np.sqrt(size)
 
 
 @njit(inline="always")
@@ -416,27 +410,6 @@ def steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps):
         steps[l] = np.ceil((threshold - phi[l]) / each) if asleep[l] and each > 0.0 else np.inf
         soonest = min(soonest, steps[l])
     return soonest
-
-
-@njit(cache=True)
-def join(l, k, m, stored, at, all_starts, all_c, directions, K, rows, columns, v, w, c, vector):
-    """Put group l, of norm m, behind the k awake columns; its Gram rows are ``stored[at:]``."""
-    first, rank = all_starts[l], all_starts[l + 1] - all_starts[l]
-    for i in range(rank):
-        row = stored[at + i]
-        copy(row, all_c.size, rows[k + i])
-        for j in range(k):
-            K[k + i, j] = row[columns[j]]
-            K[j, k + i] = row[columns[j]]
-        for j in range(rank):
-            # one product rounds differently above and below the diagonal
-            K[k + i, k + j] = (row[first + j] + stored[at + j, first + i]) / 2
-    unit_group(directions, first, first + rank, v, k)
-    for i in range(rank):
-        w[k + i] = m * v[k + i]
-        c[k + i] = all_c[first + i]
-        columns[k + i] = first + i
-        vector[k + i] = 1.0 / np.sqrt(k + rank)
 
 
 @njit(cache=True)

@@ -100,7 +100,7 @@ class NearPath:
             self._join(begin.awake, begin.v)
             self._read_correlations()
         self._wake()
-        self._record()
+        self._record([self.t])
 
     # ------------------------------------------------------------------ the loop
 
@@ -159,10 +159,9 @@ class NearPath:
         until = horizon if expected is None else min(horizon, self.t + expected)
         growth = growth_of(self.rate * self.pull, self.settings.depth, self.substeps)
         self.phi += np.where(self.asleep, growth * (until - self.t), 0.0)
-        for stop in self.stops[(self.stops > self.t) & (self.stops < until)].tolist():
-            self._record(stop)
+        on_the_way = self.stops[(self.stops > self.t) & (self.stops < until)].tolist()
         steps, self.t, self.resting = until - self.t, until, False
-        self._record(steps=steps)
+        self._record([*on_the_way, until], steps)
 
     def _window(self, horizon: int, limit: int) -> bool:
         """March to the horizon, or the limit, and bring the sleepers along; False if the awake groups diverged."""
@@ -328,13 +327,15 @@ class NearPath:
         self.directions = np.divide(self.g, norms, out=np.zeros_like(self.g), where=norms > 0)
         return True
 
-    def _record(self, t: int | None = None, steps: int = 0) -> None:
-        """Write the present model into the draft, `steps` iterations after the last node."""
+    def _record(self, times: list[int], steps: int = 0) -> None:
+        """Write the present model into the draft at some times, the last one `steps` iterations after the last node."""
         awake = self.awake.view
-        self.draft.make_room(1, self.awake.room)
+        self.draft.make_room(len(times), self.awake.room)
         g = awake.c - awake.K @ awake.w
         count = risen(g, np.arange(g.size), awake.starts, len(awake.which), awake.w)
-        self.draft.add(self.t if t is None else t, len(awake.which), awake.w, count, len(self.told), steps)
+        for t in times:
+            own = steps if t == times[-1] else 0
+            self.draft.add(t, len(awake.which), awake.w, count, len(self.told), own)
 
     # ------------------------------------------------------------------ going back, and taking in more groups
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
-from covey.engine.kernels import curvature_of, join, substeps_of
+from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE, unit
+from covey.engine.kernels import curvature_of, substeps_of
 from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
 from covey.validation import FloatArray
@@ -104,15 +104,20 @@ class NearAwake:
         stored: StoredRows, entered_at: int,
     ) -> None:  # fmt: skip
         """Add a near group whose Gram rows are stored; `starts` and `c` are those of all near groups."""
-        a, k, rank = len(self.which), self.n_columns, int(starts[l + 1] - starts[l])
-        self.make_room(rank)
-        join(
-            l, k, u**settings.depth, stored.rows, stored.starts[l], starts, c, directions,
-            self.K, self.rows, self.columns, self.v, self.w, self.c, self.vector,
-        )  # fmt: skip
+        first, last = int(starts[l]), int(starts[l + 1])
+        a, k, end = len(self.which), self.n_columns, self.n_columns + last - first
+        self.make_room(last - first)
+        rows = stored.rows_of(l)
+        cross, inner = rows[:, self.columns[:k]], rows[:, first:last]
+        self.rows[k:end], self.K[k:end, :k], self.K[:k, k:end] = rows, cross, cross.T
+        # one product rounds differently above and below the diagonal
+        self.K[k:end, k:end] = (inner + inner.T) / 2
+        self.v[k:end] = v = unit(directions[first:last])
+        self.w[k:end], self.c[k:end], self.columns[k:end] = u**settings.depth * v, c[first:last], range(first, last)
+        self.vector[k:end] = 1.0 / np.sqrt(end)
         self.which = [*self.which, l]
-        self.u[a], self.speeds[a], self.entered_at[a], self.starts[a + 1] = u, settings.speeds[l], entered_at, k + rank
-        self.n_columns = k + rank
+        self.u[a], self.speeds[a], self.entered_at[a], self.starts[a + 1] = u, settings.speeds[l], entered_at, end
+        self.n_columns = end
 
     def make_safe(self, t: int) -> None:
         """Find steps that cannot oscillate in the Gram block of the groups that are up.

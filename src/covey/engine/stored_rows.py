@@ -46,6 +46,11 @@ class StoredRows:
         """Whether the rows of a group have not been read."""
         return bool(self.starts[l] < 0)
 
+    def rows_of(self, l: int) -> FloatArray:
+        """The rows of a group, which have been read."""
+        at = int(self.starts[l])
+        return self.rows[at : at + int(self.problem.ranks[l])]
+
     def fetch(self, ready: NDArray[np.intp], t: int, steps: FloatArray) -> int:
         """Read the rows of groups about to wake, and of those next in line, in one product; how many rows were read.
 
