@@ -156,23 +156,23 @@ def pick(problem: Problem, coefs: np.ndarray, intercepts: np.ndarray) -> tuple[n
     return problem.X_test @ coefs[best] + intercepts[best], float(errors[best])
 
 
-def covey_rule(problem: Problem, restarts=2, factors="auto", dense_scales=(1e-2, 1e-1)) -> np.ndarray:
+def covey_rule(problem: Problem, restarts=2, factors="auto", dense_scales=(1e-2, 1e-1), average=True) -> np.ndarray:
     from covey import Groups
     from covey.stopping import HoldOut, PathTask
 
     groups = Groups.from_labels(problem.labels)
     task = PathTask(
         problem.X, problem.y, groups, np.ones(len(problem.y)), {"max_iter": 100_000},
-        restarts=restarts, factors=factors, dense_scales=dense_scales,
+        restarts=restarts, factors=factors, dense_scales=dense_scales, average=average,
     )  # fmt: skip
     choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
-    coef, intercept = choice.path.model(choice.position)
+    coef, intercept = choice.model
     return problem.X_test @ coef + intercept
 
 
 def plain(problem: Problem) -> np.ndarray:
     """The paper's path, nothing else."""
-    return covey_rule(problem, restarts=0, factors=0, dense_scales=())
+    return covey_rule(problem, restarts=0, factors=0, dense_scales=(), average=False)
 
 
 def _adelie(problem: Problem, X: np.ndarray, back: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, float]:

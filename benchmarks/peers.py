@@ -80,10 +80,11 @@ def covey(problem: Problem) -> np.ndarray:
 
     groups = Groups.from_size(problem.size, problem.w.size)
     task = PathTask(
-        problem.X, problem.y, groups, np.ones(len(problem.y)), restarts=2, factors="auto", dense_scales=(1e-2, 1e-1)
-    )
+        problem.X, problem.y, groups, np.ones(len(problem.y)),
+        restarts=2, factors="auto", dense_scales=(1e-2, 1e-1), average=True,
+    )  # fmt: skip
     choice = HoldOut(validation=(problem.X_val, problem.y_val)).choose(task)
-    return choice.path.model(choice.position)[0]
+    return choice.model[0]
 
 
 def adelie(problem: Problem) -> np.ndarray:

@@ -169,3 +169,15 @@ def test_a_path_that_was_cut_short_a_poor_one_and_a_diverged_one(data):
         path_=SimpleNamespace(status="diverged", message="It grew."), max_iter=10, group_norms_=np.zeros(2)
     )
     assert remarks(diverged, None, 1.0)[0].meaning == "It grew."
+
+
+def test_a_mean_of_models_is_told_of():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((120, 60))
+    y = X[:, :9].sum(axis=1) + 6 * rng.standard_normal(120)
+    model = GroupSparseRegressor(groups=3, random_state=0).fit(X, y)
+    found = told(model, X, y)["Predictions are a mean of models"]
+    assert f"{len(model.average_)} models" in found.meaning
+    assert "average=False" in found.remedy
+    one = GroupSparseRegressor(groups=3, random_state=0, average=False).fit(X, y)
+    assert "Predictions are a mean of models" not in told(one, X, y)

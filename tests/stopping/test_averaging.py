@@ -1,5 +1,7 @@
 """The mean of models: its weights, what goes into it, when it is taken, and what it is good for."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -188,3 +190,11 @@ def test_average_is_true_or_false(average):
     X, y, groups, _ = noisy_problem(0)
     with pytest.raises(ValueError, match="average must be True or False"):
         GroupSparseRegressor(groups, average=average).fit(X, y)
+
+
+def test_the_summary_says_that_models_were_averaged():
+    X, y, groups, _ = noisy_problem(4)
+    out = io.StringIO()
+    model = GroupSparseRegressor(groups, random_state=0).fit(X, y)
+    model.summary(out)
+    assert f"a mean of {len(model.average_)} models" in out.getvalue()

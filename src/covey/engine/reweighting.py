@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
 
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
@@ -74,10 +73,10 @@ class Reweighting:
             A = self.Z * s
             G = A @ A.T
             G.flat[:: G.shape[0] + 1] += penalty
-            return s * (A.T @ solve(G, self.y, assume_a="pos"))
+            return s * (A.T @ np.linalg.solve(G, self.y))
         M = s[:, None] * self.K * s
         M.flat[:: M.shape[0] + 1] += penalty
-        return s * solve(M, s * self.c, assume_a="pos")
+        return s * np.linalg.solve(M, s * self.c)
 
 
 def _strongest(norms: FloatArray, ranks: NDArray[np.intp], most: float) -> NDArray[np.intp]:

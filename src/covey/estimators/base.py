@@ -217,7 +217,8 @@ class PathRegressor(RegressorMixin, BaseEstimator):
     def summary(self, file: TextIO | None = None) -> None:
         """Print what was selected: one line per group, with its size, norm and wake-up time.
 
-        Above them stands how the model was come to: the time, restarts, and whether a dense network was chosen.
+        Above them stands how the model was come to: the time, restarts, whether a dense network was chosen, and whether
+        models were averaged.
         """
         table = self.group_table()
         out = sys.stdout if file is None else file
@@ -231,6 +232,12 @@ class PathRegressor(RegressorMixin, BaseEstimator):
             print(
                 f"A dense network was chosen, started from {self.init_scale_:g}: all groups grew together, which "
                 f"predicts better here. For few groups: init_scale={INIT_SCALE:g}",
+                file=out,
+            )
+        if self.average_ is not None:
+            print(
+                f"Noise is strong: predictions are a mean of {len(self.average_)} models (average_), and the groups "
+                "those of the simplest that cannot be told from the best. For one model: average=False",
                 file=out,
             )
         if len(table):

@@ -67,6 +67,7 @@ def remarks(model: Any, curve: Curve | None, time: float, X: Any = None, y: Any 
     found = [*_on_the_path(model, curve, time), *_on_the_error(curve, time), *_on_the_rules(model, curve, time)]
     selected = np.flatnonzero(model.group_norms_)
     found += _on_the_network(model, selected.size)
+    found += _on_the_average(model)
     if selected.size == 0:
         found.append(
             Remark(
@@ -120,6 +121,23 @@ def _on_the_network(model: Any, n_selected: int) -> list[Remark]:
             f"The model has {n_selected} of {n_groups} groups: it is not sparse. Either many groups matter, or groups "
             "resemble each other so much that they woke up together.",
             f"For the fewest groups that predict about as well use {fewer}.",
+        )
+    ]
+
+
+def _on_the_average(model: Any) -> list[Remark]:
+    """Whether predictions are a mean of models."""
+    parts = getattr(model, "average_", None)
+    if parts is None:
+        return []
+    return [
+        Remark(
+            "Predictions are a mean of models",
+            f"Much of the response is noise, and the rows that judge can hardly tell {len(parts)} models apart. Their "
+            "mean predicts better than the luckiest of them. What this page shows of groups, and the path, are those "
+            "of the simplest model that cannot be told from the best.",
+            "The attribute average_ lists the models with their weights. If you want to predict with the model that "
+            "the page shows, fit with average=False.",
         )
     ]
 

@@ -2,7 +2,7 @@
 
 Where much of the response is noise, the judging rows choose one of many models as much by luck as by merit. The mean of
 all, each weighted by the exponential of its error, is hardly worse than the best of them and mostly better
-(docs/decisions/0031). It is a linear model like any of them. Where noise is weak one model is clearly best, and taken.
+(docs/decisions/0016). It is a linear model like any of them. Where noise is weak one model is clearly best, and taken.
 """
 
 from __future__ import annotations
@@ -89,7 +89,14 @@ def weigh(errors: Sequence[float], n_rows: float) -> FloatArray:
 def parts_of(trial: Trial, found: Found) -> list[Part]:
     """All models of a search that are worth averaging."""
     sharpened = [part for leg in found.legs if leg.dense for part in _sharpenings(trial, leg)]
-    return [*found.legs, *found.cleaned, *sharpened]
+    # several ways to clean may keep the same groups, which would count as often
+    known = {_key(leg.start) for leg in found.legs if leg.settled and leg.start is not None}
+    cleaned = {_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}
+    return [*found.legs, *cleaned.values(), *sharpened]
+
+
+def _key(kept: Kept) -> tuple[frozenset[int], float]:
+    return frozenset(kept.groups), kept.ridge
 
 
 def _sharpenings(trial: Trial, leg: Leg) -> list[Part]:
@@ -172,7 +179,11 @@ def _model(task: PathTask, part: Part) -> Model:
     """The model as it was judged."""
     if isinstance(part, Sharpened):
         return part.model
-    return kept_model(task, part.kept) if isinstance(part, Cleaned) else model_on(part.path, part.time)
+    if isinstance(part, Leg):
+        return model_on(part.path, part.time)
+    coef = np.zeros(task.groups.n_columns)
+    coef[part.columns] = part.coef
+    return coef, part.intercept
 
 
 def _fit_again(task: PathTask, used: Sequence[tuple[float, Part]], again: Callable[[Leg], Path]) -> list[Model]:

@@ -34,6 +34,7 @@ from covey.stopping.search import (
     Kept,
     Leg,
     Trial,
+    cheap_average,
     in_columns,
     left_over,
     prefix_lengths,
@@ -203,10 +204,9 @@ def _denser(folds: Folds, legs: Sequence[FoldLeg], patience: float, grid: NDArra
     trials = folds.trials
     task = trials[0].task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    wanted = (task.average and _noisy(trials, legs)) or (
-        bool(scales) and _left_over(trials, best_fold_leg(legs), folds.parallel) > LEFT_OVER
-    )
-    if not scales or not wanted:
+    if not scales or not (
+        cheap_average(task, _noisy(trials, legs)) or _left_over(trials, best_fold_leg(legs), folds.parallel) > LEFT_OVER
+    ):
         return []
     dense, tried = folds.scaled(DENSE_SCALING), []
     for scale in sorted(scales, reverse=True):
@@ -384,7 +384,9 @@ def average_folds(task: PathTask, found: FoldsFound) -> Average | None:
         for leg in found.legs
         for penalty, *errors in zip(PENALTIES, *(run.sharpened for run in leg.runs), strict=False)
     ]
-    parts: list[FoldLeg | FoldCleaned | FoldSharpened] = [*found.legs, *found.cleaned, *sharpened]
+    # several prefixes may come to the same groups in every fold, which would count as often
+    cleaned = {(part.cut.n_kept, part.cut.ridge, part.error): part for part in found.cleaned}
+    parts: list[FoldLeg | FoldCleaned | FoldSharpened] = [*found.legs, *cleaned.values(), *sharpened]
     if len(parts) == 1:
         return None
     used = chosen(parts, task.n_rows)

@@ -47,6 +47,9 @@ DENSE_SCALING = "block"
 # Denser networks are tried when `left_over` exceeds this.
 LEFT_OVER = 1.5
 
+# ... or where noise is strong and X has no more entries than this, so that they cost little; to be averaged.
+FEW_ENTRIES = 1e6
+
 # ... the densest first, which takes the fewest iterations; and the next only if that one comes this close to the best.
 WORTH_GOING_ON = 1.25
 
@@ -82,9 +85,21 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Least squares, or a ridge, on what cleaning kept: the best set of one way to clean."""
+    """Least squares, or a ridge, on what cleaning kept: the best set of one way to clean, as it was judged.
+
+    Attributes
+    ----------
+    kept : Kept
+    columns : ndarray of int
+    coef : ndarray
+        Coefficients of these columns.
+    intercept, error : float
+    """
 
     kept: Kept
+    columns: NDArray[np.intp]
+    coef: FloatArray
+    intercept: float
     error: float
 
 
@@ -206,8 +221,7 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    wanted = (noisy and task.average) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER
-    if not scales or not wanted:
+    if not scales or not (cheap_average(task, noisy) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -216,6 +230,12 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
         if tried[-1].error > WORTH_GOING_ON * min(leg.error for leg in (*legs, *tried)):
             break
     return tried
+
+
+def cheap_average(task: PathTask, noisy: bool) -> bool:
+    """Whether denser networks are wanted in any case, to be averaged with the others."""
+    n, p = task.design.shape
+    return noisy and task.average and n * p <= FEW_ENTRIES
 
 
 def way_to(leg: Leg) -> list[Leg]:
@@ -301,10 +321,11 @@ def choose_kept(trial: Trial, leg: Leg) -> tuple[Kept | None, list[Cleaned]]:
     # a ridge takes degrees of freedom away
     sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
     columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
-    i, errors = trial.scorer.simplest(columns, models, np.concatenate(intercepts), sizes)
+    levels = np.concatenate(intercepts)
+    i, errors = trial.scorer.simplest(columns, models, levels, sizes)
     ends = np.cumsum([len(nested.kept) for nested in cleaned])
     best = [int(np.argmin(part)) + end - part.size for part, end in zip(np.split(errors, ends[:-1]), ends, strict=True)]
-    ways = [Cleaned(sets[k], float(errors[k])) for k in best]
+    ways = [Cleaned(sets[k], columns, models[k], float(levels[k]), float(errors[k])) for k in best]
     if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
         return None, ways
     return sets[i], ways
