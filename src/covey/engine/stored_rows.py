@@ -22,8 +22,9 @@ ROWS = 64
 AHEAD = 1.5
 
 # Where all Gram rows together cost no more multiplications than this, about a millisecond, they are read at once: that
-# is less than reading them group by group takes around its products.
-WHOLE = 3e7
+# is less than reading them group by group takes around its products. The columns are copied for it, up to so many
+# numbers.
+WHOLE, MOST_NUMBERS = 3e7, 2**17
 
 
 class StoredRows:
@@ -72,7 +73,7 @@ class StoredRows:
     def _reads_all(self) -> bool:
         """Whether to read the rows of all groups at once."""
         n, r = self.problem.design.shape[0], self.problem.n_columns
-        return bool(self.problem.design.reads_columns) and n * r * r <= WHOLE
+        return bool(self.problem.design.reads_columns) and n * r * r <= WHOLE and n * r <= MOST_NUMBERS
 
     def _next_in_line(self, steps: FloatArray, t: int, n_columns: int) -> list[int]:
         """Groups whose rows are worth reading beside `n_columns` others."""
