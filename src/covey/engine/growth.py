@@ -12,12 +12,15 @@ __all__ = ["growth_of", "join_at", "logs_of", "phi_of", "phis_of", "u_of"]
 
 def phi_of(u: float, depth: int) -> float:
     """The coordinate in which a sleeping group's growth adds up."""
-    return float(np.log(u)) if depth == 2 else -(u ** (2.0 - depth)) / (depth - 2.0)
+    if depth == 2:
+        return float(np.log(u))
+    with np.errstate(over="ignore"):
+        return -float(np.power(u, 2.0 - depth)) / (depth - 2.0)
 
 
 def u_of(phi: float, depth: int) -> float:
     """The magnitude behind a ``phi``."""
-    return float(np.exp(phi)) if depth == 2 else float((-(depth - 2.0) * phi) ** (-1.0 / (depth - 2.0)))
+    return float(np.exp(phi) if depth == 2 else np.power(-(depth - 2.0) * phi, -1.0 / (depth - 2.0)))
 
 
 def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
