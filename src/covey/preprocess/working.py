@@ -176,10 +176,10 @@ class WorkingProblem:
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
         if self.design.reads_columns:
-            # a matrix by itself: half the work, and the result is symmetric to the last bit
-            Z = self.all_working_columns(which) * np.sqrt(self.q)[:, None]
-            return Z.T @ Z, self.correlation[own]
-        K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
+            Z = self.all_working_columns(which)
+            K = Z.T @ (Z * self.q[:, None])
+        else:
+            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
 
     def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
