@@ -158,10 +158,7 @@ class Path:
 
     def model(self, position: int) -> tuple[FloatArray, float]:
         """Coefficients on the columns of X, shape (n_columns,), and the intercept, at a position of the path."""
-        return self.with_factors(self.coefs[[position]].toarray().ravel(), float(self.intercepts[position]))
-
-    def with_factors(self, coef: FloatArray, intercept: float) -> tuple[FloatArray, float]:
-        """A model of the columns less what factors explain, as one of the columns themselves."""
+        coef, intercept = self.coefs[[position]].toarray().ravel(), float(self.intercepts[position])
         if self.factors is None:
             return coef, intercept
         full, shift = self.factors.full_coefficients(coef, self.factor_effects)

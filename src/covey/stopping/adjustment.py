@@ -36,7 +36,7 @@ class Adjustment:
     def scorer(self, design: Design, y: Any, weight: Any) -> Scorer:
         """Other rows, less the same factors."""
         adjusted = AdjustedDesign.of(design, self.factors)
-        return Scorer(adjusted, y - adjusted.scores @ self.effects, weight)
+        return Scorer(adjusted, y - adjusted.scores @ self.effects, weight, whole=lambda: Scorer(design, y, weight))
 
 
 def adjust(design: Design, y: FloatArray, weight: FloatArray, k: int, fit_intercept: bool) -> Adjustment | None:

@@ -8,8 +8,8 @@ all, each weighted by the exponential of its error, is hardly worse than the bes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ __all__ = [
     "Sharpened",
     "average",
     "chosen",
+    "clean_whole",
     "judge_sharpened",
     "kept_model",
     "mean_of",
@@ -44,22 +45,30 @@ TEMPERATURE = 4.0
 # Models that count less than this are left out: each has to be fitted again on all rows.
 LEAST_WEIGHT = 0.01
 
+# How models are called that were fitted with common factors left in X.
+WHOLE = ", factors left in"
+
 # Penalties of the reweighted ridge regressions that sharpen a dense network, and how often they are reweighted.
 PENALTIES, ROUNDS = (0.01, 0.03, 0.1, 0.3), 4
 
 
-# Coefficients of the columns of X, less what factors explain, and the intercept.
-Model = tuple[FloatArray, float]
+class Model(NamedTuple):
+    """Coefficients of the columns of X, the intercept, and how many groups there are to it beside common factors."""
+
+    coef: FloatArray
+    intercept: float
+    n_groups: int
 
 
 @dataclass(frozen=True)
 class Sharpened:
-    """A dense leg's model, reweighted with a penalty: as it was judged."""
+    """A dense leg's model, reweighted with a penalty, as it was judged; `whole` if with common factors left in X."""
 
     leg: Leg
     penalty: float
     model: Model
     error: float
+    whole: bool = False
 
 
 Part = Leg | Cleaned | Sharpened
@@ -87,43 +96,70 @@ def weigh(errors: Sequence[float], n_rows: float) -> FloatArray:
 
 
 def parts_of(trial: Trial, found: Found) -> list[Part]:
-    """All models of a search that are worth averaging."""
-    sharpened = [part for leg in found.legs if leg.dense for part in _sharpenings(trial, leg)]
+    """All models of a search that are worth averaging.
+
+    Where common factors were taken out of X, also the cleaned sets and the sharpened networks fitted with the factors
+    left in: once it is known which groups matter, they may explain what the factors do better than these.
+    """
     # several ways to clean may keep the same groups, which would count as often
     known = {_key(leg.start) for leg in found.legs if leg.settled and leg.start is not None}
-    cleaned = {_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}
-    return [*found.legs, *cleaned.values(), *sharpened]
+    cleaned = list({_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}.values())
+    dense = [leg for leg in found.legs if leg.dense]
+    parts: list[Part] = [*found.legs, *cleaned, *(part for leg in dense for part in _sharpenings(trial, leg))]
+    whole = trial.whole
+    if whole is not None:
+        kept = {_key(part.kept): part.kept for part in found.cleaned}
+        parts += [clean_whole(whole, own) for own in kept.values()]
+        parts += [replace(part, whole=True) for leg in dense for part in _sharpenings(whole, leg)]
+    return parts
+
+
+def clean_whole(whole: Trial, kept: Kept) -> Cleaned:
+    """Least squares, or a ridge, on some groups, with common factors left in X."""
+    model = kept_model(whole.task, kept)
+    columns = np.flatnonzero(model.coef)
+    error = whole.scorer.errors(columns, model.coef[None, columns], np.array([model.intercept]))[0]
+    return Cleaned(kept, columns, model.coef[columns], model.intercept, float(error), whole=True)
 
 
 def _key(kept: Kept) -> tuple[frozenset[int], float]:
     return frozenset(kept.groups), kept.ridge
 
 
-def _sharpenings(trial: Trial, leg: Leg) -> list[Part]:
+def _sharpenings(trial: Trial, leg: Leg) -> list[Sharpened]:
     models, errors = judge_sharpened(trial, leg.path, leg.time)
     return [Sharpened(leg, *found) for found in zip(PENALTIES, models, errors, strict=False)]
 
 
 def judge_sharpened(trial: Trial, path: Path, time: float) -> tuple[list[Model], list[float]]:
     """A dense network's model at some time, sharpened with all penalties, and the errors; none where too dear."""
-    models = sharpen(trial.task, path, time, PENALTIES)
-    if not models:
+    found = _sharpen(trial.task, path, time, PENALTIES)
+    if not found:
         return [], []
-    columns = np.arange(trial.task.groups.n_columns)
-    coefs, levels = np.array([coef for coef, _ in models]), np.array([level for _, level in models])
-    return models, trial.scorer.errors(columns, coefs, levels).tolist()
+    coefs, levels = np.array([coef for coef, _ in found]), np.array([level for _, level in found])
+    errors = trial.scorer.errors(np.arange(coefs.shape[1]), coefs, levels).tolist()
+    return [_as_model(trial.task, *model) for model in found], errors
 
 
 def sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float]) -> list[Model]:
     """The models, one for each penalty, that a dense network's model at some time becomes; none where too dear."""
+    return [_as_model(task, *model) for model in _sharpen(task, path, time, penalties)]
+
+
+def _sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float]) -> list[tuple[FloatArray, float]]:
+    """The same, as coefficients of the columns less what factors explain."""
     problem = task.scaled(DENSE_SCALING).runner.problem
     if not Reweighting.affordable(problem):
         return []
     assert path.strengths is not None
-    norms = path.strengths[[path.index(time)]].toarray().ravel() / problem.y_scale
-    start = Reweighting(problem, norms)
+    norms = path.strengths[[path.index(time)]].toarray().ravel()
+    start = Reweighting(problem, norms / problem.y_scale)
     found = [problem.to_columns(start.fit(penalty, ROUNDS)) * problem.y_scale for penalty in penalties]
     return [(_in_design(task, coef), _level(problem, coef)) for coef in found]
+
+
+def _as_model(task: PathTask, coef: FloatArray, intercept: float) -> Model:
+    return Model(*task.full(coef, intercept), int(np.count_nonzero(task.groups.norms(coef))))
 
 
 def _in_design(task: PathTask, coef: FloatArray) -> FloatArray:
@@ -139,8 +175,8 @@ def _level(problem: WorkingProblem, coef: FloatArray) -> float:
 
 def average(
     task: PathTask, parts: Sequence[Part], n_rows: float, again: Callable[[Leg], Path] | None = None
-) -> Average | None:
-    """The mean of some models; None where there is but one.
+) -> Average:
+    """The mean of some models.
 
     Parameters
     ----------
@@ -152,8 +188,6 @@ def average(
     again : callable, optional
         Runs a leg on the rows of the task, where these are others than those that the parts were fitted on.
     """
-    if len(parts) == 1:
-        return None
     used = chosen(parts, n_rows)
     models = [_model(task, part) for _, part in used] if again is None else _fit_again(task, used, again)
     return mean_of(task, [(_name(part), part.error, w, m) for (w, part), m in zip(used, models, strict=True)])
@@ -168,10 +202,10 @@ def chosen(parts: Sequence[Judged], n_rows: float) -> list[tuple[float, Judged]]
 def mean_of(task: PathTask, models: Sequence[tuple[str, float, float, Model]]) -> Average:
     """The mean of models, each with its name, its error and its weight before it."""
     coef, intercept, rows = np.zeros(task.groups.n_columns), 0.0, []
-    for name, error, weight, (own, level) in models:
-        coef += weight * own
-        intercept += weight * level
-        rows.append((name, int(np.count_nonzero(task.groups.norms(own))), error, weight))
+    for name, error, weight, model in models:
+        coef += weight * model.coef
+        intercept += weight * model.intercept
+        rows.append((name, model.n_groups, error, weight))
     return Average(coef, float(intercept), pd.DataFrame(rows, columns=["model", "groups", "mse", "weight"]))
 
 
@@ -183,24 +217,25 @@ def _model(task: PathTask, part: Part) -> Model:
         return model_on(part.path, part.time)
     coef = np.zeros(task.groups.n_columns)
     coef[part.columns] = part.coef
-    return coef, part.intercept
+    return _as_model(task.whole if part.whole else task, coef, part.intercept)
 
 
 def _fit_again(task: PathTask, used: Sequence[tuple[float, Part]], again: Callable[[Leg], Path]) -> list[Model]:
     """The models fitted on the rows of a task."""
     legs = {part.leg if isinstance(part, Sharpened) else part for _, part in used if not isinstance(part, Cleaned)}
     paths = {leg: again(leg) for leg in legs}
-    sharpened: dict[tuple[Leg, float], Model] = {}
+    sharpened: dict[tuple[Leg, float, bool], Model] = {}
     for leg in legs:
-        penalties = [part.penalty for _, part in used if isinstance(part, Sharpened) and part.leg is leg]
-        models = sharpen(task, paths[leg], leg.time, penalties) if penalties else []
-        sharpened.update({(leg, p): model for p, model in zip(penalties, models, strict=True)})
+        for whole in (False, True):
+            own = [part for _, part in used if isinstance(part, Sharpened) and (part.leg, part.whole) == (leg, whole)]
+            found = sharpen(task.whole if whole else task, paths[leg], leg.time, [part.penalty for part in own])
+            sharpened |= {(leg, part.penalty, whole): model for part, model in zip(own, found, strict=True)}
     out = []
     for _, part in used:
         if isinstance(part, Cleaned):
-            out.append(kept_model(task, part.kept))
+            out.append(kept_model(task.whole if part.whole else task, part.kept))
         elif isinstance(part, Sharpened):
-            out.append(sharpened[part.leg, part.penalty])
+            out.append(sharpened[part.leg, part.penalty, part.whole])
         else:
             out.append(model_on(paths[part], part.time))
     return out
@@ -210,20 +245,21 @@ def kept_model(task: PathTask, kept: Kept) -> Model:
     """Least squares, or a ridge, on some groups."""
     problem = task.runner.problem
     coef = kept_coefficients(problem, kept)
-    return _in_design(task, coef), _level(problem, coef)
+    return _as_model(task, _in_design(task, coef), _level(problem, coef))
 
 
 def model_on(path: Path, time: float) -> Model:
     """The model of a path at some time."""
     at = path.index(time)
-    return path.coefs[[at]].toarray().ravel(), float(path.intercepts[at])
+    n_groups = int(np.count_nonzero(path.groups.norms(path.coefs[[at]].toarray().ravel())))
+    return Model(*path.model(at), n_groups)
 
 
 def _name(part: Part) -> str:
     if isinstance(part, Cleaned):
-        return part.kept.name
+        return part.kept.name + (WHOLE if part.whole else "")
     if isinstance(part, Sharpened):
-        return f"{_name(part.leg)}, reweighted with {part.penalty:g}"
+        return f"{_name(part.leg)}, reweighted with {part.penalty:g}" + (WHOLE if part.whole else "")
     if part.dense:
         return f"network from {part.options['init_scale']:g}"
     return "network" if part.start is None else "network from kept groups"

@@ -111,6 +111,18 @@ class PathTask:
         return known[standardize]
 
     @made_once
+    def whole(self) -> PathTask:
+        """The same task with common factors left in X."""
+        return self if self.adjustment is None else replace(self, X=self.design, factors=0)
+
+    def full(self, coef: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+        """A model of the columns less what factors explain, as one of the columns themselves."""
+        if self.adjustment is None:
+            return coef, intercept
+        full, shift = self.adjustment.factors.full_coefficients(coef, self.adjustment.effects)
+        return full, intercept + float(shift)
+
+    @made_once
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""
         settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
@@ -205,7 +217,7 @@ class Average:
     Attributes
     ----------
     coef : ndarray, shape (n_columns,)
-        Of the columns of X, less what common factors explain.
+        Of the columns of X.
     intercept : float
     parts : DataFrame
         What it is the mean of: ``model``, ``groups`` (how many it has), ``mse`` on the judging rows, ``weight``.
@@ -247,7 +259,7 @@ class Choice:
         """Coefficients on the columns of X, shape (n_columns,), and the intercept."""
         if self.average is None:
             return self.path.model(self.position)
-        return self.path.with_factors(self.average.coef, self.average.intercept)
+        return self.average.coef, self.average.intercept
 
 
 class Stopping(ABC):

@@ -30,6 +30,7 @@ from covey.stopping.search import (
     LEFT_OVER,
     NOISY,
     RIDGES,
+    WORTH_ANOTHER,
     WORTH_GOING_ON,
     Kept,
     Leg,
@@ -188,7 +189,7 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         runs = folds.run(f"restart-{i}", own)
         errors = align(runs, later, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
-        if legs[-1].error >= min(leg.error for leg in legs[:-1]):
+        if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     legs += _denser(folds, legs, patience, grid)
     return FoldsFound(legs, cleaned, _noisy(trials, legs))

@@ -12,11 +12,22 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.path import Path
-from covey.stopping.averaging import average, parts_of
+from covey.stopping.averaging import Part, average, clean_whole, parts_of
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import Scorer
-from covey.stopping.search import DENSE_SCALING, Leg, Trial, best_leg, explore, restart_state, way_to
+from covey.stopping.search import (
+    DENSE_SCALING,
+    MOST_COLUMNS,
+    Found,
+    Kept,
+    Leg,
+    Trial,
+    best_leg,
+    explore,
+    restart_state,
+    way_to,
+)
 from covey.validation import positive
 
 __all__ = ["HoldOut", "split_rows"]
@@ -71,12 +82,10 @@ class HoldOut(Stopping):
         again = {leg: _on_all_rows(task, leg, leg is chain[-1]) for leg in chain} if refit else {}
         paths = [again.get(leg, leg.path) for leg in chain]
         mean = None
-        if task.average and found.noisy:
-            parts, n_rows = parts_of(trial, found), trial.scorer.n_rows
-            if refit:
-                mean = average(task, parts, n_rows, lambda leg: again.get(leg) or _on_all_rows(task, leg))
-            else:
-                mean = average(trial.task, parts, n_rows)
+        parts = _to_average(trial, found, chain[-1]) if task.average else []
+        if parts:
+            run_again = (lambda leg: again.get(leg) or _on_all_rows(task, leg)) if refit else None
+            mean = average(task if refit else trial.task, parts, trial.scorer.n_rows, run_again)
         return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores, mean)
 
     def _given_rows(self, task: PathTask) -> Scorer:
@@ -87,6 +96,27 @@ class HoldOut(Stopping):
             raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}.")
         y_val = design.rows(y_val, name="y_val")
         return task.scorer(design, y_val, np.ones_like(y_val))
+
+
+def _to_average(trial: Trial, found: Found, best: Leg) -> list[Part]:
+    """The models to take instead of the best leg's, if any.
+
+    Under strong noise that is everything found. Otherwise it may be the groups of the best leg, fitted with common
+    factors left in X: the factors have done their work when the groups are known.
+    """
+    if found.noisy:
+        parts = parts_of(trial, found)
+        return parts if len(parts) > 1 else []
+    whole = trial.whole
+    n_columns = int(trial.task.runner.problem.ranks[best.awake].sum())
+    if whole is None or best.dense or not 0 < n_columns <= MOST_COLUMNS * trial.task.n_rows:
+        return []
+    alone = clean_whole(whole, Kept(tuple(best.awake), 0.0))
+    coef, intercept = best.path.model(best.path.index(best.time))
+    coefs = np.zeros((2, coef.size))
+    coefs[0, alone.columns], coefs[1] = alone.coef, coef
+    levels = np.array([alone.intercept, intercept])
+    return [alone] if whole.scorer.simplest(np.arange(coef.size), coefs, levels, [0, 1])[0] == 0 else []
 
 
 def _on_all_rows(task: PathTask, leg: Leg, to_choice: bool = True) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,12 @@ class Scorer:
         The weighted mean squared error of linear models.
     n_rows : float
         Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated.
+    whole : callable or None
+        Makes the scorer of the same rows with common factors left in, where they were taken out.
     """
 
-    def __init__(self, design: Design, y: Any, weight: Any) -> None:
-        self.design, self.y, self.weight = design, y, weight
+    def __init__(self, design: Design, y: Any, weight: Any, whole: Callable[[], Scorer] | None = None) -> None:
+        self.design, self.y, self.weight, self.whole = design, y, weight, whole
         self.errors = self.design.errors(y, weight)
         self.n_rows = self.design.count(weight)
 

@@ -36,6 +36,9 @@ __all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "explore", "restart_s
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 40)
 
+# Another restart, if there is one left, when the last brought the error down to this share.
+WORTH_ANOTHER = 0.98
+
 # Penalties to clean with, where noise is strong: where more than a share of the response is noise to the best model.
 RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 
@@ -63,6 +66,11 @@ class Trial:
 
     task: PathTask
     scorer: Scorer
+
+    @property
+    def whole(self) -> Trial | None:
+        """The same with common factors left in, where they were taken out."""
+        return None if self.scorer.whole is None else Trial(self.task.whole, self.scorer.whole())
 
     @property
     def null_error(self) -> float:
@@ -94,6 +102,8 @@ class Cleaned:
     coef : ndarray
         Coefficients of these columns.
     intercept, error : float
+    whole : bool
+        Whether common factors were left in X, where there are any.
     """
 
     kept: Kept
@@ -101,6 +111,7 @@ class Cleaned:
     coef: FloatArray
     intercept: float
     error: float
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +200,7 @@ def explore(trial: Trial, patience: float) -> Found:
         if kept is None:
             break
         legs.append(_restart(trial, patience, last, kept))
-        if legs[-1].error >= min(leg.error for leg in legs[:-1]):
+        if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     noisy = is_noisy(trial, legs)
     if task.restarts and not noisy:
@@ -209,12 +220,14 @@ def is_noisy(trial: Trial, legs: Sequence[Leg]) -> bool:
 
 
 def _settle(trial: Trial, patience: float, leg: Leg) -> list[Leg]:
-    """The leg's chosen model as it would be in the end; none where there are too many columns to say."""
+    """The leg's chosen model, cleaned, as it would be in the end; none where there are too many columns to say."""
     problem = trial.task.runner.problem
-    columns = int(problem.ranks[leg.awake].sum())
-    if leg.settled or _cut_short(trial.task, leg) or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
+    kept = choose_kept(trial, leg)[0] or Kept(tuple(leg.awake), 0.0)
+    columns = int(problem.ranks[list(kept.groups)].sum())
+    again = leg.settled and set(kept.groups) == set(leg.awake)
+    if again or _cut_short(trial.task, leg) or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
         return []
-    return [_restart(trial, patience, leg, Kept(tuple(leg.awake), 0.0), max_iter=int(leg.path.times[-1]) + 1)]
+    return [_restart(trial, patience, leg, kept, max_iter=int(leg.path.times[-1]) + 1)]
 
 
 def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
