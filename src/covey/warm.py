@@ -19,9 +19,13 @@ def main() -> None:
     """Fit something small in each memory layout and precision."""
     start = time.perf_counter()
     data = make_group_sparse(60, 24, 3, active=2, random_state=0)
-    for X in (data.X, np.asfortranarray(data.X), data.X.astype(np.float32), np.asfortranarray(data.X, np.float32)):
-        GroupSparseRegressor(groups=3, random_state=0).fit(X, data.y)
-        GroupSparseRegressor(groups=3, engine="exact", stopping=50).fit(X, data.y)
+    # so many columns that the engine gathers those of the groups that are near to waking
+    wide = make_group_sparse(40, 2400, 3, active=2, random_state=0)
+    for kind in (np.ascontiguousarray, np.asfortranarray):
+        for dtype in (np.float64, np.float32):
+            GroupSparseRegressor(groups=3, random_state=0).fit(kind(data.X, dtype), data.y)
+            GroupSparseRegressor(groups=3, engine="exact", stopping=50).fit(kind(data.X, dtype), data.y)
+            GroupSparseRegressor(groups=3, stopping=50).fit(kind(wide.X, dtype), wide.y)
     for X in (data.X, np.asfortranarray(data.X)):
         normalized_descent(X, data.y, data.groups, n_steps=2)
         plain_descent(X, data.y, data.groups, n_steps=2)

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import AwakeGroups
+from covey.engine.awake import AwakeGroups, unit
 from covey.engine.kernels import unit_groups
+from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
-__all__ = ["Beginning", "ending", "read_start", "unit"]
+__all__ = ["Beginning", "ending", "read_start"]
 
 # The logarithm of a magnitude whose powers are still numbers.
 SMALLEST_LOG = -90.0
@@ -85,7 +86,7 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
 def ending(
     problem: WorkingProblem,
     time: int,
-    awake: AwakeGroups,
+    awake: AwakeGroups | AwakeView,
     which: list[int],
     log_magnitudes: FloatArray,
     switch: Switch,
@@ -103,12 +104,3 @@ def ending(
         time=time, coef=coef, awake=np.array(which, dtype=np.intp), log_magnitudes=log_magnitudes,
         entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,
     )  # fmt: skip
-
-
-def unit(v: FloatArray) -> FloatArray:
-    """The direction of v; equal entries if it has none."""
-    largest = np.abs(v).max()
-    if not largest > 0:
-        return np.full(v.size, 1.0 / np.sqrt(v.size))
-    v = v / largest
-    return v / np.sqrt(v @ v)

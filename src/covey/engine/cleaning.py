@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
+from covey.engine.elimination import eliminate
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
@@ -50,13 +52,7 @@ class Nested:
 
     def coefficients(self, problem: WorkingProblem) -> tuple[FloatArray, FloatArray]:
         """All models on the user's scale: coefficients of `columns`, and intercepts."""
-        parts, at = [], 0
-        for l in self.groups.tolist():
-            rank = int(problem.ranks[l])
-            parts.append(problem.to_user(l, self.w[:, at : at + rank]))
-            at += rank
-        coefs = np.concatenate([np.empty((self.w.shape[0], 0)), *parts], axis=1)
-        return coefs, problem.y_mean - coefs @ problem.mean[spans(problem.layout.starts, self.groups)]
+        return problem.models_to_user(self.groups, self.w)
 
 
 def clean(
@@ -92,38 +88,11 @@ def least_squares(problem: WorkingProblem, groups: Sequence[int], ridge: float =
 
 
 def _eliminate(groups: NDArray[np.intp], K: FloatArray, c: FloatArray, edges: NDArray[np.intp], ridge: float) -> Nested:
-    """Drop one group after another, each time the one whose loss raises the objective least per dimension.
-
-    Without group l it rises by ``w_l' (P_ll)^-1 w_l``, with P the inverse of the Gram block;
-    the blocks are padded to one size so that all are solved at once.
-    """
+    """Drop one group after another, each time the one whose loss raises the objective least per dimension."""
     m, k = groups.size, c.size
-    sizes = np.diff(edges)
-    wide = int(sizes.max(initial=1))
-    # position k is a column of padding, which stands for the identity
-    own = np.where(np.arange(wide) < sizes[:, None], edges[:-1, None] + np.arange(wide), k)
-    padding = np.zeros((m, wide, wide))
-    padding[:, np.arange(wide), np.arange(wide)] = own == k
-    kept = np.ones((m + 1, m), dtype=bool)
-    W = np.zeros((m + 1, k))
-    P = np.zeros((k + 1, k + 1))
-    P[:k, :k] = _inverse(K)
-    c = np.append(c, 0.0)
-    for i in range(m):
-        w = P @ c
-        W[i] = w[:k]
-        blocks = P[own[:, :, None], own[:, None, :]] + padding
-        parts = w[own]
-        rise = np.einsum("ij,ij->i", parts, np.linalg.solve(blocks, parts[:, :, None])[:, :, 0]) / np.maximum(sizes, 1)
-        rise[~kept[i]] = np.inf
-        l = int(np.argmin(rise))
-        kept[i + 1 :, l] = False
-        gone = own[l, : sizes[l]]
-        P -= P[:, gone] @ np.linalg.solve(P[np.ix_(gone, gone)], P[gone])
-        P[:, gone] = 0.0
-        P[gone] = 0.0
-        # so that the block of a dropped group can still be solved
-        padding[l] = np.eye(wide)
+    kept, W = np.ones((m + 1, m), dtype=bool), np.zeros((m + 1, k))
+    wide = int(np.diff(edges).max(initial=1))
+    eliminate(np.ascontiguousarray(_inverse(K)), c.copy(), edges, kept, W, np.empty((wide, wide)), np.empty(wide))
     return Nested(groups, kept, W, ridge)
 
 
@@ -132,4 +101,8 @@ def _inverse(K: FloatArray) -> FloatArray:
         return K
     damped = K.copy()
     damped.flat[:: K.shape[0] + 1] += SMALLEST_RIDGE
-    return np.linalg.inv(damped)
+    factor, failed = scipy.linalg.lapack.dpotrf(damped, lower=1)
+    if failed:
+        return np.linalg.inv(damped)
+    inverse = np.tril(scipy.linalg.lapack.dpotri(factor, lower=1)[0])
+    return inverse + np.tril(inverse, -1).T

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.kernels import EXPLODED, risen_at, step_everyone, substeps_of
+from covey.engine.kernels import EXPLODED, risen, step_groups, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
@@ -84,12 +84,12 @@ class ExactPath:
     def _step(self) -> float:
         """One iteration of every group; the largest relative change of a magnitude."""
         settings, awake = self.settings, self.awake
-        substeps = substeps_of(self.u, settings.speeds, settings.gamma, awake.curvature, settings.depth)
+        substeps = substeps_of(self.u, self.u.size, settings.speeds, settings.gamma, awake.curvature, settings.depth)
         change = 0.0
         for _ in range(substeps):
-            x = step_everyone(
-                self.problem.starts, self.u, self.v, self.w, self._correlations(), settings.speeds,
-                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth,
+            x, _ = step_groups(
+                self.problem.starts, self.u.size, self.u, self.v, self.w, self._correlations(), settings.speeds,
+                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth, settings.enter,
             )  # fmt: skip
             self.g = None
             change = max(change, x * substeps)
@@ -131,7 +131,7 @@ class ExactPath:
             return
         new = new[np.argsort(-self.u[new], kind="stable")]
         self.entered[new] = True
-        self.recorder.enter_all(new.tolist(), self.t)
+        self.recorder.enter((l, self.t) for l in new.tolist())
         v = self.v[spans(self.problem.starts, new)]
         self.awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
         self.awake.find_safe_steps(self._awake_product)
@@ -150,7 +150,7 @@ class ExactPath:
 
     def _record(self) -> None:
         awake = self.awake
-        count = risen_at(self._correlations()[awake.columns], awake.starts, awake.w)
+        count = risen(self._correlations(), awake.columns, awake.starts, len(awake.which), awake.w)
         self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
 
     def state(self) -> PathState:

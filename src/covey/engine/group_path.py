@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from covey.engine.recorder import StopRule
 from covey.engine.runner import PathRunner
+from covey.engine.snapshots import StopRule
 from covey.path import Path, PathState
 from covey.preprocess import Standardize
 

@@ -7,7 +7,20 @@ import numpy as np
 from covey.engine.settings import ENTER, Settings
 from covey.validation import FloatArray
 
-__all__ = ["growth_of", "join_at", "logs_of", "phis_of"]
+__all__ = ["growth_of", "join_at", "logs_of", "phi_of", "phis_of", "u_of"]
+
+
+def phi_of(u: float, depth: int) -> float:
+    """The coordinate in which a sleeping group's growth adds up."""
+    if depth == 2:
+        return float(np.log(u))
+    with np.errstate(over="ignore"):
+        return -float(np.power(u, 2.0 - depth)) / (depth - 2.0)
+
+
+def u_of(phi: float, depth: int) -> float:
+    """The magnitude behind a ``phi``."""
+    return float(np.exp(phi) if depth == 2 else np.power(-(depth - 2.0) * phi, -1.0 / (depth - 2.0)))
 
 
 def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
@@ -16,7 +29,7 @@ def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
 
 
 def phis_of(log_u: FloatArray, depth: int) -> FloatArray:
-    """The coordinates in which growth adds up; the twin of the kernel's `phi_of` for logarithms of magnitudes."""
+    """The coordinates in which growth adds up; `phi_of` for logarithms of magnitudes."""
     if depth == 2:
         return log_u.copy()
     with np.errstate(over="ignore"):  # from so tiny a start a deep network never wakes: minus infinity says so

@@ -35,7 +35,7 @@ class Look(Protocol):
 def pulls_of(G: FloatArray, starts: NDArray[np.intp], directions: FloatArray, frozen: bool) -> FloatArray:
     """``v'g`` of every group for every row of correlations."""
     out = np.empty((G.shape[0], starts.size - 1))
-    pulls(G, starts, directions, frozen, out)
+    pulls(G, G.shape[0], starts, directions, frozen, out)
     return out
 
 
@@ -53,7 +53,10 @@ class ColumnLook:
 
     def join(self, near: WorkingProblem, groups: list[int]) -> ColumnLook:
         """The look when these groups of a restriction `near` have joined too."""
-        return ColumnLook(self.problem, np.concatenate([self.Z, *(near.working_columns(l) for l in groups)], axis=1))
+        if not groups:
+            return self
+        Z = near.all_working_columns(np.array(groups, dtype=np.intp))
+        return ColumnLook(self.problem, np.concatenate([self.Z, Z], axis=1))
 
     def correlations(self, W: FloatArray) -> FloatArray:
         """Correlations of all groups with the residuals of several models, one row each."""

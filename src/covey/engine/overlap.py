@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.engine.recorder import Prospects, Snapshot, StopRule
+from covey.engine.snapshots import Prospects, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
 from covey.validation import FloatArray

@@ -2,84 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from covey.engine.draft import Draft
+from covey.engine.snapshots import Move, Prospects, Snapshot, Snapshots, StopRule
 from covey.preprocess import WorkingProblem
-from covey.preprocess.kernels import to_user
-from covey.preprocess.working import spans
+from covey.preprocess.kernels import models_to_user
+from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
-__all__ = ["Move", "Prospects", "Recorder", "Snapshot", "StopRule"]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The model at a recorded time, on the user's scale, restricted to the awake groups.
-
-    Attributes
-    ----------
-    time : int
-        Iteration.
-    columns : ndarray of int, shape (k,)
-        The design's columns of the groups that have woken up, in the order in which they did: from one snapshot to
-        the next columns are only appended.
-    coef : ndarray, shape (k,)
-        Their coefficients. Every other column has coefficient zero.
-    intercept : float
-    n_woken : int
-        How many groups have woken up so far.
-    n_risen : float
-        How many of them are up, each counted by how far it has come of where it is heading. This is the clock in
-        which patience should be counted: the model stands still for long times between wake-ups, and many groups
-        may wake together long before any of them is large enough to change a prediction.
-    """
-
-    time: int
-    columns: NDArray[np.intp]
-    coef: FloatArray
-    intercept: float
-    n_woken: int
-    n_risen: float
-
-
-# A rule may also have a method ``look_ahead(prospects) -> bool``, asked now and then; a true answer ends the path.
-StopRule = Callable[[Snapshot], bool]
-
-
-class Move(NamedTuple):
-    """A change of some coefficients, on the user's scale."""
-
-    columns: NDArray[np.intp]
-    coef: FloatArray
-    intercept: float
-
-
-@dataclass(frozen=True)
-class Prospects:
-    """What lies ahead of a path.
-
-    Attributes
-    ----------
-    now : Snapshot
-        The present model.
-    settling : list of Move
-        The groups that are up, as far as they still have to go: by one gradient step, and all the way.
-    next : list of Move
-        For each of the groups next in line, its own least squares on the present residual.
-    until : float
-        The present model stays as it is until this time.
-    """
-
-    now: Snapshot
-    settling: list[Move]
-    next: list[Move]
-    until: float
+__all__ = ["Recorder"]
 
 
 class Recorder:
@@ -99,42 +37,30 @@ class Recorder:
         self._wanted = None if wanted is None else frozenset(wanted.tolist())
         self.entered: list[tuple[int, float]] = []
         self._position: dict[int, int] = {}
-        self._columns = np.empty(0, dtype=np.intp)
-        self._factors = np.empty(0)
-        self._shapes = np.empty((0, 2), dtype=np.intp)
-        self._means = np.empty(0)
+        self._n_told = 0
+        self._kept = _Layout(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 2), dtype=np.intp), np.empty(0))
         self.times: list[int] = []
         self.records: list[FloatArray] = []
         self.stopped = False
 
-    def enter(self, l: int, t: float) -> None:
-        """A group has woken up."""
-        self.enter_all([l], t)
+    def enter(self, events: Iterable[tuple[int, float]]) -> None:
+        """Groups have woken up, each at a time, in this order."""
+        new = [(l, t) for l, t in events if l not in self._position]
+        self._kept = self._kept.add(self.problem, [l for l, _ in new])
+        self._note_all(new)
 
-    def enter_all(self, groups: Sequence[int], t: float) -> None:
-        """Groups have woken up together, in this order."""
-        new = [l for l in groups if l not in self._position]
-        for l in new:
-            self._position[l] = len(self.entered)
-            self.entered.append((l, float(t)))
-            if self.verbose:
-                print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
-        if not new:
-            return
-        problem, which = self.problem, np.array(new, dtype=np.intp)
-        own = spans(problem.layout.starts, which)
-        shapes = np.column_stack([problem.layout.sizes[which], problem.ranks[which]]).astype(np.intp)
-        self._columns = np.concatenate([self._columns, problem.layout.members[own]])
-        self._factors = np.concatenate([self._factors, problem.factors[spans(problem.factor_starts, which)]])
-        self._shapes = np.concatenate([self._shapes, shapes])
-        self._means = np.concatenate([self._means, problem.mean[own]])
+    def _note(self, l: int, t: float) -> None:
+        self._position[l] = len(self.entered)
+        self.entered.append((l, float(t)))
+        if self.verbose:
+            print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
 
     def has(self, l: int) -> bool:
         """Whether a group has woken up."""
         return l in self._position
 
     def record(self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float) -> None:
-        """Keep the model of time t; `which`, `starts` and `w` as in `Awake`."""
+        """Keep the model of time t; `which`, `starts` and `w` as in `AwakeGroups`."""
         if self.stopped or (self.times and t <= self.times[-1]):
             return
         if self._wanted is not None and t not in self._wanted:
@@ -144,6 +70,78 @@ class Recorder:
         self.records.append(row)
         if self.stop is not None:
             self.stopped = bool(self.stop(self._snapshot(t, row, n_risen)))
+
+    def record_all(
+        self, draft: Draft, events: list[tuple[int, int]], which: list[int], starts: NDArray[np.intp]
+    ) -> None:
+        """Keep the models of a draft up to the first one at which the stop rule says so, and what happened on the way.
+
+        `events` are the draft's wake-ups, `which` and `starts` the awake groups as in `AwakeGroups`.
+        """
+        new = [(l, t) for l, t in events if l not in self._position]
+        use = self._to_keep(draft.times[: draft.n_records])
+        times = draft.times[use]
+        # of the new groups, how many had woken up by each of these records
+        known = np.cumsum([0, *(l not in self._position for l, _ in events)])[draft.n_entered[use] - self._n_told]
+        self._n_told += len(events)
+        layout = self._kept.add(self.problem, [l for l, _ in new])
+        rows = draft.models[2 * use][:, self._gather_order(new, which, starts)]
+        counts = len(self.entered) + known
+        widths = layout.row_starts[counts]
+        stop_at, first = counts.size, len(self.entered)
+        if self.stop is not None and counts.size:
+            snapshots = self._snapshots(times, rows, counts, draft.n_risen[use], layout)
+            among = getattr(self.stop, "stop_among", None)
+            if among is not None:
+                stop_at = among(snapshots)
+            else:
+                told = 0
+                for stop_at in range(counts.size):
+                    self._note_all(new[told : known[stop_at]])
+                    told = int(known[stop_at])
+                    if self.stop(snapshots[stop_at]):
+                        break
+                else:
+                    stop_at = counts.size
+        self.stopped = stop_at < counts.size
+        count = int(known[stop_at]) if self.stopped else len(new)
+        self._note_all(new[len(self.entered) - first : count])
+        self._kept = layout.first(first + count)
+        last = stop_at + 1
+        self.times += times[:last].tolist()
+        self.records += [row[:width] for row, width in zip(rows[:last], widths[:last].tolist(), strict=True)]
+
+    def _note_all(self, events: Sequence[tuple[int, float]]) -> None:
+        for l, t in events:
+            self._note(l, t)
+
+    def _to_keep(self, times: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Positions of the records that are wanted, each time once."""
+        last = self.times[-1] if self.times else -1
+        use = times > np.append(last, times[:-1]) if times.size else np.empty(0, dtype=bool)
+        found = np.flatnonzero(use)
+        wanted = self._wanted
+        return found if wanted is None else found[[t in wanted for t in times[found].tolist()]]
+
+    def _gather_order(self, new: list[tuple[int, int]], which: list[int], starts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the coefficients of all groups that have entered, the new ones last, lie among the awake ones."""
+        place = dict(zip(which, range(len(which)), strict=True))
+        order = [place[l] for l in (*(l for l, _ in self.entered), *(l for l, _ in new)) if l in place]
+        return spans(starts, np.array(order, dtype=np.intp))
+
+    def _snapshots(
+        self, times: NDArray[np.int64], rows: FloatArray, counts: NDArray[np.intp], n_risen: FloatArray,
+        layout: _Layout,
+    ) -> Snapshots:  # fmt: skip
+        """Models on the user's scale; the i-th has the first ``counts[i]`` groups of the layout."""
+        n, k = times.size, layout.columns.size
+        coefs, intercepts = np.zeros((n, k)), np.empty(n)
+        rows = np.ascontiguousarray(rows)
+        models_to_user(
+            layout.factors, layout.shapes, layout.means, counts, rows.reshape(-1), rows.shape[1] * np.arange(n),
+            self.problem.y_scale, self.problem.y_mean, coefs.reshape(-1), k * np.arange(n), intercepts,
+        )  # fmt: skip
+        return Snapshots(times, layout.columns, layout.column_starts[counts], coefs, intercepts, counts, n_risen)
 
     def _row(self, which: list[int], starts: NDArray[np.intp], w: FloatArray) -> FloatArray:
         """Working coefficients of the groups that have entered, in the order in which they did."""
@@ -167,58 +165,125 @@ class Recorder:
         assert self.stop is not None
         now = self._snapshot(t, self._row(which, starts, w), n_risen)
         moves = [self._move(change) for change in settling]
-        ahead = Prospects(now, moves, [self._move({l: change}) for l, change in following.items()], until)
+        ahead = Prospects(now, moves, self._single_moves(following), until)
         self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
 
     def _move(self, change: dict[int, FloatArray]) -> Move:
         problem = self.problem
-        columns = np.concatenate([np.empty(0, dtype=np.intp), *(problem.members(l) for l in change)])
-        coef = np.concatenate([np.empty(0), *(problem.to_user(l, part) for l, part in change.items())])
+        which = np.fromiter(change, np.intp, len(change))
+        coef = problem.models_to_user(which, np.concatenate([np.empty(0), *change.values()])[None, :])[0][0]
+        own = spans(problem.layout.starts, which)
+        return Move(problem.layout.members[own], coef, -float(coef @ problem.mean[own]))
+
+    def _single_moves(self, change: dict[int, FloatArray]) -> list[Move]:
+        """A move of each group by itself."""
+        if not change:
+            return []
+        problem, groups = self.problem, list(change)
+        whole = self._move(change)
+        ends = np.cumsum(problem.layout.sizes[groups])
+        parts = zip(np.split(whole.columns, ends[:-1]), np.split(whole.coef, ends[:-1]), groups, strict=True)
         starts = problem.layout.starts
-        means = np.concatenate([np.empty(0), *(problem.mean[starts[l] : starts[l + 1]] for l in change)])
-        return Move(columns, coef, -float(coef @ means))
+        return [Move(own, coef, -float(coef @ problem.mean[starts[l] : starts[l + 1]])) for own, coef, l in parts]
 
     def _snapshot(self, t: int, row: FloatArray, n_risen: float) -> Snapshot:
-        coef = np.empty(self._columns.size)
-        to_user(self._factors, self._shapes, row, self.problem.y_scale, coef)
-        intercept = self.problem.y_mean - float(coef @ self._means)
-        return Snapshot(t, self._columns, coef, intercept, len(self.entered), n_risen)
+        counts = np.array([len(self.entered)], dtype=np.intp)
+        return self._snapshots(np.array([t]), row[None, :], counts, np.array([n_risen]), self._kept)[0]
+
+    @property
+    def _counts(self) -> NDArray[np.intp]:
+        """How many groups each record has."""
+        return np.searchsorted(self._kept.row_starts, [row.size for row in self.records]).astype(np.intp)
+
+    def _flat(self) -> tuple[FloatArray, NDArray[np.intp]]:
+        """All records one after another, and where each begins."""
+        return np.concatenate([np.empty(0), *self.records]), offsets(
+            np.array([row.size for row in self.records], dtype=np.intp)
+        )
 
     def coefficients(self) -> tuple[sp.csr_array, FloatArray]:
         """All records on the user's scale: sparse coefficients (n_times, p) and intercepts."""
-        n, p = len(self.times), self.problem.mean.size
-        lengths = np.array([row.size for row in self.records])
-        widths = np.concatenate([[0], np.cumsum(self._shapes[:, 1])]).astype(np.intp)
-        heights = np.concatenate([[0], np.cumsum(self._shapes[:, 0])]).astype(np.intp)
-        stored = heights[np.searchsorted(widths, lengths)] if n else np.empty(0, dtype=np.intp)
-        indptr = np.concatenate([[0], np.cumsum(stored)]).astype(np.intp)
-        data = np.empty(indptr[-1])
-        intercepts = np.empty(n)
-        for i, row in enumerate(self.records):
-            coef = data[indptr[i] : indptr[i + 1]]
-            n_groups = int(np.searchsorted(heights, coef.size))
-            to_user(self._factors, self._shapes[:n_groups], row, self.problem.y_scale, coef)
-            intercepts[i] = self.problem.y_mean - coef @ self._means[: coef.size]
-        indices = (
-            np.concatenate([self._columns[:k] for k in stored]) if n and indptr[-1] else np.empty(0, dtype=np.intp)
-        )
+        n, p, kept, problem = len(self.times), self.problem.mean.size, self._kept, self.problem
+        counts = self._counts
+        flat, starts = self._flat()
+        stored = kept.column_starts[counts]
+        indptr = offsets(stored)
+        data, intercepts = np.empty(indptr[-1]), np.empty(n)
+        models_to_user(
+            kept.factors, kept.shapes, kept.means, counts, flat, starts, problem.y_scale, problem.y_mean,
+            data, indptr, intercepts,
+        )  # fmt: skip
+        indices = np.concatenate([np.empty(0, dtype=np.intp), *(kept.columns[:k] for k in stored.tolist())])
         coefs = sp.csr_array((data, indices, indptr), shape=(n, p))
         coefs.sort_indices()
         return coefs, intercepts
 
     def strengths(self) -> sp.csr_array:
         """Norm of every awake group in working coordinates, in units of the response; shape (n_times, n_groups)."""
-        widths = np.concatenate([[0], np.cumsum(self._shapes[:, 1])]).astype(np.intp)
+        counts, ranks = self._counts, self._kept.shapes[:, 1]
+        flat, starts = self._flat()
+        indptr = offsets(counts)
+        group = np.arange(indptr[-1]) - np.repeat(indptr[:-1], counts)
+        filled = ranks[group] > 0
+        first = (np.repeat(starts[:-1], counts) + self._kept.row_starts[group])[filled]
+        data = np.zeros(indptr[-1])
+        if first.size:
+            data[filled] = np.sqrt(np.add.reduceat(flat * flat, first)) * self.problem.y_scale
         order = np.array([l for l, _ in self.entered], dtype=np.intp)
-        rows = []
-        for row in self.records:
-            starts = widths[: int(np.searchsorted(widths, row.size))]
-            squares = np.add.reduceat(row * row, starts) if starts.size else np.empty(0)
-            rows.append(np.sqrt(squares) * self.problem.y_scale)
-        counts = [values.size for values in rows]
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        indices = np.concatenate([np.empty(0, dtype=np.intp), *(order[:k] for k in counts)])
-        data = np.concatenate([np.empty(0), *rows])
-        out = sp.csr_array((data, indices, indptr), shape=(len(rows), len(self.names)))
+        indices = np.concatenate([np.empty(0, dtype=np.intp), *(order[:k] for k in counts.tolist())])
+        out = sp.csr_array((data, indices, indptr), shape=(counts.size, len(self.names)))
         out.sort_indices()
         return out
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The groups of the records, one after another in the order in which they entered.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        Their columns of the design.
+    factors : ndarray
+        Their factors, flat.
+    shapes : ndarray of int, shape (n_groups, 2)
+        Their sizes and ranks.
+    means : ndarray
+        The means of their columns.
+    """
+
+    columns: NDArray[np.intp]
+    factors: FloatArray
+    shapes: NDArray[np.intp]
+    means: FloatArray
+
+    @cached_property
+    def column_starts(self) -> NDArray[np.intp]:
+        """Where each group's columns begin, and where the last one's end."""
+        return offsets(self.shapes[:, 0])
+
+    @cached_property
+    def row_starts(self) -> NDArray[np.intp]:
+        """Where each group's working coefficients begin, and where the last one's end."""
+        return offsets(self.shapes[:, 1])
+
+    def add(self, problem: WorkingProblem, groups: list[int]) -> _Layout:
+        """These groups and some more."""
+        if not groups:
+            return self
+        which = np.array(groups, dtype=np.intp)
+        own = spans(problem.layout.starts, which)
+        shapes = np.column_stack([problem.layout.sizes[which], problem.ranks[which]]).astype(np.intp)
+        return _Layout(
+            np.concatenate([self.columns, problem.layout.members[own]]),
+            np.concatenate([self.factors, problem.factors[spans(problem.factor_starts, which)]]),
+            np.concatenate([self.shapes, shapes]),
+            np.concatenate([self.means, problem.mean[own]]),
+        )
+
+    def first(self, count: int) -> _Layout:
+        """The first few of these groups."""
+        if count == self.shapes.shape[0]:
+            return self
+        k, m = self.column_starts[count], int((self.shapes[:count, 0] * self.shapes[:count, 1]).sum())
+        return _Layout(self.columns[:k], self.factors[:m], self.shapes[:count], self.means[:k])

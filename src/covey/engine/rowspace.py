@@ -7,7 +7,7 @@ products ``X b`` and ``X' r`` cost ``2 n p`` and hold nothing. The steps, and so
 from __future__ import annotations
 
 from covey.engine.exact import ExactPath
-from covey.engine.kernels import phi_of
+from covey.engine.growth import phi_of
 from covey.engine.settings import ENTER, Settings
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray

@@ -11,10 +11,11 @@ from covey.designs import Design, RepeatedColumns, as_design
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
 from covey.engine.overlap import InColumns, add_up
-from covey.engine.recorder import Recorder, StopRule
+from covey.engine.recorder import Recorder
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
 from covey.engine.settings import read_settings, step_unit
+from covey.engine.snapshots import StopRule
 from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
@@ -103,8 +104,7 @@ class PathRunner:
         if begin.time >= max_iter:
             raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
         recorder = Recorder(problem, stop, wanted, self.groups.names, verbose)
-        for l, t in begin.entered:
-            recorder.enter(l, t)
+        recorder.enter(begin.entered)
         run: ScreenedPath | ExactPath
         if engine == "exact" or (engine == "auto" and all_awake(settings)):
             kind = RowSpacePath if prefers_rows(problem) else ExactPath

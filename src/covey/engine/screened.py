@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning, ending
-from covey.engine.draft import Draft, Interval
-from covey.engine.growth import growth_of, join_at, logs_of, phis_of
-from covey.engine.kernels import gains, phi_of, risen, unit_groups
+from covey.engine.draft import Draft
+from covey.engine.growth import growth_of, join_at, logs_of, phi_of, phis_of
+from covey.engine.kernels import gains, risen, unit_groups
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
+from covey.engine.stored_rows import StoredRows
 from covey.path import PathState
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
@@ -65,15 +66,15 @@ class NearGroups:
     ----------
     groups, problem
         The groups that are near, and the problem restricted to them.
-    rows : dict
-        Gram rows of some of them, by position among the near.
+    rows : StoredRows or None
+        Gram rows of some of them.
     kept : KeptRows or None
         Gram rows against everybody, where columns cannot be held.
     """
 
     groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     problem: WorkingProblem | None = None
-    rows: dict[int, FloatArray] = field(default_factory=dict)
+    rows: StoredRows | None = None
     kept: KeptRows | None = None
 
 
@@ -137,7 +138,8 @@ class ScreenedPath:
         begin, known = self.begin, self.known
         if known.problem is None or not np.isin(begin.awake, known.groups).all():
             self.near = self._next_in_line(begin.awake)
-            known.groups, known.problem, known.rows = self.near, self._restrict(self.near), {}
+            known.groups, known.problem = self.near, self._restrict(self.near)
+            known.rows = StoredRows(known.problem)
         else:
             self.near = known.groups
             self.far[self.near] = False
@@ -148,6 +150,7 @@ class ScreenedPath:
             position[begin.awake], begin.eta, begin.armed,
         )  # fmt: skip
         assert known.problem is not None
+        assert known.rows is not None
         self.path = NearPath(known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows)
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
@@ -181,7 +184,7 @@ class ScreenedPath:
             self._restrict(more), self.settings.restrict(self.near),
             self.phi[more], self.directions[spans(self.problem.starts, more)],
         )  # fmt: skip
-        self.known.groups, self.known.problem, self.known.rows = self.near, self.path.problem, self.path.stash
+        self.known.groups, self.known.problem, self.known.rows = self.near, self.path.problem, self.path.stored
 
     def _steps_to_wake(self) -> FloatArray:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
@@ -200,19 +203,19 @@ class ScreenedPath:
     def _check(self, draft: Draft) -> NDArray[np.intp]:
         """Bring the far groups' growth up to date; those that should have woken on the way, if any."""
         nobody = np.empty(0, dtype=np.intp)
-        if not self.far.any() or not draft.intervals:
+        if not self.far.any() or not draft.steps[: draft.n_records].any():
             return nobody
         path = self.path
         look = self.look.join(path.problem, draft.joined)
-        pieces = _merge(draft.intervals, PIECES, path.awake.w.size)
-        W = np.stack([w for piece in pieces for w in (piece.right, piece.mean)])
+        pieces = draft.pieces(PIECES, path.awake.n_columns)
+        W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
         P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
-        phi, pull = self.phi.copy(), self.pull
+        phi, pull, substeps = self.phi.copy(), self.pull, path.substeps
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
-        for i, piece in enumerate(pieces):
+        for i, (steps, share) in enumerate(zip(pieces.steps.tolist(), pieces.shares.tolist(), strict=True)):
             gains(
-                pull, P[2 * i], P[2 * i + 1], piece.share, piece.steps, self.rate, self.settings.depth,
-                path.substeps, self.far, self._was_frozen, gain, doubt,
+                pull, P[2 * i], P[2 * i + 1], share, steps, self.rate, self.settings.depth,
+                substeps, self.far, self._was_frozen, gain, doubt,
             )  # fmt: skip
             late = np.flatnonzero(self.far & (phi + gain + doubt >= self.threshold))
             if late.size:
@@ -250,21 +253,11 @@ class ScreenedPath:
     # ------------------------------------------------------------------ results
 
     def _publish(self) -> None:
-        """Hand an accepted draft to the recorder, in the order in which things happened."""
-        path, recorder, draft = self.path, self.recorder, self.path.draft
-        which = self.which
-        first = draft.n_entered - len(draft.entered)
-        told = 0
-        for record in draft.records:
-            while first + told < record.n_entered:
-                self._tell(draft.entered[told])
-                told += 1
-            recorder.record(record.t, which[: record.n_joined], path.awake.starts, record.w, record.n_risen)
-            if recorder.stopped:
-                return
-        for event in draft.entered[told:]:
-            self._tell(event)
-        path.draft = Draft(n_entered=draft.n_entered)
+        """Hand an accepted draft to the recorder."""
+        draft = self.path.draft
+        events = [(int(self.near[l]), t) for l, t in draft.entered]
+        self.recorder.record_all(draft, events, self.which, self.path.awake.view.starts)
+        self.path.accept()
 
     @property
     def _one_by_one(self) -> bool:
@@ -274,21 +267,22 @@ class ScreenedPath:
 
     def _look_ahead(self) -> None:
         """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
-        path, awake = self.path, self.path.awake
+        path, awake = self.path, self.path.awake.view
         g = path.g[awake.columns]
-        now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if awake.which else np.empty(0)
-        pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if awake.which else np.empty(0)
+        now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if g.size else np.empty(0)
+        pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if g.size else np.empty(0)
         up = now >= UP * pointed
         own = np.repeat(up, np.diff(awake.starts))
         following: dict[int, FloatArray] = {}
-        for a in np.flatnonzero(~up & (path.entered_at >= 0))[:NEXT_GROUPS].tolist():
+        for a in np.flatnonzero(~up & (awake.entered_at >= 0))[:NEXT_GROUPS].tolist():
             following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
         steps = self._steps_to_wake()
         steps[self.near] = path.steps_to_wake()
         line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
-        position = {int(self.near[l]): l for l in range(self.near.size)}
+        position = np.full(steps.size, -1)
+        position[self.near] = np.arange(self.near.size)
         for l in line[np.isfinite(steps[line])].tolist():
-            if l in position:
+            if position[l] >= 0:
                 i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
                 following[l] = path.g[i:j]
             else:
@@ -300,14 +294,12 @@ class ScreenedPath:
             whole_way = np.linalg.solve(block, g[own])
             which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
             ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
-            for change in (awake.direction_step * g[own], whole_way):
+            for change in (path.awake.direction_step * g[own], whole_way):
                 settling.append(dict(zip(which, np.split(change, ends), strict=True)))
-        count = risen(awake.K, awake.c, awake.starts, awake.w)
+        left = awake.c - awake.K @ awake.w
+        count = risen(left, np.arange(left.size), awake.starts, len(awake.which), awake.w)
         until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
         self.recorder.look_ahead(path.t, self.which, awake.starts, awake.w, count, settling, following, until)
-
-    def _tell(self, event: tuple[int, int]) -> None:
-        self.recorder.enter(int(self.near[event[0]]), event[1])
 
     @property
     def n_gram_columns(self) -> int:
@@ -317,7 +309,7 @@ class ScreenedPath:
     @property
     def which(self) -> list[int]:
         """The awake groups."""
-        return [int(self.near[l]) for l in self.path.awake.which]
+        return self.near[self.path.awake.which].tolist()
 
     def state(self) -> PathState:
         """Where the path stands."""
@@ -326,33 +318,7 @@ class ScreenedPath:
         phi[self.near] = path.phi
         directions[spans(self.problem.starts, self.near)] = path.directions
         log_u = logs_of(phi, self.settings.depth)
-        log_u[self.which] = np.log(path.awake.u)
-        return ending(
-            self.problem, path.t, path.awake, self.which, log_u, path.switch, directions, self.recorder.entered
-        )
-
-
-class _Piece(Interval):
-    """Consecutive intervals as one."""
-
-    @property
-    def share(self) -> float:
-        """Where the mean lies between the ends, from 0 to 1."""
-        way = self.right - self.left
-        length = float(way @ way)
-        return min(max(float((self.mean - self.left) @ way) / length, 0.0), 1.0) if length > 0 else 0.5
-
-
-def _merge(intervals: list[Interval], count: int, k: int) -> list[_Piece]:
-    """At most `count` pieces, each of about as many intervals; coefficients padded to length k."""
-
-    def pad(w: FloatArray) -> FloatArray:
-        return np.concatenate([w, np.zeros(k - w.size)])
-
-    out = []
-    for part in np.array_split(np.arange(len(intervals)), min(count, len(intervals))):
-        own = [intervals[i] for i in part]
-        steps = sum(interval.steps for interval in own)
-        mean = sum((interval.steps / steps * pad(interval.mean) for interval in own), np.zeros(k))
-        out.append(_Piece(steps, pad(own[0].left), pad(own[-1].right), mean))
-    return out
+        which = self.which
+        awake = path.awake.view
+        log_u[which] = np.log(awake.u)
+        return ending(self.problem, path.t, awake, which, log_u, path.switch, directions, self.recorder.entered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from covey.engine.awake import AwakeGroups
+from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 
 __all__ = ["Switch"]
@@ -41,7 +42,7 @@ class Switch:
         """The relative change to look out for; 0 when there is nothing to wait for."""
         return 0.0 if self.frozen else self.settings.tau
 
-    def due(self, awake: AwakeGroups, change: float) -> bool:
+    def due(self, awake: AwakeGroups | AwakeView, change: float) -> bool:
         """Whether to switch now, when `change` is the largest relative change of any magnitude."""
         if self.tau == 0.0 or not awake.which:
             return False
@@ -50,7 +51,7 @@ class Switch:
             self.armed = bool((awake.u**self.settings.depth >= ARM_AT * first).any())
         return self.armed and change < self.settings.tau
 
-    def fire(self, awake: AwakeGroups) -> None:
+    def fire(self, awake: AwakeGroups | AwakeView) -> None:
         """Switch."""
         largest = float(awake.u.max()) ** self.settings.depth
         self.eta = self.settings.eta if self.settings.eta > 0 else SAFE_SHARE / largest**2

@@ -108,27 +108,6 @@ def _pivoted_cholesky(A, order):
 
 
 @njit(cache=True)
-def factor_columns(gain, alive, starts):
-    """Diagonal factors: each live column times its gain."""
-    n_groups = starts.size - 1
-    ranks = np.zeros(n_groups, np.intp)
-    factor_starts = np.zeros(n_groups + 1, np.intp)
-    for l in range(n_groups):
-        for j in range(starts[l], starts[l + 1]):
-            ranks[l] += alive[j]
-        factor_starts[l + 1] = factor_starts[l] + ranks[l] * (starts[l + 1] - starts[l])
-    factors = np.zeros(factor_starts[-1])
-    for l in range(n_groups):
-        column = 0
-        for i in range(starts[l + 1] - starts[l]):
-            j = starts[l] + i
-            if alive[j]:
-                factors[factor_starts[l] + i * ranks[l] + column] = gain[j]
-                column += 1
-    return factors, factor_starts, ranks
-
-
-@njit(cache=True)
 def apply_factors(rows, starts, factors, factor_starts, out_starts, out):
     """``out_l = rows_l T_l`` for every group and row."""
     for l in range(starts.size - 1):
@@ -146,16 +125,23 @@ def apply_factors(rows, starts, factors, factor_starts, out_starts, out):
 
 
 @njit(cache=True)
-def to_user(factors, shapes, w, y_scale, coef):
-    """``coef_l = T_l w_l y_scale``, group after group."""
-    at, i, j = 0, 0, 0
-    for a in range(shapes.shape[0]):
-        size, rank = shapes[a, 0], shapes[a, 1]
-        for r in range(size):
-            s = 0.0
-            for k in range(rank):
-                s += factors[at + r * rank + k] * w[j + k]
-            coef[i + r] = s * y_scale
-        at += size * rank
-        i += size
-        j += rank
+def models_to_user(factors, shapes, means, counts, rows, row_starts, y_scale, y_mean, coefs, coef_starts, intercepts):
+    """``coef_l = T_l w_l y_scale``, group after group, for several models; and their intercepts.
+
+    Model m has the first ``counts[m]`` groups; its w begins at ``rows[row_starts[m]]``, and its coefficients at
+    ``coefs[coef_starts[m]]``.
+    """
+    for m in range(counts.size):
+        at, i, j, level = 0, coef_starts[m], row_starts[m], 0.0
+        for a in range(counts[m]):
+            size, rank = shapes[a, 0], shapes[a, 1]
+            for r in range(size):
+                s = 0.0
+                for k in range(rank):
+                    s += factors[at + r * rank + k] * rows[j + k]
+                coefs[i + r] = s * y_scale
+                level += s * y_scale * means[i - coef_starts[m] + r]
+            at += size * rank
+            i += size
+            j += rank
+        intercepts[m] = y_mean - level

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, Moments, as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_columns, factor_groups, to_user
+from covey.preprocess.kernels import apply_factors, factor_groups, models_to_user
 from covey.validation import FloatArray
 
 __all__ = ["Standardize", "WorkingProblem", "check_standardize", "prepare"]
@@ -44,7 +44,7 @@ class Layout:
     @property
     def sizes(self) -> NDArray[np.intp]:
         """The number of columns of each group."""
-        return np.diff(self.starts)
+        return self.starts[1:] - self.starts[:-1]
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,22 @@ class WorkingProblem:
         # what rounding left of the mean would meet the means of X in a product
         return Z - self.q @ Z if mean.any() else Z
 
+    def all_working_columns(self, which: NDArray[np.intp]) -> FloatArray:
+        """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
+        own = spans(self.layout.starts, which)
+        mean = self.mean[own]
+        X = np.empty((self.design.shape[0], own.size))
+        np.subtract(self.design.take(self.layout.members[own]), mean, out=X)
+        Z = np.empty((X.shape[0], int(self.ranks[which].sum())))
+        factors, factor_starts = self.factors_of(which)
+        apply_factors(X, offsets(self.layout.sizes[which]), factors, factor_starts, offsets(self.ranks[which]), Z)
+        # what rounding left of the mean would meet the means of X in a product
+        return Z - self.q @ Z if mean.any() else Z
+
+    def factors_of(self, which: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.intp]]:
+        """``T_l`` of some groups, flat, with offsets."""
+        return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
+
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
         # Z has mean zero, so the means of X need not be taken off the other side
@@ -160,7 +176,7 @@ class WorkingProblem:
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
         if self.design.reads_columns:
-            Z = np.concatenate([self.working_columns(int(l)) for l in which], axis=1)
+            Z = self.all_working_columns(which)
             K = Z.T @ (Z * self.q[:, None])
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
@@ -168,43 +184,49 @@ class WorkingProblem:
 
     def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
         """The quadratic form of a ridge on columns of unit variance, in the working coordinates of some groups."""
-        blocks = []
-        for l in which.tolist():
-            T = self.factor(l)
+        ranks, sizes, starts = self.ranks[which], self.layout.sizes[which], offsets(self.ranks[which])
+        factors, factor_starts = self.factors_of(which)
+        out = np.zeros((int(starts[-1]), int(starts[-1])))
+        for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
+            alike = np.flatnonzero((ranks == rank) & (sizes == size))
+            T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
             # X_l = Z_l T^+ up to directions in which the group does not vary, so these are its columns' variances
-            variance = (np.linalg.pinv(T) ** 2).sum(axis=0)
-            blocks.append(T.T @ (variance[:, None] * T))
-        return np.asarray(scipy.linalg.block_diag(*blocks)) if blocks else np.empty((0, 0))
+            variance = (np.linalg.pinv(T) ** 2).sum(axis=1)
+            at = starts[alike][:, None] + np.arange(rank)
+            out[at[:, :, None], at[:, None, :]] = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
+        return out
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         on_device = getattr(self.design, "cross_rows", None)
         if on_device is not None:
             return other.to_working(on_device(other.design, self.q, *self._combination(which)))
-        Z = np.concatenate([self.working_columns(l) for l in which], axis=1)
+        Z = self.all_working_columns(np.array(which))
         return other.to_working(other.design.correlate(Z.T * self.q))
 
     def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """Columns, loadings and offset that make the working columns of some groups."""
-        columns = np.concatenate([self.members(l) for l in which])
-        loadings = scipy.linalg.block_diag(*(self.factor(l) for l in which))
-        means = self.mean[spans(self.layout.starts, np.array(which))]
-        return columns, loadings, means @ loadings
+        groups = np.array(which, dtype=np.intp)
+        own, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
+        loadings = np.zeros((own.size, int(ranks.sum())))
+        # row after row of each factor: how wide its group is, and where the group's first column lies
+        wide, left = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
+        at = np.repeat(np.arange(own.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
+        loadings.flat[at + np.arange(at.size)] = self.factors_of(groups)[0]
+        return self.layout.members[own], loadings, self.mean[own] @ loadings
 
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
         out = np.empty((rows.shape[0], self.n_columns), dtype=rows.dtype)
-        rows = rows if self.layout.in_order else rows[:, self.layout.members]
+        # in one order of the memory, for which the kernel is compiled
+        rows = np.ascontiguousarray(rows if self.layout.in_order else rows[:, self.layout.members])
         apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
         return out
 
     def to_columns(self, w: FloatArray) -> FloatArray:
         """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
-        own = np.empty(self.mean.size)
-        shapes = np.column_stack([self.layout.sizes, self.ranks]).astype(np.intp)
-        to_user(self.factors, shapes, w, 1.0, own)
-        out = np.empty_like(own)
-        out[self.layout.members] = own
+        out = np.empty(self.mean.size)
+        out[self.layout.members] = self._to_user(slice(None), self.factors, w[None, :], self.mean, 1.0)[0][0]
         return out
 
     def gram_product(self, w: FloatArray) -> FloatArray:
@@ -221,6 +243,23 @@ class WorkingProblem:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
         return (w @ self.factor(l).T) * self.y_scale
 
+    def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Models of some groups on the user's scale, one per row: coefficients of their columns, and intercepts."""
+        mean = self.mean[spans(self.layout.starts, which)]
+        return self._to_user(which, self.factors_of(which)[0], W, mean, self.y_scale)
+
+    def _to_user(
+        self, which: Any, factors: FloatArray, W: FloatArray, mean: FloatArray, y_scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        shapes = np.column_stack([self.layout.sizes[which], self.ranks[which]])
+        n, each = W.shape[0], np.arange(W.shape[0])
+        coefs, intercepts = np.empty((n, mean.size)), np.empty(n)
+        models_to_user(
+            factors, shapes, mean, np.full(n, len(shapes)), np.ascontiguousarray(W).reshape(-1), W.shape[1] * each,
+            y_scale, self.y_mean, coefs.reshape(-1), mean.size * each, intercepts,
+        )  # fmt: skip
+        return coefs, intercepts
+
     def from_user(self, l: int, coef: Array) -> FloatArray:
         """The working coefficients nearest to some of the user's for group l."""
         return np.linalg.lstsq(self.factor(l), np.asarray(coef) / self.y_scale, rcond=None)[0]
@@ -228,13 +267,17 @@ class WorkingProblem:
 
 def offsets(lengths: Array) -> NDArray[np.intp]:
     """Where consecutive pieces of these lengths start, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    out = np.zeros(len(lengths) + 1, dtype=np.intp)
+    np.cumsum(lengths, out=out[1:])
+    return out
 
 
 def spans(starts: Array, which: Array) -> NDArray[np.intp]:
     """The positions of some pieces, one after another."""
-    lengths = np.diff(starts)[which]
-    return np.repeat(starts[which] - offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())
+    first = starts[which]
+    lengths = starts[1:][which] - first
+    ends = np.cumsum(lengths)
+    return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
 
 
 def _chain(first: Array, second: Array) -> NDArray[np.intp]:
@@ -287,9 +330,10 @@ def prepare(
     factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
     starts = offsets(ranks)
     correlation = np.empty((1, int(starts[-1])))
+    # a kernel is compiled once more for arrays that are read-only, as those of the groups are
+    layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     # factors act on unscaled columns, and the moments are those of scaled ones
-    apply_factors((moments.correlation / scale)[None, :], made.starts, factors, factor_starts, starts, correlation)
-    layout = Layout(made.members, made.starts, made.is_contiguous)
+    apply_factors((moments.correlation / scale)[None, :], layout.starts, factors, factor_starts, starts, correlation)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
@@ -325,7 +369,7 @@ def _factors(
         elif standardize == "block":
             spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
         gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
-        return factor_columns(gain, alive, groups.starts)
+        return _diagonal_factors(gain, alive, groups)
     # on its own device, where X has one
     factorise = getattr(design, "factor_groups", factor_groups)
     factors, factor_starts, ranks, doubtful = factorise(
@@ -344,6 +388,21 @@ def _factors(
             pieces.append(T.ravel())
     lengths = np.array([piece.size for piece in pieces])
     return np.concatenate(pieces), offsets(lengths), ranks
+
+
+def _diagonal_factors(
+    gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Factors by which each live column is multiplied by its gain."""
+    before = offsets(alive)
+    ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
+    factor_starts = offsets(ranks * groups.sizes)
+    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[alive]
+    row = np.flatnonzero(alive) - groups.starts[label]
+    column = before[:-1][alive] - before[groups.starts[label]]
+    factors = np.zeros(int(factor_starts[-1]))
+    factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
+    return factors, factor_starts, ranks
 
 
 def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:

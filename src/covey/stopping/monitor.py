@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from covey.engine import Move, Prospects, Snapshot
+from covey.engine import Move, Prospects, Snapshot, Snapshots
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
@@ -95,41 +95,56 @@ class Monitor:
         self._risen, self._woken = 0.0, 0  # when the patience was last renewed
         self._first_wake = 0.0
         self.reached = 0.0
+        self._best: tuple[int, float] | None = None  # for how many scores, and the time chosen
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Note the error; True once the best time lies far enough back."""
         error = float(self.error_of(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))[0])
         score = error if self.score is None else self.score(error, snapshot)
-        self.times.append(float(snapshot.time))
+        return self._note(error, score, snapshot.time, snapshot.n_woken, snapshot.n_risen)
+
+    def stop_among(self, snapshots: Snapshots) -> int:
+        """The position of the first of several models at which the best time lies far enough back, or their number."""
+        errors = self.error_of(snapshots.columns, snapshots.coefs, snapshots.intercepts)
+        times, woken, risen = snapshots.times.tolist(), snapshots.n_woken.tolist(), snapshots.n_risen.tolist()
+        for i, error in enumerate(errors.tolist()):
+            score = error if self.score is None else self.score(error, snapshots[i])
+            if self._note(error, score, times[i], woken[i], risen[i]):
+                return i
+        return len(snapshots)
+
+    def _note(self, error: float, score: float, time: float, n_woken: int, n_risen: float) -> bool:
+        """Note a model; True once the best time lies far enough back."""
+        self.times.append(float(time))
         self.errors.append(error)
         self.scores.append(score)
-        if snapshot.n_woken > 0 and self._first_wake == 0:
-            self._first_wake = snapshot.time
-        self.reached = snapshot.time
+        if n_woken > 0 and self._first_wake == 0:
+            self._first_wake = time
+        self.reached = time
         if len(self.times) == 1 or score < self._renewed_score - self._worthwhile:
-            self._renewed_score, self._renewed_time = score, snapshot.time
-            self._risen, self._woken = snapshot.n_risen, snapshot.n_woken
-        return self._given_up(snapshot)
+            self._renewed_score, self._renewed_time = score, time
+            self._risen, self._woken = n_risen, n_woken
+        return self._given_up(time, n_woken, n_risen)
 
     @property
     def _worthwhile(self) -> float:
         """The least improvement that counts as one."""
         return max(IMPROVEMENT * abs(self._renewed_score), NEGLIGIBLE * abs(self.scores[0]))
 
-    def _given_up(self, snapshot: Snapshot) -> bool:
-        in_vain = snapshot.n_risen - self._risen
+    def _given_up(self, time: float, n_woken: int, n_risen: float) -> bool:
+        in_vain = n_risen - self._risen
         since = max(self._renewed_time, self._first_wake)
         crowd = (
-            snapshot.n_woken - self._woken >= CROWD * self.patience / PATIENCE
+            n_woken - self._woken >= CROWD * self.patience / PATIENCE
             and self._risen >= self.patience
             and in_vain >= CROWD_SHARE * self.patience
         )
-        late = snapshot.time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
-        everyone = self.together or snapshot.n_woken == self.n_groups
+        late = time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
+        everyone = self.together or n_woken == self.n_groups
         factor = TOGETHER_FACTOR if self.together else FINAL_FACTOR
-        final = everyone and snapshot.time > factor * since + FINAL_LEAST
+        final = everyone and time > factor * since + FINAL_LEAST
         if self.together:
-            return final and snapshot.n_woken > 0
+            return final and n_woken > 0
         return bool(in_vain >= self.patience or crowd or late or final)
 
     def look_ahead(self, prospects: Prospects) -> bool:
@@ -160,20 +175,27 @@ class Monitor:
 
     def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
         """The error of the present model after each of some moves."""
-        columns = np.concatenate([now.columns, *(move.columns for move in moves)])
-        columns, first = np.unique(columns, return_index=True)
-        columns = columns[np.argsort(first, kind="stable")]
-        at = dict(zip(columns.tolist(), range(columns.size), strict=True))
+        named = np.concatenate([now.columns, *(move.columns for move in moves)])
+        columns, first, own = np.unique(named, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        columns, at = columns[order], place[own][now.columns.size :]
         coefs = np.zeros((len(moves), columns.size))
         coefs[:, : now.columns.size] = now.coef
-        for m, move in enumerate(moves):
-            # overlapping groups may move a column twice
-            np.add.at(coefs[m], [at[j] for j in move.columns.tolist()], move.coef)
+        which = np.repeat(np.arange(len(moves)), [move.columns.size for move in moves])
+        # overlapping groups may move a column twice
+        np.add.at(coefs, (which, at), np.concatenate([move.coef for move in moves]))
         return self.error_of(columns, coefs, np.array([now.intercept + move.intercept for move in moves]))
 
     @property
     def best_time(self) -> float:
         """The time to choose."""
+        if self._best is None or self._best[0] != len(self.scores):
+            self._best = len(self.scores), self._choose()
+        return self._best[1]
+
+    def _choose(self) -> float:
         scores = np.asarray(self.scores)
         if self.score is not None:
             return self.times[earliest_least(scores)]
@@ -182,4 +204,4 @@ class Monitor:
 
     def to_frame(self) -> pd.DataFrame:
         """The error at each time that was looked at."""
-        return pd.DataFrame({"time": self.times, "mse": self.errors})
+        return pd.DataFrame(np.column_stack([self.times, self.errors]), columns=["time", "mse"])
