@@ -88,9 +88,9 @@ class GroupSparseRegressor(PathRegressor):
         is not sparse, unless `average_` says that they were left in; `group_norms_` and `selected_groups_` go by the
         groups' part.
     average_ : DataFrame or None
-        Where `coef_` is not the model on the path, what it is the mean of: ``model``, the number of its ``groups``, its ``mse`` on
-        the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and `selected_groups_`
-        are those of the simplest model that the judging rows cannot tell from the best.
+        Where `coef_` is not the model on the path, what it is the mean of: ``model``, the number of its ``groups``, its
+        ``mse`` on the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and
+        `selected_groups_` are those of the simplest model that the judging rows cannot tell from the best.
     init_scale_ : float
         The start scale of the network that was chosen: `init_scale`, or with ``"auto"`` 1e-6 for the sparse one, and
         1e-2 or 1e-1 for a dense one, which has all groups awake.
