@@ -160,12 +160,13 @@ class Recorder:
     def look_ahead(
         self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float,
         settling: list[dict[int, FloatArray]], following: dict[int, FloatArray], until: float,
+        stands_out: bool,
     ) -> None:  # fmt: skip
         """Tell the stop rule what lies ahead: changes of working coefficients by group."""
         assert self.stop is not None
         now = self._snapshot(t, self._row(which, starts, w), n_risen)
         moves = [self._move(change) for change in settling]
-        ahead = Prospects(now, moves, self._single_moves(following), until)
+        ahead = Prospects(now, moves, self._single_moves(following), until, stands_out)
         self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
 
     def _move(self, change: dict[int, FloatArray]) -> Move:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft
@@ -50,6 +51,9 @@ NEXT_GROUPS = 8
 
 # Groups wake one by one when they start this far below the norm at which they have woken up.
 ONE_BY_ONE = 1e-3
+
+# The chance that noise makes one of all groups stand out.
+CHANCE = 0.05
 
 # Keeps least squares on groups that repeat each other finite.
 SMALL_RIDGE = 1e-9
@@ -299,7 +303,22 @@ class ScreenedPath:
         left = awake.c - awake.K @ awake.w
         count = risen(left, np.arange(left.size), awake.starts, len(awake.which), awake.w)
         until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
-        self.recorder.look_ahead(path.t, self.which, awake.starts, awake.w, count, settling, following, until)
+        noise = 1.0 - float(awake.w @ (awake.c + left))
+        self.recorder.look_ahead(
+            path.t, self.which, awake.starts, awake.w, count, settling, following, until,
+            self._stands_out(following, noise),
+        )  # fmt: skip
+
+    def _stands_out(self, following: dict[int, FloatArray], noise: float) -> bool:
+        """Whether a group goes with the residual, of mean square `noise`, more than noise would in any group."""
+        q = self.problem.q
+        if not following or not isinstance(q, np.ndarray) or not noise > 0.0:
+            return False
+        # a row of twice the weight is the row twice
+        n_rows = 1.0 / float(q[q > 0].min())
+        squares = np.array([float(g @ g) for g in following.values()])
+        sizes = np.array([g.size for g in following.values()])
+        return bool((squares * n_rows / noise > chdtri(sizes, CHANCE / self.problem.ranks.size)).any())
 
     @property
     def n_gram_columns(self) -> int:

@@ -106,9 +106,12 @@ class Prospects:
         For each of the groups next in line, its own least squares on the present residual.
     until : float
         The present model stays as it is until this time.
+    stands_out : bool
+        Whether one of the groups next in line goes with the present residual more than noise would in any of them.
     """
 
     now: Snapshot
     settling: list[Move]
     next: list[Move]
     until: float
+    stands_out: bool = False

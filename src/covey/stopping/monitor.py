@@ -151,10 +151,11 @@ class Monitor:
         """True when nothing that lies ahead promises to lower the error.
 
         A group next in line promises something when its own least squares lowers the error by more than `DOUBT`
-        standard errors, and all of them do when they lower it together. Only with the usual patience or less: who
-        asks for more wants to see for himself.
+        standard errors, and all of them do when they lower it together; and so does one that stands out on the rows
+        that are learnt from, of which there are more. Only with the usual patience or less: who asks for more wants to
+        see for himself.
         """
-        if self.score is not None or self.patience > PATIENCE:
+        if self.score is not None or self.patience > PATIENCE or prospects.stands_out:
             return False
         ahead = prospects.next
         together = Move(
