@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can only be limited once it is loaded
 from threadpoolctl import threadpool_limits
 
 N_TEST = 2000

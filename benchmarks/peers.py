@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can only be limited once it is loaded
 from threadpoolctl import threadpool_limits
 
 SIZES = {"150x300": 3, "500x10000": 5, "1000x50000": 10, "2000x100000": 10}
