@@ -196,6 +196,7 @@ def average(
 
 def chosen(parts: Sequence[Judged], n_rows: float) -> list[tuple[float, Judged]]:
     """The parts that count, each with its weight, the heaviest first."""
+    parts = [part for part in parts if np.isfinite(part.error)]
     weights = weigh([part.error for part in parts], n_rows)
     return [(float(weights[i]), parts[i]) for i in np.argsort(-weights, kind="stable") if weights[i] > 0]
 

@@ -351,6 +351,8 @@ def _factors_left_in(folds: Folds, leg: FoldLeg) -> float | None:
     time = choose_time(leg.errors, "min")
     found = folds.parallel(delayed(_whole_in_fold)(trial, leg, k, time) for k, trial in enumerate(folds.trials))
     curves = np.stack([np.array(found), leg.errors.mse[leg.best]])
+    if not np.isfinite(curves).all():
+        return None
     return float(curves[0].mean()) if _simplest(curves, [0, 1]) == 0 else None
 
 
