@@ -53,7 +53,7 @@ NEXT_GROUPS = 8
 ONE_BY_ONE = 1e-3
 
 # The chance that noise makes one of all groups stand out.
-CHANCE = 0.05
+CHANCE = 0.01
 
 # Keeps least squares on groups that repeat each other finite.
 SMALL_RIDGE = 1e-9
@@ -74,12 +74,15 @@ class NearGroups:
         Gram rows of some of them.
     kept : KeptRows or None
         Gram rows against everybody, where columns cannot be held.
+    n_rows : float
+        Rows counted by their weights, in units of the least; zero until somebody asks.
     """
 
     groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     problem: WorkingProblem | None = None
     rows: StoredRows | None = None
     kept: KeptRows | None = None
+    n_rows: float = 0.0
 
 
 class ScreenedPath:
@@ -311,14 +314,13 @@ class ScreenedPath:
 
     def _stands_out(self, following: dict[int, FloatArray], noise: float) -> bool:
         """Whether a group goes with the residual, of mean square `noise`, more than noise would in any group."""
-        q = self.problem.q
-        if not following or not isinstance(q, np.ndarray) or not noise > 0.0:
+        if not following or not noise > 0.0:
             return False
-        # a row of twice the weight is the row twice
-        n_rows = 1.0 / float(q[q > 0].min())
+        if self.known.n_rows == 0.0:
+            self.known.n_rows = self.problem.design.count(self.problem.q)
         squares = np.array([float(g @ g) for g in following.values()])
         sizes = np.array([g.size for g in following.values()])
-        return bool((squares * n_rows / noise > chdtri(sizes, CHANCE / self.problem.ranks.size)).any())
+        return bool((squares * self.known.n_rows / noise > chdtri(sizes, CHANCE / self.problem.ranks.size)).any())
 
     @property
     def n_gram_columns(self) -> int:

@@ -191,6 +191,7 @@ def explore(trial: Trial, patience: float) -> Found:
     task = trial.task
     legs = [_run(trial, patience)]
     cleaned: list[Cleaned] = []
+    clean_already: Leg | None = None
     for _ in range(task.restarts):
         last = legs[-1]
         if _cut_short(task, last):
@@ -199,13 +200,16 @@ def explore(trial: Trial, patience: float) -> Found:
         kept, ways = choose_kept(trial, last)
         cleaned += ways
         if kept is None:
+            clean_already = last
             break
         legs.append(_restart(trial, patience, last, kept))
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     noisy = is_noisy(trial, legs)
     if task.restarts and not noisy:
-        legs += _settle(trial, patience, best_leg(trial, legs))
+        best = best_leg(trial, legs)
+        kept = None if best is clean_already else choose_kept(trial, best)[0]
+        legs += _settle(trial, patience, best, kept or Kept(tuple(best.awake), 0.0))
     legs += _denser(trial, patience, legs, noisy)
     return Found(legs, cleaned, is_noisy(trial, legs))
 
@@ -220,10 +224,9 @@ def is_noisy(trial: Trial, legs: Sequence[Leg]) -> bool:
     return min(leg.error for leg in legs) > NOISY * trial.null_error
 
 
-def _settle(trial: Trial, patience: float, leg: Leg) -> list[Leg]:
-    """The leg's chosen model, cleaned, as it would be in the end; none where there are too many columns to say."""
+def _settle(trial: Trial, patience: float, leg: Leg, kept: Kept) -> list[Leg]:
+    """What is kept of a leg's model as it would be in the end; none where there are too many columns to say."""
     problem = trial.task.runner.problem
-    kept = choose_kept(trial, leg)[0] or Kept(tuple(leg.awake), 0.0)
     columns = int(problem.ranks[list(kept.groups)].sum())
     again = leg.settled and set(kept.groups) == set(leg.awake)
     if again or _cut_short(trial.task, leg) or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
