@@ -158,3 +158,15 @@ def test_a_cuda_tensor_without_cuda():
         X = torch.empty((5, 4), device="cuda")
     with pytest.raises(ValueError, match=r"device 'cuda:0', but this torch finds no CUDA device: .*map_location='cpu'"):
         group_path(X, np.ones(5), 2)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_gram_blocks_are_formed_on_the_device(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 24)) + 3.0, rng.standard_normal(60)
+    weight = rng.integers(0, 3, 60).astype(float)
+    settings = {"fit_intercept": fit_intercept, "sample_weight": weight}
+    ours, theirs = (prepare(kind(X), y, 4, **settings)[0] for kind in (torch.from_numpy, np.asarray))
+    which = np.array([5, 0, 2])
+    for one, other in zip(ours.gram_block(which), theirs.gram_block(which), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)

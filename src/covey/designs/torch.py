@@ -218,6 +218,13 @@ class TorchDesign(Design):
         own = self.X[:, self.put(columns)].double()
         return own @ self.put(loadings) - self.put(offset)
 
+    def gram_block(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
+        """``Z' diag(q) Z`` with ``Z = X[:, columns] loadings - offset``, formed on the device; shape (k, k)."""
+        Z, weight = self.combine(columns, loadings, offset), self.put(q)[:, None]
+        if offset.any():
+            Z = Z - (weight * Z).sum(dim=0)  # what rounding left of the mean
+        return (Z.T @ (Z * weight)).cpu().numpy()
+
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
         return self.X[:, self.put(columns)].double().cpu().numpy()

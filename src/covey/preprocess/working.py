@@ -175,7 +175,10 @@ class WorkingProblem:
         own = spans(self.starts, which)
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
-        if self.design.reads_columns:
+        on_device = getattr(self.design, "gram_block", None)
+        if on_device is not None:
+            K = on_device(self.q, *self._combination(which.tolist()))
+        elif self.design.reads_columns:
             Z = self.all_working_columns(which)
             K = Z.T @ (Z * self.q[:, None])
         else:
