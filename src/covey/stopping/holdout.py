@@ -84,7 +84,7 @@ class HoldOut(Stopping):
         mean = None
         parts = _to_average(trial, found, chain[-1]) if task.average else []
         if parts:
-            run_again = (lambda leg: again.get(leg) or _on_all_rows(task, leg)) if refit else None
+            run_again = (lambda leg: again[leg] if leg in again else _on_all_rows(task, leg)) if refit else None
             mean = average(task if refit else trial.task, parts, trial.scorer.n_rows, run_again)
         return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores, mean)
 

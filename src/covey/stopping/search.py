@@ -252,7 +252,7 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
 def cheap_average(task: PathTask, noisy: bool) -> bool:
     """Whether denser networks are wanted in any case, to be averaged with the others."""
     n, p = task.design.shape
-    return noisy and task.average and n * p <= FEW_ENTRIES
+    return noisy and task.average and task.design.reads_columns and n * p <= FEW_ENTRIES
 
 
 def way_to(leg: Leg) -> list[Leg]:
