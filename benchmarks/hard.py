@@ -264,6 +264,11 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
 RIVALS = ("group lasso", "abess", "plain")
 
 
+def runs(method: str, cell: Cell) -> bool:
+    """The plain path takes minutes where all columns share a factor, and is left out there."""
+    return not (method == "plain" and cell.design.startswith("equi"))
+
+
 # ---------------------------------------------------------------------- running and printing
 
 
@@ -278,24 +283,26 @@ def run(method: str, cell: Cell, seed: int, n: int, p: int) -> tuple[float, floa
     return float(np.mean((predicted - problem.X_test @ problem.w) ** 2)), seconds
 
 
-def report(cells: list[Cell], results: dict[tuple[str, str, int], tuple[float, float]], methods: list[str], seeds: int):
+def report(
+    cells: list[Cell], results: dict[tuple[str, str, int], tuple[float, float]], methods: list[str], seeds: range
+):
     """One line a cell: errors relative to the best method that is not told the truth; then the summary."""
     rivals = [m for m in methods if m in RIVALS or m == "covey"]
     table = {}
     print("| cell | " + " | ".join(methods) + " | best |\n" + "| --- " * (len(methods) + 2) + "|")
     for cell in cells:
-        keys = [[(m, str(cell), s) for s in range(seeds)] for m in methods]
-        if not all(k in results for row in keys for k in row):
-            continue
-        errors = {m: float(np.mean([results[k][0] for k in row])) for m, row in zip(methods, keys, strict=True)}
-        best = min(errors[m] for m in rivals)
+        errors = {
+            m: float(np.mean([results[m, str(cell), s][0] for s in seeds])) if runs(m, cell) else np.nan
+            for m in methods
+        }
+        best = float(np.nanmin([errors[m] for m in rivals]))
         table[cell] = {m: errors[m] / best for m in methods} | {"absolute": best}
         shown = " | ".join(f"{errors[m] / best:.2f}" for m in methods)
         print(f"| {cell} | {shown} | {best:.3g} |")
     if "covey" not in methods or not table:
         return
     ours = np.array([row["covey"] for row in table.values()])
-    print(f"\n{len(table)} cells, {seeds} seeds")
+    print(f"\n{len(table)} cells, {len(seeds)} seeds")
     print(f"covey within 5% of the best: {np.mean(ours <= 1.05):.0%}")
     print(f"covey to the best: median {np.median(ours):.3f}, worst {ours.max():.2f}")
     if "group lasso" in methods:
@@ -306,7 +313,7 @@ def report(cells: list[Cell], results: dict[tuple[str, str, int], tuple[float, f
             print(
                 f"  2 or 10 active, SNR 5 and up: median {np.median(ratio[clear]):.2f}, worst {ratio[clear].max():.2f}"
             )
-    seconds = {m: np.median([results[m, str(c), s][1] for c in table for s in range(seeds)]) for m in methods}
+    seconds = {m: np.median([results[m, str(c), s][1] for c in table for s in seeds if runs(m, c)]) for m in methods}
     print("median seconds: " + ", ".join(f"{m} {t:.3f}" for m, t in seconds.items()))
 
 
@@ -317,8 +324,8 @@ def main() -> None:
     parser.add_argument("--active", nargs="+", type=int, default=list(ACTIVE), help="0 is a dense signal")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3, help="up to this one, which is not among them")
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--p", type=int, default=1000)
     parser.add_argument("--keep", type=Path, help="a file of single results to go on from and to add to")
@@ -333,7 +340,7 @@ def main() -> None:
         for seed in range(args.first_seed, args.seeds):
             for cell in cells:
                 for method in args.methods:
-                    if (method, str(cell), seed) in results:
+                    if (method, str(cell), seed) in results or not runs(method, cell):
                         continue
                     error, seconds = run(method, cell, seed, args.n, args.p)
                     results[method, str(cell), seed] = (error, seconds)
@@ -347,7 +354,7 @@ def main() -> None:
                                 "seconds": seconds,
                             }
                             print(json.dumps(row), file=file)
-    report(cells, results, args.methods, args.seeds)
+    report(cells, results, args.methods, range(args.first_seed, args.seeds))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def problem_of(X, y, groups, **settings):
 
 
 def working_matrix(problem):
-    return np.concatenate([problem.working_columns(l) for l in range(problem.ranks.size)], axis=1)
+    return np.concatenate([problem.working_columns(np.array([l])) for l in range(problem.ranks.size)], axis=1)
 
 
 def data(n=90, seed=0):
@@ -112,7 +112,9 @@ def test_restrictions_join():
     problem = problem_of(X, y, groups)
     joined = problem.restrict(np.array([3, 0])).join(problem.restrict(np.array([2])))
     for k, l in enumerate([3, 0, 2]):
-        np.testing.assert_allclose(joined.working_columns(k), problem.working_columns(l), atol=1e-12)
+        np.testing.assert_allclose(
+            joined.working_columns(np.array([k])), problem.working_columns(np.array([l])), atol=1e-12
+        )
     rows = problem.restrict(np.array([1])).cross_gram_rows([0], joined)
     direct = problem.gram_rows([1])
     own = np.concatenate([np.arange(problem.starts[l], problem.starts[l + 1]) for l in (3, 0, 2)])
@@ -129,4 +131,6 @@ def test_block_scaling_divides_a_group_by_one_number():
         own = X[:, made[name]]
         live = own.std(axis=0) > 0
         unit = np.sqrt(np.mean(own.std(axis=0)[live] ** 2))
-        np.testing.assert_allclose(problem.working_columns(l), ((own - own.mean(axis=0)) / unit)[:, live], atol=1e-9)
+        np.testing.assert_allclose(
+            problem.working_columns(np.array([l])), ((own - own.mean(axis=0)) / unit)[:, live], atol=1e-9
+        )

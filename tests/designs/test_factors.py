@@ -243,7 +243,7 @@ def test_columns_that_the_factors_explain(dtype, left):
     assert problem.ranks[1] == 3
     assert problem.ranks[3] == 3
     assert problem.ranks[[0, 2, 4]].tolist() == [4, 4, 4]
-    Z = problem.working_columns(2)
+    Z = problem.working_columns(np.array([2]))
     np.testing.assert_allclose(Z.T * q @ Z, np.eye(4), atol=1e-8 if dtype == "float64" else 1e-4)
     y = X[:, 20].astype(float)
     variance = design.moments(y, q, groups.members, groups.starts, centre=True, scale=np.ones(40)).variance

@@ -116,7 +116,7 @@ def test_least_squares_does_not_depend_on_the_working_coordinates(ridge, standar
     problem, _ = prepare(X, y, groups, sample_weight=weight, standardize=standardize)
     w, fitted, at = least_squares(problem, ORDER[:4], ridge), np.full(len(y), problem.y_mean), 0
     for l in ORDER[:4]:
-        fitted += problem.working_columns(l) @ w[at : at + problem.ranks[l]] * problem.y_scale
+        fitted += problem.working_columns(np.array([l])) @ w[at : at + problem.ranks[l]] * problem.y_scale
         at += problem.ranks[l]
     expected = objective(X, y, weight, columns_of(groups, ORDER[:4]), ridge)[1]
     np.testing.assert_allclose(fitted[weight > 0], expected[weight > 0], atol=1e-6 * y.std())

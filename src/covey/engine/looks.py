@@ -55,7 +55,7 @@ class ColumnLook:
         """The look when these groups of a restriction `near` have joined too."""
         if not groups:
             return self
-        Z = near.all_working_columns(np.array(groups, dtype=np.intp))
+        Z = near.working_columns(np.array(groups, dtype=np.intp))
         return ColumnLook(self.problem, np.concatenate([self.Z, Z], axis=1))
 
     def correlations(self, W: FloatArray) -> FloatArray:

@@ -38,10 +38,8 @@ class Reweighting:
         self.problem = problem
         self.which = _strongest(norms, problem.ranks, MOST_COLUMNS * int(rows.sum()))
         self.norms, self.ranks = norms[self.which], problem.ranks[self.which]
-        part = problem.restrict(self.which)
         root = np.sqrt(problem.q[rows])
-        Z = part.to_working(np.asarray(part.design.take(part.layout.members), dtype=float) - part.mean)[rows]
-        self.Z, self.y = root[:, None] * Z, root * problem.response[rows]
+        self.Z, self.y = root[:, None] * problem.working_columns(self.which)[rows], root * problem.response[rows]
         self.wide = self.Z.shape[1] > self.Z.shape[0]
         if not self.wide:
             self.K, self.c = self.Z.T @ self.Z, self.Z.T @ self.y

@@ -141,15 +141,7 @@ class WorkingProblem:
             correlation=np.concatenate([self.correlation, other.correlation]),
         )
 
-    def working_columns(self, l: int) -> FloatArray:
-        """``Z_l`` itself; shape (n, rank_l)."""
-        T = self.factor(l)
-        mean = self.mean[self.layout.starts[l] : self.layout.starts[l + 1]]
-        Z = self.design.take(self.members(l)) @ T - mean @ T
-        # what rounding left of the mean would meet the means of X in a product
-        return Z - self.q @ Z if mean.any() else Z
-
-    def all_working_columns(self, which: NDArray[np.intp]) -> FloatArray:
+    def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
         """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
         own = spans(self.layout.starts, which)
         mean = self.mean[own]
@@ -179,7 +171,7 @@ class WorkingProblem:
         if on_device is not None:
             K = on_device(self.q, *self._combination(which.tolist()))
         elif self.design.reads_columns:
-            Z = self.all_working_columns(which)
+            Z = self.working_columns(which)
             K = Z.T @ (Z * self.q[:, None])
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
@@ -204,7 +196,7 @@ class WorkingProblem:
         on_device = getattr(self.design, "cross_rows", None)
         if on_device is not None:
             return other.to_working(on_device(other.design, self.q, *self._combination(which)))
-        Z = self.all_working_columns(np.array(which))
+        Z = self.working_columns(np.array(which))
         return other.to_working(other.design.correlate(Z.T * self.q))
 
     def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
