@@ -7,24 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.kernels import EIGENVALUE_TOLERANCE, MOST_ROUNDS
+from covey.engine.kernels import EIGENVALUE_MARGIN, EIGENVALUE_TOLERANCE, LARGEST_STABLE, MOST_ROUNDS
 from covey.preprocess import WorkingProblem
 from covey.preprocess.working import spans
 from covey.validation import FloatArray
 
-__all__ = ["AwakeGroups", "largest_eigenvalue", "unit"]
+__all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit"]
 
-# The large direction step is a unit gradient step on w: stable while the largest eigenvalue of the awake Gram block
-# is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
-LARGEST_STABLE = 1.9
-
-# That holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
+# `LARGEST_STABLE` holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
 # eigenvalue above 1, and there its magnitude grows again.
 STABLE_FROM_ABOVE = 1.0
-
-# Power iteration approaches an eigenvalue from below.
-EIGENVALUE_MARGIN = 1.02
-
 
 class AwakeGroups:
     """State of the groups that are stepped, in the order in which they joined.

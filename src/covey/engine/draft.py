@@ -3,78 +3,112 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.engine.kernels import JOINS, RECORDS, WAKE_UPS
 from covey.validation import FloatArray
 
 __all__ = ["Draft", "Pieces"]
-
-# The arrays with a number for each record.
-OF_RECORDS = ("times", "n_joined", "n_entered", "steps", "n_risen")
-
 
 class Draft:
     """What happened since the last check, in arrays with room to grow.
 
     Attributes
     ----------
-    n_records : int
-        How many models are recorded; the arrays are longer.
-    times, n_joined, n_risen : ndarray
-        Of each: the time, how many groups were awake, and how many of these were up.
-    n_entered : ndarray
-        How many groups had woken up since the path began.
-    models : ndarray, two rows for each
+    filled : ndarray of int, shape (3,)
+        How many models are recorded, how many groups have woken up, and how many began to be stepped; the arrays are
+        longer.
+    numbers : ndarray of int, shape (3, room)
+        Of each record: the time, how many groups had woken up since the path began, and how many iterations ago the
+        node before was. A model on a way on which nothing changes has no node before it, and zero
+        steps.
+    n_risen : ndarray
+        How many of the awake groups were up.
+    models : ndarray, two rows for each record
         Coefficients of the awake groups, and their mean since the node before.
-    steps, lefts : ndarray
-        How many iterations ago that was, and the coefficients then. A model on a way on which nothing changes has no
-        node before it, and zero steps.
-    entered : list of (group, time)
-        The groups that have woken up since the last check.
-    joined : list of int
-        Those that began to be stepped.
+    lefts : ndarray
+        Coefficients at the node before.
     """
 
-    def __init__(self, room: int, n_columns: int) -> None:
-        self.n_records = 0
-        self.entered: list[tuple[int, int]] = []
-        self.joined: list[int] = []
+    def __init__(self, room: int, n_columns: int, n_groups: int = 0) -> None:
+        self.filled = np.zeros(3, dtype=np.int64)
+        self._joined, self._entered = np.empty(n_groups, dtype=np.int64), np.empty((2, n_groups), dtype=np.int64)
         self._make(room, n_columns)
 
     def _make(self, room: int, n_columns: int) -> None:
         """Arrays with so much room."""
-        self.times, self.n_joined, self.n_entered, self.steps = (np.zeros(room, dtype=np.int64) for _ in range(4))
-        self.n_risen = np.empty(room)
+        self.numbers, self.n_risen = np.zeros((3, room), dtype=np.int64), np.empty(room)
         self.models, self.lefts = np.empty((2 * room, n_columns)), np.empty((room, n_columns))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """In the order in which `advance` takes them."""
+        return self.filled, self.numbers, self.n_risen, self.models, self.lefts, self._joined, self._entered
+
+    @property
+    def n_records(self) -> int:
+        """How many models are recorded."""
+        return int(self.filled[RECORDS])
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """The time of each record."""
+        return self.numbers[0, : self.n_records]
+
+    @property
+    def n_entered(self) -> NDArray[np.int64]:
+        """How many groups had woken up since the path began."""
+        return self.numbers[1, : self.n_records]
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """How many iterations ago the node before each record was."""
+        return self.numbers[2, : self.n_records]
+
+    @property
+    def entered(self) -> NDArray[np.int64]:
+        """The groups that have woken up since the last check, and when; shape (2, n)."""
+        return self._entered[:, : self.filled[WAKE_UPS]]
+
+    @property
+    def joined(self) -> NDArray[np.int64]:
+        """Those that began to be stepped."""
+        return self._joined[: self.filled[JOINS]]
 
     def make_room(self, records: int, n_columns: int) -> None:
         """Make the arrays long enough for so many more models of so many columns."""
         room, width = self.lefts.shape
-        if self.n_records + records <= room and n_columns <= width:
+        n = self.n_records
+        if n + records <= room and n_columns <= width:
             return
-        n, old = self.n_records, {name: getattr(self, name) for name in (*OF_RECORDS, "models", "lefts")}
+        numbers, n_risen, models, lefts = self.numbers, self.n_risen, self.models, self.lefts
         self._make(room if n + records <= room else 2 * (n + records), max(n_columns, width))
-        for name in OF_RECORDS:
-            getattr(self, name)[:n] = old[name][:n]
-        for name, rows in (("models", 2 * n), ("lefts", n)):
-            getattr(self, name)[:rows] = 0.0
-            getattr(self, name)[:rows, :width] = old[name][:rows]
+        self.numbers[:, :n], self.n_risen[:n] = numbers[:, :n], n_risen[:n]
+        for new, old in ((self.models[: 2 * n], models[: 2 * n]), (self.lefts[:n], lefts[:n])):
+            new[:] = 0.0
+            new[:, :width] = old
 
-    def add(self, t: int, n_joined: int, w: FloatArray, n_risen: float, n_entered: int, steps: int = 0) -> None:
+    def widen(self, n_groups: int) -> None:
+        """Make room for the wake-ups of so many groups."""
+        joined, entered = self.joined, self.entered
+        self._joined, self._entered = np.empty(n_groups, dtype=np.int64), np.empty((2, n_groups), dtype=np.int64)
+        self._joined[: joined.size], self._entered[:, : entered.shape[1]] = joined, entered
+
+    def add(self, t: int, w: FloatArray, n_risen: float, n_entered: int, steps: int = 0) -> None:
         """Record a model that has been as it is for some time."""
         i = self.n_records
-        self.times[i], self.n_joined[i], self.n_risen[i], self.n_entered[i] = t, n_joined, n_risen, n_entered
-        self.steps[i] = steps
+        self.numbers[:, i], self.n_risen[i] = (t, n_entered, steps), n_risen
         for row in (self.models[2 * i], self.models[2 * i + 1], self.lefts[i]):
             row[: w.size] = w
             row[w.size :] = 0.0
-        self.n_records += 1
+        self.filled[RECORDS] += 1
 
     def pieces(self, count: int, n_columns: int) -> Pieces:
         """The way in at most `count` pieces, each of about as many steps from node to node."""
-        at = np.flatnonzero(self.steps[: self.n_records])
+        at = np.flatnonzero(self.steps)
         steps, means = self.steps[at], self.models[2 * at + 1, :n_columns]
         first = np.array([part[0] for part in np.array_split(np.arange(at.size), min(count, at.size))], dtype=np.intp)
         last = np.append(first[1:], at.size) - 1

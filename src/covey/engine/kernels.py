@@ -30,15 +30,50 @@ EXPLODED = 1e6
 # thousand substeps, and whatever lies behind a wake-up or the end of the path would be in vain.
 MOST_WORK = 5e7
 
-# why a march ended
-HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
-
-# why `digest` stopped: all nodes are accepted; too much doubt about a gain; somebody may wake; a group has entered
-DONE, DOUBTFUL, WAKING, NEWS = 0, 1, 2, 3
-
 # Power iteration approaches an eigenvalue from below; it ends when a round adds less than the tolerance.
 EIGENVALUE_TOLERANCE = 1e-3
+EIGENVALUE_MARGIN = 1.02
 MOST_ROUNDS = 100
+
+# The large direction step is a unit gradient step on w: stable while the largest eigenvalue of the awake Gram block
+# is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
+LARGEST_STABLE = 1.9
+
+# Nodes of one march: enough to cover a wake-up, few enough that a window given up costs little.
+NODES = 6
+
+# The distance between nodes, in units of the norm of y, within these bounds.
+LARGEST_DELTA, SMALLEST_DELTA = 0.25, 1e-4
+
+# Doubts are the size of a correction that is made, not of the error that it leaves.
+DOUBT_SHARE = 5.0
+
+# Nothing moves any more when all that could still move before the horizon is this share of the tolerance.
+STILL_SHARE = 0.1
+
+# A residual of this squared norm (that of y is 1) is rounding.
+EXPLAINED = 1e-12
+
+# A march goes on for at most as long as the time so far, or this many iterations: a stop rule may be waiting.
+SHORT = 50
+
+# A rest of at least this share of the time so far ends a piece, so that the stop rule can look ahead.
+REST_SHARE = 0.3
+
+# No wake-up is expected later than this.
+NEVER = 2.0**62
+
+# why a march ended, and for some of it the path
+HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
+
+# why nodes are no longer accepted: there are no more; too much doubt about a gain; somebody may wake; the switch is due
+DONE, DOUBTFUL, WAKING, SWITCH = 10, 11, 12, 13
+
+# why else the path stopped
+RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM = 20, 21, 22, 23, 24, 25
+
+# what the draft holds so many of
+RECORDS, WAKE_UPS, JOINS = 0, 1, 2
 
 
 @njit(inline="always")
@@ -157,19 +192,6 @@ def unit_groups(g, starts, v):
             v[k] /= np.sqrt(size)
 
 
-@njit(inline="always")
-def pull(g, i, j, directions, frozen):
-    """``v'g`` of a sleeping group: along its own correlation, or along the direction it was frozen in."""
-    s = 0.0
-    if frozen:
-        for k in range(i, j):
-            s += directions[k] * g[k]
-        return s
-    for k in range(i, j):
-        s += g[k] * g[k]
-    return np.sqrt(s)
-
-
 @njit(cache=True)
 def pulls(G, n_rows, starts, directions, frozen, out):
     """``v'g`` of every group for the first rows of correlations G."""
@@ -240,69 +262,346 @@ def risen(g, columns, starts, n_groups, w):
 
 # ---------------------------------------------------------------------- the near path
 
+# What `advance` reads and changes besides arrays: settings of the network, where the path stands, and what it waits for.
+NEAR = np.dtype(
+    [
+        # as in `Settings` and `NearPath`
+        ("N", np.int64), ("gamma", np.float64), ("enter", np.float64), ("tau", np.float64), ("arm_at", np.float64),
+        ("threshold", np.float64), ("tol", np.float64),
+        # the time, the direction step after the switch and whether it may come, the distance between nodes
+        ("t", np.int64), ("eta", np.float64), ("armed", np.bool_), ("delta", np.float64),
+        # nothing awake moves; a march was long enough for now
+        ("resting", np.bool_), ("worked", np.bool_),
+        # groups that are stepped, that have woken up, that are about to join; records for which there is no room
+        ("n_awake", np.int64), ("n_told", np.int64), ("n_ready", np.int64), ("lacking", np.int64),
+        # safe steps, as in `AwakeGroups`
+        ("curvature", np.float64), ("direction_step", np.float64),
+    ]
+)  # fmt: skip
+
 
 @njit(cache=True, error_model="numpy")
-def march(
-    K, c, starts, n_awake, u, v, w, speeds, entered_at, gamma, s_large, eta, N, curvature, enter,
-    t, horizon, limit, delta, still, tau, stops, times, top, us, vs, models, g, origin, total,
-    watched, phi, all_rows, all_c, all_starts, rate, directions, gW, threshold,
+def advance(
+    now, horizon, most_awake, stops,
+    of_awake, places, K, rows, nodes_u, nodes_v, ways, block,
+    of_groups, flags, of_columns, all_starts, G, P, stored, stored_at, ready,
+    filled, numbers, n_risen, models, lefts, joined, entered,
 ):  # fmt: skip
-    """Step the awake groups from t towards `horizon`, leaving nodes on the way.
+    """Go on to the horizon, or until so many groups are awake: the loop of `covey.engine.near`.
 
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, at the
-    limit, where the march ends for now, when a group passes `enter`, and when the largest relative change of a
-    magnitude falls below `tau`. ``times[i]``, ``us[i]``, ``vs[i]`` and ``models[2 i]`` are its t and its u, v and w,
-    ``models[2 i + 1]`` the mean of w over the iterations since the node before, and ``top[i]`` the largest relative
-    change of a magnitude in its last iteration.
+    The arrays belong to `NearAwake`, `NearPath` and `Draft`, a line each; rows that are unpacked here are named there.
+    Returns why it ended. After three of the ends it is called again: when the Gram rows of those `ready` to join have
+    been read (NO_ROWS), when there is more room (NO_ROOM), and when the switch of Algorithm 2 has been made (SWITCH).
 
-    Once what is left to move before the horizon is below `still` (relative to itself for a magnitude that grows, to
-    `enter` for one that shrinks), nothing more is stepped: w stays as it is until the horizon.
-
-    Some sleepers, `watched`, may be followed exactly: their `phi` is advanced in place, with their columns of
-    ``all_rows``, the Gram rows of the awake groups against all. The march then leaves one node, where one of them
-    wakes or at the horizon.
-
-    Returns the number of nodes and why it ended. The first passing of `enter` by a group goes into `entered_at`.
-    ``g``, ``origin``, ``total`` and ``gW`` are scratch.
+    Within a window, node i is at ``times[i]``, and node 0 is where it begins; ``W[2 i]`` are the coefficients there, and
+    ``W[2 i + 1]`` their mean since the node before. G has the correlations of all near groups at both, and P their
+    pulls.
     """
-    n, watching = starts[n_awake], watched.size > 0
+    u, speeds, v, w, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
+    vector, g, origin, total = of_awake[5], of_awake[6], of_awake[7], of_awake[8]
+    which, starts, columns = places[0], places[1], places[2]
+    entered_at, entered_before, own = places[3], places[4], places[5]
+    phi, pull, rate, all_speeds = of_groups[0], of_groups[1], of_groups[2], of_groups[3]
+    gain, doubt, steps, phi_watched = of_groups[4], of_groups[5], of_groups[6], of_groups[7]
+    all_c, all_g, directions = of_columns[0], of_columns[1], of_columns[2]
+    asleep, told = flags[0], flags[1]
+    times, top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
+    N, threshold, frozen = now.N, now.threshold, now.eta > 0.0
+    tau = 0.0 if frozen else now.tau
+
+    while True:
+        if now.n_ready == 0:
+            now.n_ready = find_ready(phi, asleep, threshold, ready)
+        if now.n_ready > 0:
+            needed = starts[now.n_awake]
+            for b in range(now.n_ready):
+                if stored_at[ready[b]] < 0:
+                    return NO_ROWS
+                needed += all_starts[ready[b] + 1] - all_starts[ready[b]]
+            if needed > min(K.shape[0], lefts.shape[1]):
+                return NO_ROOM
+            toward = directions if frozen else all_g
+            join(
+                now, ready, toward, u, speeds, v, w, c, vector, which, starts, columns,
+                entered_at, K, rows, phi, all_speeds, asleep, all_c, all_starts, stored, stored_at, filled, joined,
+            )  # fmt: skip
+            hear_news(now, True, which, starts, entered_at, told, filled, entered, K, vector, g, origin, own, block)
+        if now.worked:
+            now.worked = False
+            return RUNNING
+        n_awake, n = now.n_awake, starts[now.n_awake]
+        if now.t >= horizon or n_awake >= most_awake:
+            return RUNNING
+
+        # not from the correlations at hand, which are older than a group that has just joined
+        gram_times(K, n, w, g)
+        explained = 0.0
+        for k in range(n):
+            explained += w[k] * (2.0 * c[k] - g[k])
+        if 1.0 - explained < EXPLAINED:
+            return EXHAUSTED
+        substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
+        expected = steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps)
+        if n_awake == 0 and expected >= NEVER:
+            return ASLEEP
+        until = min(horizon, now.t + int(max(expected, 1.0))) if expected < NEVER else horizon
+        needed = NODES + 1
+        for i in range(stops.size):
+            if now.t < stops[i] < until:
+                needed += 1
+        if filled[RECORDS] + needed > n_risen.size:
+            now.lacking = needed
+            return NO_ROOM
+
+        standing = n_awake == 0 or now.resting
+        if not standing:
+            # a window: march, and where a sleeper may wake on the way to a node, march there again with it watched
+            W = ways[: 2 * (NODES + 1) * n].reshape((2 * (NODES + 1), n))
+            copy(u, n_awake, nodes_u[0])
+            copy(v, n, nodes_v[0])
+            copy(w, n, W[0])
+            times[0] = now.t
+            at, done, last, n_watched, why, surest, result = 0, 0, 0, 0, HORIZON, 0.0, WAKING
+            while result == WAKING:
+                target = until if n_watched == 0 else times[at + 1]
+                made, end = march(
+                    now, K, c, starts, u, v, w, speeds, entered_at, target, stops, at, times, top, nodes_u, nodes_v, W,
+                    g, origin, total, ready, n_watched, phi_watched, rows, all_c, all_starts, rate, directions,
+                )  # fmt: skip
+                if end == DIVERGED:
+                    restore(u, v, w, n_awake, n, nodes_u[0], nodes_v[0], W[0])
+                    return DIVERGED
+                if n_watched == 0:
+                    last, why = made, end
+                    now.worked = end == WORKED
+                elif end == WOKE:
+                    last, why = at + 1, WOKE
+                else:
+                    # in vain: back to where the march ended
+                    restore(u, v, w, n_awake, n, nodes_u[last], nodes_v[last], W[2 * last])
+                    copy(entered_before, n_awake, entered_at)
+                if n_watched == 0 or end == WOKE:
+                    read_nodes(at + 1, last, n, W, rows, all_c, all_starts, directions, frozen, G, P)
+
+                # bring the sleepers along from node to node, and accept these into the draft
+                substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
+                result = DONE
+                while done < last and result == DONE:
+                    i, sure, record = done + 1, n_watched > 0 and done == at, filled[RECORDS]
+                    worst = gains(
+                        pull, P[2 * i], P[2 * i + 1], share_of(W, i, n), times[i] - now.t, rate, N, substeps,
+                        asleep, frozen, gain, doubt,
+                    )  # fmt: skip
+                    if not sure:
+                        if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and times[i] - now.t > 1:
+                            result = DOUBTFUL
+                            break
+                        surest = max(surest, worst)
+                        n_watched = find_waking(phi, gain, doubt, asleep, threshold, ready, phi_watched)
+                        if n_watched > 0:
+                            result = WAKING
+                            break
+                    for l in range(phi.size):
+                        phi[l] += gain[l]
+                        pull[l] = P[2 * i, l]
+                    if sure:
+                        for b in range(n_watched):
+                            phi[ready[b]] = phi_watched[b]
+                    for k in range(models.shape[1]):
+                        models[2 * record, k] = W[2 * i, k] if k < n else 0.0
+                        models[2 * record + 1, k] = W[2 * i + 1, k] if k < n else 0.0
+                        lefts[record, k] = W[2 * done, k] if k < n else 0.0
+                    numbers[0, record], numbers[2, record] = times[i], times[i] - now.t
+                    n_risen[record] = risen(G[2 * i], columns, starts, n_awake, W[2 * i])
+                    now.t, done = times[i], i
+                    hear_news(
+                        now, False, which, starts, entered_at, told, filled, entered, K, vector, g, origin, own, block
+                    )  # fmt: skip
+                    numbers[1, record] = now.n_told
+                    filled[RECORDS] += 1
+                    if tau > 0.0 and why != WOKE and is_due(now, top[i], nodes_u[i], c, starts, rate, pull, asleep):
+                        result = SWITCH
+                if done > 0:
+                    copy(G[2 * done], all_g.size, all_g)
+                if result != DONE:
+                    copy(entered_at, n_awake, entered_before)
+                    restore(u, v, w, n_awake, n, nodes_u[done], nodes_v[done], W[2 * done])
+                    for a in range(n_awake):
+                        if entered_at[a] > now.t:
+                            entered_at[a] = -1
+                    at = done
+            if result == SWITCH:
+                return SWITCH
+            if result == DOUBTFUL:
+                now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
+            elif why != WOKE:
+                if surest < DOUBT_SHARE * now.tol / 4.0:
+                    now.delta = min(now.delta * 1.5, LARGEST_DELTA)
+                if why == STILL:
+                    substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
+                    expected = max(steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps), 1.0)
+                    if expected > REST_SHARE * now.t:
+                        now.resting = True
+                        return RESTING
+                    until, standing = min(until, now.t + int(expected)), True
+
+        if standing:
+            stand_still(
+                now, until, stops, substeps, phi, pull, rate, asleep, K, c, starts, w, g, own,
+                filled, numbers, n_risen, models, lefts,
+            )  # fmt: skip
+
+
+@njit(inline="always")
+def find_ready(phi, asleep, threshold, ready):
+    """Find the groups past the threshold, the largest first; how many there are."""
+    count = 0
+    for l in range(phi.size):
+        if asleep[l] and phi[l] >= threshold:
+            b = count
+            while b > 0 and phi[ready[b - 1]] < phi[l]:
+                ready[b] = ready[b - 1]
+                b -= 1
+            ready[b] = l
+            count += 1
+    return count
+
+
+@njit(inline="always")
+def find_waking(phi, gain, doubt, asleep, threshold, watched, phi_watched):
+    """Find the groups that may wake on the way to the next node; how many there are."""
+    count = 0
+    for l in range(phi.size):
+        if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
+            watched[count], phi_watched[count] = l, phi[l]
+            count += 1
+    return count
+
+
+@njit(inline="always")
+def join(
+    now, ready, toward, u, speeds, v, w, c, vector, which, starts, columns, entered_at, K, rows,
+    phi, all_speeds, asleep, all_c, all_starts, stored, stored_at, filled, joined,
+):  # fmt: skip
+    """Let the groups that are ready join the awake ones, in this order and in the direction of `toward`."""
+    N = now.N
+    for b in range(now.n_ready):
+        l, a = ready[b], now.n_awake
+        first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
+        u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
+        m, largest, square = power(u[a], N), 0.0, 0.0
+        which[a], speeds[a], starts[a + 1] = l, all_speeds[l], i + size
+        # a tie with the threshold is decided in favour of having entered
+        entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
+        for k in range(size):
+            largest = max(largest, abs(toward[first + k]))
+        for k in range(size):
+            v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
+            square += v[i + k] * v[i + k]
+        for k in range(size):
+            v[i + k] /= np.sqrt(square)
+            w[i + k], c[i + k], columns[i + k] = m * v[i + k], all_c[first + k], first + k
+            vector[i + k] = 1.0 / np.sqrt(i + size)
+            copy(stored[at + k], rows.shape[1], rows[i + k])
+            for j in range(i):
+                K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
+            for j in range(size):
+                # one product rounds differently above and below the diagonal
+                K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
+        asleep[l] = False
+        joined[filled[JOINS]] = l
+        filled[JOINS] += 1
+        now.n_awake += 1
+    now.n_ready = 0
+
+
+@njit(error_model="numpy")
+def hear_news(now, anyway, which, starts, entered_at, told, filled, entered, K, vector, x, y, own, block):
+    """Say which groups have passed the norm at which they have woken up, and then, or `anyway`, find safe steps.
+
+    Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
+    """
+    news = True
+    while news:
+        first = -1
+        for a in range(now.n_awake):
+            if 0 <= entered_at[a] <= now.t and not told[which[a]] and (first < 0 or entered_at[a] < entered_at[first]):
+                first = a
+        news = first >= 0
+        if news:
+            told[which[first]] = anyway = True
+            entered[0, filled[WAKE_UPS]], entered[1, filled[WAKE_UPS]] = which[first], entered_at[first]
+            filled[WAKE_UPS] += 1
+            now.n_told += 1
+    if anyway:
+        largest = curvature_of(K, starts, entered_at, now.n_awake, now.t, vector, x, y, own, block)
+        if largest >= 0.0:
+            now.curvature = EIGENVALUE_MARGIN * largest
+            now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
+
+
+@njit(inline="always")
+def march(
+    now, K, c, starts, u, v, w, speeds, entered_at, horizon, stops, at, times, top, nodes_u, nodes_v, W,
+    g, origin, total, watched, n_watched, phi, rows, all_c, all_starts, rate, directions,
+):  # fmt: skip
+    """Step the awake groups from node `at` towards `horizon`, leaving nodes on the way.
+
+    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, where the
+    march ends for now, when a group passes `enter`, and when the largest relative change of a magnitude falls below
+    `tau`. ``top[i]`` is that of the last iteration before node i.
+
+    Once what is left to move before the horizon is below the tolerance (relative to itself for a magnitude that grows,
+    to `enter` for one that shrinks), nothing more is stepped: w stays as it is until the horizon.
+
+    Some sleepers, `watched`, may be followed exactly: their `phi` is advanced in place. The march then leaves one node,
+    where one of them wakes or at the horizon.
+
+    Returns the last node and why it ended. The first passing of `enter` by a group goes into `entered_at`.
+    """
+    n_awake, gamma, s_large, curvature, enter = now.n_awake, now.gamma, now.direction_step, now.curvature, now.enter
+    N, eta, delta, still, threshold = now.N, now.eta, now.delta, now.tol * STILL_SHARE, now.threshold
+    tau = 0.0 if eta > 0.0 else now.tau
+    limit = times[0] + max(SHORT, times[0])
+    n, t, node, end = starts[n_awake], times[at], at, HORIZON
     copy(w, n, origin)
-    for i in range(n):
-        total[i] = 0.0
-    since, count, next_stop = 0, 0, 0
+    for k in range(n):
+        total[k] = 0.0
+    since, next_stop = 0, 0
     work = 0.0
-    settled = True
+    settled, woke = True, False
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
-    while t < horizon:
-        for i in range(n):
-            total[i] += w[i]
-        change, drift, woke = 0.0, 0.0, False
+    while t < horizon and end == HORIZON:
+        for k in range(n):
+            total[k] += w[k]
+        change, drift = 0.0, 0.0
         substeps = substeps_of(u, n_awake, speeds, gamma, curvature, N)
-        for b in range(watched.size):
-            l = watched[b]
-            first, last = all_starts[l], all_starts[l + 1]
-            for j in range(first, last):
+        for b in range(n_watched):
+            l, along, square = watched[b], 0.0, 0.0
+            for j in range(all_starts[l], all_starts[l + 1]):
                 s = 0.0
-                for i in range(n):
-                    s += w[i] * all_rows[i, j]
-                gW[j] = all_c[j] - s
-            phi[b] += growth(rate[l] * pull(gW, first, last, directions, eta > 0.0), N, substeps)
+                for k in range(n):
+                    s += w[k] * rows[k, j]
+                along += directions[j] * (all_c[j] - s)
+                square += (all_c[j] - s) ** 2
+            phi[b] += growth(rate[l] * (along if eta > 0.0 else np.sqrt(square)), N, substeps)
             woke = woke or phi[b] >= threshold
         for _ in range(substeps):
             gram_times(K, n, w, g)
-            for i in range(n):
-                g[i] = c[i] - g[i]
+            for k in range(n):
+                g[k] = c[k] - g[k]
             x, y = step_groups(starts, n_awake, u, v, w, g, speeds, gamma / substeps, s_large, eta, N, enter)
             change, drift = max(change, x * substeps), max(drift, y)
         t += 1
         since += 1
         work += substeps * n * n
         moved = 0.0
-        for i in range(n):
-            moved += (w[i] - origin[i]) ** 2
+        for k in range(n):
+            moved += (w[k] - origin[k]) ** 2
         if not (np.isfinite(moved) and change < EXPLODED):
-            return count, DIVERGED
+            end = DIVERGED
+            break
         news = False
         for a in range(n_awake):
             if entered_at[a] < 0 and power(u[a], N) >= enter:
@@ -314,91 +613,95 @@ def march(
         rest = drift * substeps * (horizon - t) <= still
         ended = t >= min(horizon, limit) or work > MOST_WORK
         leave = moved > delta * delta or at_stop or ended or rest or settling or news
-        if (leave and not watching) or woke or t == horizon:
-            times[count], top[count] = t, change
-            copy(u, n_awake, us[count])
-            copy(v, n, vs[count])
+        if (leave and n_watched == 0) or woke or t == horizon:
+            node += 1
+            times[node], top[node] = t, change
+            copy(u, n_awake, nodes_u[node])
+            copy(v, n, nodes_v[node])
             copy(w, n, origin)
-            for i in range(n):
-                models[2 * count, i] = w[i]
-                models[2 * count + 1, i] = total[i] / since
-                total[i] = 0.0
-            count += 1
+            for k in range(n):
+                W[2 * node, k] = w[k]
+                W[2 * node + 1, k] = total[k] / since
+                total[k] = 0.0
             since = 0
             if at_stop:
                 next_stop += 1
             if woke:
-                return count, WOKE
-            if rest and t < horizon:
-                return count, STILL
-            # after news the safe steps have to be found again
-            if (news or count == top.size) and t < horizon:
-                return count, FULL
-            if ended and t < horizon:
-                return count, WORKED
-    return count, HORIZON
+                end = WOKE
+            elif t < horizon:
+                # after news the safe steps have to be found again
+                end = STILL if rest else FULL if news or node == NODES else WORKED if ended else HORIZON
+    return node, end
 
 
-@njit(cache=True, error_model="numpy")
-def digest(
-    first, count, fresh, sure, one, t, left, G, P, starts, directions, frozen, rate, N, substeps, asleep, phi, pull, g,
-    gain, doubt, threshold, most_doubt, surest, times, models, steps, lefts, n_risen, n_entered, n_told,
-    awake_starts, columns, n_awake, entered_at,
+@njit(inline="always")
+def restore(u, v, w, n_awake, n, node_u, node_v, node_w):
+    """Take the awake groups back to a node."""
+    copy(node_u, n_awake, u)
+    copy(node_v, n, v)
+    copy(node_w, n, w)
+
+
+@njit(inline="always")
+def read_nodes(first, last, n, W, rows, all_c, all_starts, directions, frozen, G, P):
+    """Correlations and pulls of all near groups at some nodes, and at the means on the way to them."""
+    np.dot(W[2 * first : 2 * last + 2], rows[:n], G[2 * first : 2 * last + 2])
+    for i in range(2 * first, 2 * last + 2):
+        for k in range(all_c.size):
+            G[i, k] = all_c[k] - G[i, k]
+    pulls(G[2 * first :], 2 * (last - first + 1), all_starts, directions, frozen, P[2 * first :])
+
+
+@njit(inline="always")
+def share_of(W, i, n):
+    """Where the mean on the way to node i lies between its ends, from 0 to 1."""
+    length, along = 0.0, 0.0
+    for k in range(n):
+        way = W[2 * i, k] - W[2 * i - 2, k]
+        length += way * way
+        along += (W[2 * i + 1, k] - W[2 * i - 2, k]) * way
+    return min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.5
+
+
+@njit(inline="always")
+def is_due(now, change, u, c, starts, rate, pull, asleep):
+    """Whether to switch at a node with magnitudes u; see `Switch`. Sleepers count where their change is known."""
+    if now.N == 2:
+        for l in range(asleep.size):
+            if asleep[l]:
+                change = max(change, rate[l] * pull[l])
+    for a in range(now.n_awake):
+        square = 0.0
+        for k in range(starts[a], starts[a + 1]):
+            square += c[k] * c[k]
+        now.armed = now.armed or power(u[a], now.N) >= now.arm_at * np.sqrt(square)
+    return now.armed and change < now.tau
+
+
+@njit(inline="always")
+def stand_still(
+    now, until, stops, substeps, phi, pull, rate, asleep, K, c, starts, w, g, own,
+    filled, numbers, n_risen, models, lefts,
 ):  # fmt: skip
-    """Bring the sleepers along from node to node, and accept these into the draft.
-
-    Nodes `first` to `count` follow the present time t, with coefficients ``models[2 i]`` at the node and
-    ``models[2 i + 1]`` in the mean since the last one, correlations G of all groups at both, and pulls P, which are
-    formed if G is `fresh`. `left` are the coefficients at t. `phi`, `pull` and `g` are brought to the last node that is
-    accepted.
-
-    It stops before a node with more than `most_doubt` about a gain, unless it is the next iteration; before one at
-    which somebody may wake; after one at which a group has entered; and, if asked for, after `one`. A node that is
-    `sure` is accepted in any case.
-
-    Returns how many nodes are accepted, why it stopped, and the largest doubt that was accepted, or `surest`.
-    """
-    n = awake_starts[n_awake]
-    if fresh:
-        pulls(G[2 * first :], 2 * (count - first), starts, directions, frozen, P[2 * first :])
-    i, why = first, DONE
-    while i < count and why == DONE:
-        length, along = 0.0, 0.0
-        for k in range(n):
-            way = models[2 * i, k] - left[k]
-            length += way * way
-            along += (models[2 * i + 1, k] - left[k]) * way
-        share = min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.5
-        worst = gains(pull, P[2 * i], P[2 * i + 1], share, times[i] - t, rate, N, substeps, asleep, frozen, gain, doubt)
-        if not sure:
-            if worst > most_doubt and times[i] - t > 1:
-                return i, DOUBTFUL, surest
-            surest = max(surest, worst)
-            for l in range(phi.size):
-                if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
-                    return i, WAKING, surest
-        for l in range(phi.size):
-            phi[l] += gain[l]
-            pull[l] = P[2 * i, l]
-        steps[i], up = times[i] - t, 0
-        for k in range(lefts.shape[1]):
-            lefts[i, k] = left[k] if k < n else 0.0
-        for k in range(n, models.shape[1]):
-            models[2 * i, k], models[2 * i + 1, k] = 0.0, 0.0
-        t, left = times[i], models[2 * i]
-        for a in range(n_awake):
-            if 0 <= entered_at[a] <= t:
-                up += 1
-        n_entered[i] = max(up, n_told)
-        n_risen[i] = risen(G[2 * i], columns, awake_starts, n_awake, left)
-        if up > n_told:
-            why = NEWS
-        i += 1
-        if sure or one:
-            break
-    if i > first:
-        copy(G[2 * i - 2], g.size, g)
-    return i, why, surest
+    """Nothing awake moves until then: everybody asleep grows at a constant rate."""
+    n_awake, n = now.n_awake, starts[now.n_awake]
+    for l in range(phi.size):
+        if asleep[l]:
+            phi[l] += growth(rate[l] * pull[l], now.N, substeps) * (until - now.t)
+    gram_times(K, n, w, g)
+    for k in range(n):
+        g[k], own[k] = c[k] - g[k], k
+    count = risen(g, own, starts, n_awake, w)
+    for i in range(stops.size + 1):
+        t = until if i == stops.size else stops[i]
+        if now.t < t < until or i == stops.size:
+            record = filled[RECORDS]
+            numbers[0, record], numbers[1, record], n_risen[record] = t, now.n_told, count
+            numbers[2, record] = until - now.t if t == until else 0
+            for k in range(models.shape[1]):
+                models[2 * record, k] = models[2 * record + 1, k] = lefts[record, k] = w[k] if k < n else 0.0
+            filled[RECORDS] += 1
+    now.t, now.resting = until, False
 
 
 @njit(cache=True, error_model="numpy")

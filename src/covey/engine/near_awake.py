@@ -7,22 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE, unit
-from covey.engine.kernels import curvature_of, substeps_of
-from covey.engine.settings import Settings
-from covey.engine.stored_rows import StoredRows
+from covey.engine.kernels import NODES
 from covey.validation import FloatArray
 
-__all__ = ["NODES", "AwakeView", "NearAwake", "Trio"]
-
-# Copies of u, v, w.
-Trio = tuple[FloatArray, FloatArray, FloatArray]
+__all__ = ["AwakeView", "NearAwake"]
 
 # Room for so many columns at first.
 ROOM = 64
-
-# Nodes of one march: enough to cover a wake-up, few enough that a window given up costs little.
-NODES = 6
 
 
 class AwakeView(NamedTuple):
@@ -41,137 +32,73 @@ class AwakeView(NamedTuple):
 class NearAwake:
     """State of the groups that are stepped, in the order in which they joined; names as in `AwakeGroups`.
 
-    Arrays are longer than what they hold: the first ``len(which)`` groups, and `n_columns` columns.
+    Arrays are longer than what they hold. Those of one kind are rows of one array, for which a kernel is called sooner
+    than for many.
 
     Attributes
     ----------
-    entered_at : ndarray
-        When each group woke up; -1 for one that is stepped but has not yet.
-    K : ndarray, shape (room, room)
-        Their Gram block.
+    of_awake : ndarray, shape (9, room)
+        u, speeds; v, w, c, where power iteration has come to, and three vectors to work with.
+    places : ndarray of int, shape (6, room + 1)
+        The groups, where their columns start, and which these are; when each group woke up, -1 for one that is stepped
+        but has not yet, and the same at an earlier time; whole numbers to work with.
+    K, block : ndarray, shape (room, room)
+        Their Gram block, and a matrix to work with.
     rows : ndarray, shape (room, r)
         Their Gram rows against all near groups.
-    nodes_u, nodes_v : ndarray, shape (n_nodes, room)
-        Magnitudes and directions at the nodes of a march.
-    scratch, block : list of ndarray, ndarray
-        Vectors to work with, the last one of whole numbers, and a matrix.
+    nodes_u, nodes_v, ways : ndarray
+        Magnitudes and directions at the nodes of a march, and room for the coefficients there.
     """
 
     def __init__(self, n_near: int) -> None:
-        self.which: list[int] = []
-        self.n_columns = 0
-        self.direction_step, self.curvature = 1.0, 0.0
         self.rows = np.empty((0, n_near))
-        self._make(0)
+        self._make(ROOM)
 
     def _make(self, room: int) -> None:
         """Arrays with so much room."""
         self.room = room
-        self.starts = np.zeros(room + 1, dtype=np.intp)
-        self.columns = np.empty(room, dtype=np.intp)
-        self.entered_at = np.full(room, -1, dtype=np.int64)
-        self.u, self.speeds, self.v, self.w, self.c, self.vector = (np.empty(room) for _ in range(6))
-        self.K = np.empty((room, room))
+        self.of_awake = np.empty((9, room))
+        self.places = np.zeros((6, room + 1), dtype=np.int64)
+        self.K, self.block = np.empty((room, room)), np.empty((room, room))
         self.rows = np.empty((room, self.rows.shape[1]))
-        self.scratch: list[Any] = [np.empty(room), np.empty(room), np.empty(room), np.empty(room, dtype=np.intp)]
-        self.block = np.empty((room, room))
-        self.nodes_u, self.nodes_v = np.empty((NODES, room)), np.empty((NODES, room))
-
-    def make_room(self, more: int) -> None:
-        """Make the arrays long enough for so many more columns."""
-        needed = self.n_columns + more
-        if needed <= self.room:
-            return
-        k, n, old = self.n_columns, len(self.which), dict(self.__dict__)
-        self._make(max(ROOM, needed, 2 * self.room))
-        self.starts[: n + 1] = old["starts"][: n + 1]
-        for names, filled in ((("u", "speeds", "entered_at"), n), (("columns", "v", "w", "c", "vector"), k)):
-            for name in names:
-                getattr(self, name)[:filled] = old[name][:filled]
-        self.K[:k, :k], self.rows[:k] = old["K"][:k, :k], old["rows"][:k]
-
-    def widen(self, n_near: int, more: NDArray[Any] | None) -> None:
-        """Add columns to the Gram rows."""
-        k, known = self.n_columns, self.rows.shape[1]
-        wider = np.empty((self.room, n_near))
-        wider[:k, :known] = self.rows[:k]
-        if more is not None:
-            wider[:k, known:] = more
-        self.rows = wider
-
-    def join(
-        self, l: int, u: float, directions: FloatArray, settings: Settings, starts: NDArray[np.intp], c: FloatArray,
-        stored: StoredRows, entered_at: int,
-    ) -> None:  # fmt: skip
-        """Add a near group whose Gram rows are stored; `starts` and `c` are those of all near groups."""
-        first, last = int(starts[l]), int(starts[l + 1])
-        a, k, end = len(self.which), self.n_columns, self.n_columns + last - first
-        self.make_room(last - first)
-        rows = stored.rows_of(l)
-        cross, inner = rows[:, self.columns[:k]], rows[:, first:last]
-        self.rows[k:end], self.K[k:end, :k], self.K[:k, k:end] = rows, cross, cross.T
-        # one product rounds differently above and below the diagonal
-        self.K[k:end, k:end] = (inner + inner.T) / 2
-        self.v[k:end] = v = unit(directions[first:last])
-        self.w[k:end], self.c[k:end], self.columns[k:end] = u**settings.depth * v, c[first:last], range(first, last)
-        self.vector[k:end] = 1.0 / np.sqrt(end)
-        self.which = [*self.which, l]
-        self.u[a], self.speeds[a], self.entered_at[a], self.starts[a + 1] = u, settings.speeds[l], entered_at, end
-        self.n_columns = end
-
-    def make_safe(self, t: int) -> None:
-        """Find steps that cannot oscillate in the Gram block of the groups that are up.
-
-        Only groups that have entered count, so that engines in which groups join earlier take the same steps.
-        """
-        x, y, _, own = self.scratch
-        largest = curvature_of(
-            self.K, self.starts, self.entered_at, len(self.which), t, self.vector, x, y, own, self.block
-        )
-        if largest >= 0:
-            self.curvature = EIGENVALUE_MARGIN * largest
-            self.direction_step = 1.0 if self.curvature < LARGEST_STABLE else 1.0 / self.curvature
-
-    def substeps(self, settings: Settings) -> int:
-        """Steps into which an iteration is divided at present."""
-        return int(substeps_of(self.u, len(self.which), self.speeds, settings.gamma, self.curvature, settings.depth))
-
-    def explained(self) -> float:
-        """How much of the response, of unit norm, these groups explain."""
-        k = self.n_columns
-        w = self.w[:k]
-        return float(w @ (2 * self.c[:k] - self.K[:k, :k] @ w)) if k else 0.0
-
-    def snapshot(self) -> Trio:
-        """A copy of the state, to come back to with `restore`."""
-        a, k = len(self.which), self.n_columns
-        return self.u[:a].copy(), self.v[:k].copy(), self.w[:k].copy()
-
-    def restore(self, state: Trio) -> None:
-        """Return to a state in which the same groups were awake."""
-        a, k = len(self.which), self.n_columns
-        self.u[:a], self.v[:k], self.w[:k] = state[0][:a], state[1][:k], state[2][:k]
+        self.nodes_u, self.nodes_v = np.empty((NODES + 1, room)), np.empty((NODES + 1, room))
+        self.ways = np.empty(2 * (NODES + 1) * room)
 
     @property
-    def view(self) -> AwakeView:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """In the order in which `advance` takes them."""
+        return self.of_awake, self.places, self.K, self.rows, self.nodes_u, self.nodes_v, self.ways, self.block
+
+    def make_room(self, needed: int) -> None:
+        """Make the arrays long enough for so many columns."""
+        if needed <= self.room:
+            return
+        k, of_awake, places, K, rows = self.room, self.of_awake, self.places, self.K, self.rows
+        self._make(max(needed, 2 * k))
+        self.of_awake[:, :k], self.places[:, : k + 1], self.K[:k, :k], self.rows[:k] = of_awake, places, K, rows
+
+    def widen(self, n_near: int, more: NDArray[Any]) -> None:
+        """Add columns to the Gram rows."""
+        k, known = more.shape[0], self.rows.shape[1]
+        wider = np.empty((self.room, n_near))
+        wider[:k, :known], wider[:k, known:] = self.rows[:k], more
+        self.rows = wider
+
+    def view(self, n_awake: int) -> AwakeView:
         """What is filled of the arrays."""
-        a, k = len(self.which), self.n_columns
+        which, starts, columns, entered_at = self.places[:4]
+        k = int(starts[n_awake])
+        u, _, _, w, c = self.of_awake[:5]
         return AwakeView(
-            self.which, self.starts[: a + 1], self.columns[:k], self.entered_at[:a], self.u[:a], self.w[:k],
-            self.c[:k], self.K[:k, :k],
+            which[:n_awake].tolist(), starts[: n_awake + 1], columns[:k], entered_at[:n_awake], u[:n_awake], w[:k],
+            c[:k], self.K[:k, :k],
         )  # fmt: skip
 
-    def save(self) -> dict[str, Any]:
-        """Everything that changes while groups are stepped, and who they are."""
-        a, k = len(self.which), self.n_columns
-        kept = {name: getattr(self, name)[:a].copy() for name in ("u", "entered_at")}
-        kept |= {name: getattr(self, name)[:k].copy() for name in ("v", "w", "vector")}
-        return kept | {name: getattr(self, name) for name in ("which", "n_columns", "direction_step", "curvature")}
+    def save(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What changes while groups are stepped, and who they are."""
+        return self.of_awake.copy(), self.places.copy()
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: tuple[NDArray[Any], NDArray[Any]]) -> None:
         """Undo what was done since the save; what groups that joined since have filled lies behind the end."""
-        for name, value in saved.items():
-            if isinstance(value, np.ndarray):
-                getattr(self, name)[: value.size] = value
-            else:
-                setattr(self, name, value)
+        room = saved[0].shape[1]
+        self.of_awake[:, :room], self.places[:, : room + 1] = saved

@@ -79,7 +79,7 @@ class Recorder:
         `events` are the draft's wake-ups, `which` and `starts` the awake groups as in `AwakeGroups`.
         """
         new = [(l, t) for l, t in events if l not in self._position]
-        use = self._to_keep(draft.times[: draft.n_records])
+        use = self._to_keep(draft.times)
         times = draft.times[use]
         # of the new groups, how many had woken up by each of these records
         known = np.cumsum([0, *(l not in self._position for l, _ in events)])[draft.n_entered[use] - self._n_told]

@@ -117,14 +117,14 @@ class ScreenedPath:
                 continue
             horizon = int(min(max_iter, self.path.t + max(1.0, CAUTION * soonest)))
             saved = self.path.save()
-            frozen = self.path.switch.frozen
+            frozen = self.path.frozen
             status = self.path.advance(horizon, JOINS)
             late = self._check(self.path.draft)
             if late.size:
                 self.path.load(saved)
                 self._take_in(late)
                 continue
-            if self.path.switch.frozen and not frozen and self.far.any():
+            if self.path.frozen and not frozen and self.far.any():
                 self._freeze()
             self._publish()
             if not self.recorder.stopped and self._one_by_one:
@@ -210,11 +210,11 @@ class ScreenedPath:
     def _check(self, draft: Draft) -> NDArray[np.intp]:
         """Bring the far groups' growth up to date; those that should have woken on the way, if any."""
         nobody = np.empty(0, dtype=np.intp)
-        if not self.far.any() or not draft.steps[: draft.n_records].any():
+        if not self.far.any() or not draft.steps.any():
             return nobody
         path = self.path
-        look = self.look.join(path.problem, draft.joined)
-        pieces = draft.pieces(PIECES, path.awake.n_columns)
+        look = self.look.join(path.problem, draft.joined.tolist())
+        pieces = draft.pieces(PIECES, path.n_columns)
         W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
         P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
         phi, pull, substeps = self.phi.copy(), self.pull, path.substeps
@@ -262,8 +262,8 @@ class ScreenedPath:
     def _publish(self) -> None:
         """Hand an accepted draft to the recorder."""
         draft = self.path.draft
-        events = [(int(self.near[l]), t) for l, t in draft.entered]
-        self.recorder.record_all(draft, events, self.which, self.path.awake.view.starts)
+        events = list(zip(self.near[draft.entered[0]].tolist(), draft.entered[1].tolist(), strict=True))
+        self.recorder.record_all(draft, events, self.which, self.path.view.starts)
         self.path.accept()
 
     @property
@@ -274,7 +274,7 @@ class ScreenedPath:
 
     def _look_ahead(self) -> None:
         """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
-        path, awake = self.path, self.path.awake.view
+        path, awake = self.path, self.path.view
         g = path.g[awake.columns]
         now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if g.size else np.empty(0)
         pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if g.size else np.empty(0)
@@ -301,7 +301,7 @@ class ScreenedPath:
             whole_way = np.linalg.solve(block, g[own])
             which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
             ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
-            for change in (path.awake.direction_step * g[own], whole_way):
+            for change in (path.direction_step * g[own], whole_way):
                 settling.append(dict(zip(which, np.split(change, ends), strict=True)))
         left = awake.c - awake.K @ awake.w
         count = risen(left, np.arange(left.size), awake.starts, len(awake.which), awake.w)
@@ -330,7 +330,7 @@ class ScreenedPath:
     @property
     def which(self) -> list[int]:
         """The awake groups."""
-        return self.near[self.path.awake.which].tolist()
+        return self.near[self.path.view.which].tolist()
 
     def state(self) -> PathState:
         """Where the path stands."""
@@ -340,6 +340,6 @@ class ScreenedPath:
         directions[spans(self.problem.starts, self.near)] = path.directions
         log_u = logs_of(phi, self.settings.depth)
         which = self.which
-        awake = path.awake.view
+        awake = path.view
         log_u[which] = np.log(awake.u)
         return ending(self.problem, path.t, awake, which, log_u, path.switch, directions, self.recorder.entered)
