@@ -75,7 +75,6 @@ def test_verbose_says_who_woke_before_the_stop_and_nobody_after(capsys):
 def test_arrays_that_have_to_grow_change_nothing(layout, settings, monkeypatch):
     roomy = path_of(layout, **settings)
     monkeypatch.setattr(near_awake, "ROOM", 1)
-    monkeypatch.setattr(near, "ROOM", 1)
     monkeypatch.setattr(near, "DRAFT_ROOM", 1)
     monkeypatch.setattr(stored_rows, "ROWS", 1)
     assert_same_path(path_of(layout, **settings), roomy)
@@ -98,14 +97,14 @@ def test_pieces_keep_ends_and_means():
     steps = [3, 1, 4, 1, 5, 9, 2]
     t = 0
     draft.make_room(1, 3)
-    draft.add(0, 1, nodes[0], 1.0, 1)
+    draft.add(0, nodes[0], 1.0, 1)
     for i, count in enumerate(steps):
         t += count
         draft.make_room(2, 3)
-        draft.add(t, 1, nodes[i + 1], 1.0, 1, steps=count)
+        draft.add(t, nodes[i + 1], 1.0, 1, steps=count)
         draft.models[2 * draft.n_records - 1], draft.lefts[draft.n_records - 1] = means[i], nodes[i]
         # a record on the way has no part in it
-        draft.add(t, 1, rng.standard_normal(3), 1.0, 1)
+        draft.add(t, rng.standard_normal(3), 1.0, 1)
     pieces = draft.pieces(3, 3)
     np.testing.assert_array_equal(pieces.steps, [8, 6, 11])
     np.testing.assert_array_equal(pieces.left, nodes[[0, 3, 5]])

@@ -25,6 +25,8 @@ class Draft:
         Of each record: the time, how many groups had woken up since the path began, and how many iterations ago the
         node before was. A model on a way on which nothing changes has no node before it, and zero
         steps.
+    events : ndarray of int, shape (3, n_groups)
+        Which groups have woken up, and when; which began to be stepped.
     n_risen : ndarray
         How many of the awake groups were up.
     models : ndarray, two rows for each record
@@ -35,18 +37,13 @@ class Draft:
 
     def __init__(self, room: int, n_columns: int, n_groups: int = 0) -> None:
         self.filled = np.zeros(3, dtype=np.int64)
-        self._joined, self._entered = np.empty(n_groups, dtype=np.int64), np.empty((2, n_groups), dtype=np.int64)
+        self.events = np.empty((3, n_groups), dtype=np.int64)
         self._make(room, n_columns)
 
     def _make(self, room: int, n_columns: int) -> None:
         """Arrays with so much room."""
         self.numbers, self.n_risen = np.zeros((3, room), dtype=np.int64), np.empty(room)
         self.models, self.lefts = np.empty((2 * room, n_columns)), np.empty((room, n_columns))
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """In the order in which `advance` takes them."""
-        return self.filled, self.numbers, self.n_risen, self.models, self.lefts, self._joined, self._entered
 
     @property
     def n_records(self) -> int:
@@ -71,12 +68,12 @@ class Draft:
     @property
     def entered(self) -> NDArray[np.int64]:
         """The groups that have woken up since the last check, and when; shape (2, n)."""
-        return self._entered[:, : self.filled[WAKE_UPS]]
+        return self.events[:2, : self.filled[WAKE_UPS]]
 
     @property
     def joined(self) -> NDArray[np.int64]:
         """Those that began to be stepped."""
-        return self._joined[: self.filled[JOINS]]
+        return self.events[2, : self.filled[JOINS]]
 
     def make_room(self, records: int, n_columns: int) -> None:
         """Make the arrays long enough for so many more models of so many columns."""
@@ -93,9 +90,9 @@ class Draft:
 
     def widen(self, n_groups: int) -> None:
         """Make room for the wake-ups of so many groups."""
-        joined, entered = self.joined, self.entered
-        self._joined, self._entered = np.empty(n_groups, dtype=np.int64), np.empty((2, n_groups), dtype=np.int64)
-        self._joined[: joined.size], self._entered[:, : entered.shape[1]] = joined, entered
+        known = self.events
+        self.events = np.empty((3, n_groups), dtype=np.int64)
+        self.events[:, : known.shape[1]] = known
 
     def add(self, t: int, w: FloatArray, n_risen: float, n_entered: int, steps: int = 0) -> None:
         """Record a model that has been as it is for some time."""

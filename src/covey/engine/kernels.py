@@ -70,7 +70,7 @@ HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
 DONE, DOUBTFUL, WAKING, SWITCH = 10, 11, 12, 13
 
 # why else the path stopped
-RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM = 20, 21, 22, 23, 24, 25
+RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, MARCH = 20, 21, 22, 23, 24, 25, 26
 
 # what the draft holds so many of
 RECORDS, WAKE_UPS, JOINS = 0, 1, 2
@@ -262,56 +262,47 @@ def risen(g, columns, starts, n_groups, w):
 
 # ---------------------------------------------------------------------- the near path
 
-# What `advance` reads and changes besides arrays: settings of the network, where the path stands, and what it waits for.
+# What the kernels of the near path read and change besides arrays.
 NEAR = np.dtype(
     [
-        # as in `Settings` and `NearPath`
+        # as in `Settings` and `Switch`; the phi at which a group joins, and the tolerance
         ("N", np.int64), ("gamma", np.float64), ("enter", np.float64), ("tau", np.float64), ("arm_at", np.float64),
         ("threshold", np.float64), ("tol", np.float64),
-        # the time, the direction step after the switch and whether it may come, the distance between nodes
-        ("t", np.int64), ("eta", np.float64), ("armed", np.bool_), ("delta", np.float64),
-        # nothing awake moves; a march was long enough for now
-        ("resting", np.bool_), ("worked", np.bool_),
-        # groups that are stepped, that have woken up, that are about to join; records for which there is no room
-        ("n_awake", np.int64), ("n_told", np.int64), ("n_ready", np.int64), ("lacking", np.int64),
-        # safe steps, as in `AwakeGroups`
-        ("curvature", np.float64), ("direction_step", np.float64),
+        # the time, how far to march, the direction step after the switch and whether it may come, the way between nodes
+        ("t", np.int64), ("until", np.int64), ("eta", np.float64), ("armed", np.bool_), ("delta", np.float64),
+        # groups that are stepped, and that are said to have woken up; safe steps, as in `AwakeGroups`
+        ("n_awake", np.int64), ("n_told", np.int64), ("curvature", np.float64), ("direction_step", np.float64),
+        # what is to be done: find safe steps, let so many groups join, find room for so many records
+        ("news", np.bool_), ("n_ready", np.int64), ("lacking", np.int64),
+        # a march has come to rest; nothing moves until somebody wakes; a march was long enough for now
+        ("still", np.bool_), ("resting", np.bool_), ("worked", np.bool_),
     ]
 )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
-def advance(
-    now, horizon, most_awake, stops,
-    of_awake, places, K, rows, nodes_u, nodes_v, ways, block,
-    of_groups, flags, of_columns, all_starts, G, P, stored, stored_at, ready,
-    filled, numbers, n_risen, models, lefts, joined, entered,
+def settle(
+    now, horizon, most_awake, stops, of_awake, places, K, rows, block, of_groups, flags, of_columns, all_starts,
+    stored, stored_at, ready, filled, numbers, n_risen, models, lefts, events,
 ):  # fmt: skip
-    """Go on to the horizon, or until so many groups are awake: the loop of `covey.engine.near`.
+    """Whatever comes before the next march: groups join, safe steps are found, time passes while nothing moves.
 
-    The arrays belong to `NearAwake`, `NearPath` and `Draft`, a line each; rows that are unpacked here are named there.
-    Returns why it ended. After three of the ends it is called again: when the Gram rows of those `ready` to join have
-    been read (NO_ROWS), when there is more room (NO_ROOM), and when the switch of Algorithm 2 has been made (SWITCH).
-
-    Within a window, node i is at ``times[i]``, and node 0 is where it begins; ``W[2 i]`` are the coefficients there, and
-    ``W[2 i + 1]`` their mean since the node before. G has the correlations of all near groups at both, and P their
-    pulls.
+    Arrays are those of `NearAwake`, `NearPath` and `Draft`, where their rows are named. Returns what comes next: a
+    march, or one of the ends.
     """
-    u, speeds, v, w, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
-    vector, g, origin, total = of_awake[5], of_awake[6], of_awake[7], of_awake[8]
-    which, starts, columns = places[0], places[1], places[2]
-    entered_at, entered_before, own = places[3], places[4], places[5]
-    phi, pull, rate, all_speeds = of_groups[0], of_groups[1], of_groups[2], of_groups[3]
-    gain, doubt, steps, phi_watched = of_groups[4], of_groups[5], of_groups[6], of_groups[7]
+    u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
+    vector, x, g = of_awake[5], of_awake[6], of_awake[7]
+    which, starts, columns, entered_at, own = places[0], places[1], places[2], places[3], places[5]
+    phi, pull, rate, all_speeds, steps = of_groups[0], of_groups[1], of_groups[2], of_groups[3], of_groups[4]
     all_c, all_g, directions = of_columns[0], of_columns[1], of_columns[2]
     asleep, told = flags[0], flags[1]
-    times, top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
-    N, threshold, frozen = now.N, now.threshold, now.eta > 0.0
-    tau = 0.0 if frozen else now.tau
-
+    toward = directions if now.eta > 0.0 else all_g
     while True:
+        if now.news:
+            hear_news(now, which, entered_at, told, filled, events)
+            make_safe(now, K, starts, entered_at, vector, x, g, own, block)
         if now.n_ready == 0:
-            now.n_ready = find_ready(phi, asleep, threshold, ready)
+            now.n_ready = find_ready(phi, asleep, now.threshold, ready)
         if now.n_ready > 0:
             needed = starts[now.n_awake]
             for b in range(now.n_ready):
@@ -320,136 +311,179 @@ def advance(
                 needed += all_starts[ready[b] + 1] - all_starts[ready[b]]
             if needed > min(K.shape[0], lefts.shape[1]):
                 return NO_ROOM
-            toward = directions if frozen else all_g
-            join(
-                now, ready, toward, u, speeds, v, w, c, vector, which, starts, columns,
-                entered_at, K, rows, phi, all_speeds, asleep, all_c, all_starts, stored, stored_at, filled, joined,
-            )  # fmt: skip
-            hear_news(now, True, which, starts, entered_at, told, filled, entered, K, vector, g, origin, own, block)
+            for b in range(now.n_ready):
+                join(
+                    now, ready[b], toward, u, v, w, speeds, c, vector, which, starts, columns, entered_at, K, rows,
+                    phi, all_speeds, all_c, all_starts, stored, stored_at,
+                )  # fmt: skip
+                asleep[ready[b]] = False
+                events[2, filled[JOINS]] = ready[b]
+                filled[JOINS] += 1
+            now.n_ready, now.news = 0, True
+            continue
         if now.worked:
             now.worked = False
             return RUNNING
-        n_awake, n = now.n_awake, starts[now.n_awake]
-        if now.t >= horizon or n_awake >= most_awake:
+        if now.t >= horizon or now.n_awake >= most_awake:
             return RUNNING
-
-        # not from the correlations at hand, which are older than a group that has just joined
+        n = starts[now.n_awake]
         gram_times(K, n, w, g)
+        # not from the correlations at hand, which are older than a group that has just joined
         explained = 0.0
         for k in range(n):
             explained += w[k] * (2.0 * c[k] - g[k])
-        if 1.0 - explained < EXPLAINED:
+            g[k], own[k] = c[k] - g[k], k
+        if 1.0 - explained < EXPLAINED and not now.still:
             return EXHAUSTED
-        substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
-        expected = steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps)
-        if n_awake == 0 and expected >= NEVER:
+        substeps = substeps_of(u, now.n_awake, speeds, now.gamma, now.curvature, now.N)
+        expected = max(steps_to_wake(phi, pull, rate, asleep, now.threshold, now.N, substeps, steps), 1.0)
+        if now.still and expected > REST_SHARE * now.t:
+            now.still, now.resting = False, True
+            return RESTING
+        if now.n_awake == 0 and expected >= NEVER:
             return ASLEEP
-        until = min(horizon, now.t + int(max(expected, 1.0))) if expected < NEVER else horizon
-        needed = NODES + 1
+        if not now.still:
+            now.until = horizon
+        if expected < NEVER:
+            now.until = min(now.until, now.t + int(expected))
+        now.lacking = NODES + 1
         for i in range(stops.size):
-            if now.t < stops[i] < until:
-                needed += 1
-        if filled[RECORDS] + needed > n_risen.size:
-            now.lacking = needed
+            if now.t < stops[i] < now.until:
+                now.lacking += 1
+        if filled[RECORDS] + now.lacking > n_risen.size:
             return NO_ROOM
+        if now.n_awake > 0 and not (now.still or now.resting):
+            return MARCH
 
-        standing = n_awake == 0 or now.resting
-        if not standing:
-            # a window: march, and where a sleeper may wake on the way to a node, march there again with it watched
-            W = ways[: 2 * (NODES + 1) * n].reshape((2 * (NODES + 1), n))
-            copy(u, n_awake, nodes_u[0])
-            copy(v, n, nodes_v[0])
-            copy(w, n, W[0])
-            times[0] = now.t
-            at, done, last, n_watched, why, surest, result = 0, 0, 0, 0, HORIZON, 0.0, WAKING
-            while result == WAKING:
-                target = until if n_watched == 0 else times[at + 1]
-                made, end = march(
-                    now, K, c, starts, u, v, w, speeds, entered_at, target, stops, at, times, top, nodes_u, nodes_v, W,
-                    g, origin, total, ready, n_watched, phi_watched, rows, all_c, all_starts, rate, directions,
-                )  # fmt: skip
-                if end == DIVERGED:
-                    restore(u, v, w, n_awake, n, nodes_u[0], nodes_v[0], W[0])
-                    return DIVERGED
-                if n_watched == 0:
-                    last, why = made, end
-                    now.worked = end == WORKED
-                elif end == WOKE:
-                    last, why = at + 1, WOKE
-                else:
-                    # in vain: back to where the march ended
-                    restore(u, v, w, n_awake, n, nodes_u[last], nodes_v[last], W[2 * last])
-                    copy(entered_before, n_awake, entered_at)
-                if n_watched == 0 or end == WOKE:
-                    read_nodes(at + 1, last, n, W, rows, all_c, all_starts, directions, frozen, G, P)
+        # nothing awake moves: everybody asleep grows at a constant rate
+        for l in range(phi.size):
+            if asleep[l]:
+                phi[l] += growth(rate[l] * pull[l], now.N, substeps) * (now.until - now.t)
+        count = risen(g, own, starts, now.n_awake, w)
+        for i in range(stops.size + 1):
+            t = stops[i] if i < stops.size else now.until
+            if i == stops.size or now.t < t < now.until:
+                record = filled[RECORDS]
+                numbers[0, record], numbers[1, record], n_risen[record] = t, now.n_told, count
+                numbers[2, record] = now.until - now.t if i == stops.size else 0
+                for k in range(models.shape[1]):
+                    models[2 * record, k] = models[2 * record + 1, k] = lefts[record, k] = w[k] if k < n else 0.0
+                filled[RECORDS] += 1
+        now.t, now.still, now.resting = now.until, False, False
 
-                # bring the sleepers along from node to node, and accept these into the draft
-                substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
-                result = DONE
-                while done < last and result == DONE:
-                    i, sure, record = done + 1, n_watched > 0 and done == at, filled[RECORDS]
-                    worst = gains(
-                        pull, P[2 * i], P[2 * i + 1], share_of(W, i, n), times[i] - now.t, rate, N, substeps,
-                        asleep, frozen, gain, doubt,
-                    )  # fmt: skip
-                    if not sure:
-                        if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and times[i] - now.t > 1:
-                            result = DOUBTFUL
-                            break
-                        surest = max(surest, worst)
-                        n_watched = find_waking(phi, gain, doubt, asleep, threshold, ready, phi_watched)
-                        if n_watched > 0:
-                            result = WAKING
-                            break
-                    for l in range(phi.size):
-                        phi[l] += gain[l]
-                        pull[l] = P[2 * i, l]
-                    if sure:
-                        for b in range(n_watched):
-                            phi[ready[b]] = phi_watched[b]
-                    for k in range(models.shape[1]):
-                        models[2 * record, k] = W[2 * i, k] if k < n else 0.0
-                        models[2 * record + 1, k] = W[2 * i + 1, k] if k < n else 0.0
-                        lefts[record, k] = W[2 * done, k] if k < n else 0.0
-                    numbers[0, record], numbers[2, record] = times[i], times[i] - now.t
-                    n_risen[record] = risen(G[2 * i], columns, starts, n_awake, W[2 * i])
-                    now.t, done = times[i], i
-                    hear_news(
-                        now, False, which, starts, entered_at, told, filled, entered, K, vector, g, origin, own, block
-                    )  # fmt: skip
-                    numbers[1, record] = now.n_told
-                    filled[RECORDS] += 1
-                    if tau > 0.0 and why != WOKE and is_due(now, top[i], nodes_u[i], c, starts, rate, pull, asleep):
-                        result = SWITCH
-                if done > 0:
-                    copy(G[2 * done], all_g.size, all_g)
-                if result != DONE:
-                    copy(entered_at, n_awake, entered_before)
-                    restore(u, v, w, n_awake, n, nodes_u[done], nodes_v[done], W[2 * done])
-                    for a in range(n_awake):
-                        if entered_at[a] > now.t:
-                            entered_at[a] = -1
-                    at = done
-            if result == SWITCH:
-                return SWITCH
-            if result == DOUBTFUL:
-                now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
-            elif why != WOKE:
-                if surest < DOUBT_SHARE * now.tol / 4.0:
-                    now.delta = min(now.delta * 1.5, LARGEST_DELTA)
-                if why == STILL:
-                    substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
-                    expected = max(steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps), 1.0)
-                    if expected > REST_SHARE * now.t:
-                        now.resting = True
-                        return RESTING
-                    until, standing = min(until, now.t + int(expected)), True
 
-        if standing:
-            stand_still(
-                now, until, stops, substeps, phi, pull, rate, asleep, K, c, starts, w, g, own,
-                filled, numbers, n_risen, models, lefts,
-            )  # fmt: skip
+@njit(cache=True, error_model="numpy")
+def window(
+    now, stops, of_awake, places, K, rows, nodes, ways, of_groups, flags, of_columns, all_starts, G, P, watched,
+    filled, numbers, n_risen, models, lefts,
+):  # fmt: skip
+    """March on, bring the sleepers along from node to node, and accept these into the draft.
+
+    Where a sleeper may wake on the way to a node, that way is marched again, with those watched that may.
+
+    Node i is at ``times[i]``, and node 0 is where it begins; ``W[2 i]`` are the coefficients there, and ``W[2 i + 1]``
+    their mean since the node before. G has the correlations of all near groups at both, and P their pulls.
+    """
+    u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
+    g, origin, total = of_awake[6], of_awake[7], of_awake[8]
+    starts, columns, entered_at, entered_before = places[1], places[2], places[3], places[4]
+    phi, pull, rate, gain, doubt, phi_watched = (
+        of_groups[0], of_groups[1], of_groups[2], of_groups[5], of_groups[6], of_groups[7]
+    )  # fmt: skip
+    all_c, all_g, directions, asleep = of_columns[0], of_columns[1], of_columns[2], flags[0]
+    times, top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
+    N, threshold, n_awake, n, frozen = now.N, now.threshold, now.n_awake, starts[now.n_awake], now.eta > 0.0
+    W = ways[: 2 * (NODES + 1) * n].reshape((2 * (NODES + 1), n))
+    keep(of_awake, nodes[0])
+    for k in range(n):
+        W[0, k] = w[k]
+    times[0] = now.t
+    at, done, last, n_watched, why, surest, result = 0, 0, 0, 0, HORIZON, 0.0, WAKING
+    while result == WAKING:
+        target = now.until if n_watched == 0 else times[at + 1]
+        made, end = march(
+            now, K, of_awake, c, starts, u, v, w, speeds, entered_at, target, stops, at, times, top, nodes, W,
+            g, origin, total, watched, n_watched, phi_watched, rows, all_c, all_starts, rate, directions,
+        )  # fmt: skip
+        if end == DIVERGED:
+            keep(nodes[0], of_awake)
+            return DIVERGED
+        if n_watched == 0:
+            last, why = made, end
+            now.worked, now.still = end == WORKED, end == STILL
+        elif end == WOKE:
+            last, why = at + 1, WOKE
+        else:
+            # in vain: back to where the march ended
+            keep(nodes[last], of_awake)
+            copy(entered_before, n_awake, entered_at)
+        if n_watched == 0 or end == WOKE:
+            first, many = 2 * at + 2, 2 * last + 2
+            np.dot(W[first:many], rows[:n], G[first:many])
+            for i in range(first, many):
+                for k in range(all_c.size):
+                    G[i, k] = all_c[k] - G[i, k]
+            pulls(G[first:], many - first, all_starts, directions, frozen, P[first:])
+
+        substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
+        result = DONE
+        while done < last and result == DONE:
+            i, sure, record, steps = done + 1, n_watched > 0 and done == at, filled[RECORDS], times[done + 1] - now.t
+            worst = gains(
+                pull, P[2 * i], P[2 * i + 1], share_of(W, i, n), steps, rate, N, substeps, asleep, frozen, gain, doubt
+            )
+            if not sure:
+                if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and steps > 1:
+                    result = DOUBTFUL
+                    break
+                surest = max(surest, worst)
+                n_watched = 0
+                for l in range(phi.size):
+                    if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
+                        watched[n_watched], phi_watched[n_watched] = l, phi[l]
+                        n_watched += 1
+                if n_watched > 0:
+                    result = WAKING
+                    break
+            for l in range(phi.size):
+                phi[l] += gain[l]
+                pull[l] = P[2 * i, l]
+            if sure:
+                for b in range(n_watched):
+                    phi[watched[b]] = phi_watched[b]
+            for k in range(models.shape[1]):
+                models[2 * record, k] = W[2 * i, k] if k < n else 0.0
+                models[2 * record + 1, k] = W[2 * i + 1, k] if k < n else 0.0
+                lefts[record, k] = W[2 * done, k] if k < n else 0.0
+            up = 0
+            for a in range(n_awake):
+                if 0 <= entered_at[a] <= times[i]:
+                    up += 1
+            now.news = up > now.n_told
+            numbers[0, record], numbers[1, record], numbers[2, record] = times[i], max(up, now.n_told), steps
+            n_risen[record] = risen(G[2 * i], columns, starts, n_awake, W[2 * i])
+            filled[RECORDS] += 1
+            now.t, done = times[i], i
+            if now.tau > 0.0 and not frozen and why != WOKE:
+                if is_due(now, top[i], nodes[i, 0], c, starts, rate, pull, asleep):
+                    result = SWITCH
+        if done > 0:
+            copy(G[2 * done], all_g.size, all_g)
+        if result != DONE:
+            # back to the last node that was accepted
+            keep(nodes[done], of_awake)
+            at = done
+            for a in range(n_awake):
+                entered_before[a] = entered_at[a]
+                if entered_at[a] > now.t:
+                    entered_at[a] = -1
+    if result != DONE or why == WOKE:
+        now.still = False
+    if result == DOUBTFUL:
+        now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
+    elif result == DONE and why != WOKE and surest < DOUBT_SHARE * now.tol / 4.0:
+        now.delta = min(now.delta * 1.5, LARGEST_DELTA)
+    return result
 
 
 @njit(inline="always")
@@ -468,81 +502,76 @@ def find_ready(phi, asleep, threshold, ready):
 
 
 @njit(inline="always")
-def find_waking(phi, gain, doubt, asleep, threshold, watched, phi_watched):
-    """Find the groups that may wake on the way to the next node; how many there are."""
-    count = 0
-    for l in range(phi.size):
-        if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
-            watched[count], phi_watched[count] = l, phi[l]
-            count += 1
-    return count
+def join(
+    now, l, toward, u, v, w, speeds, c, vector, which, starts, columns, entered_at, K, rows,
+    phi, all_speeds, all_c, all_starts, stored, stored_at,
+):  # fmt: skip
+    """Let near group l join the awake ones, in the direction of `toward`."""
+    N, a = now.N, now.n_awake
+    first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
+    u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
+    m, largest, square = power(u[a], N), 0.0, 0.0
+    which[a], speeds[a], starts[a + 1] = l, all_speeds[l], i + size
+    # a tie with the threshold is decided in favour of having entered
+    entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
+    for k in range(size):
+        largest = max(largest, abs(toward[first + k]))
+    for k in range(size):
+        v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
+        square += v[i + k] * v[i + k]
+    for k in range(size):
+        v[i + k] /= np.sqrt(square)
+        w[i + k], c[i + k], columns[i + k] = m * v[i + k], all_c[first + k], first + k
+        vector[i + k] = 1.0 / np.sqrt(i + size)
+        copy(stored[at + k], rows.shape[1], rows[i + k])
+        for j in range(i):
+            K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
+        for j in range(size):
+            # one product rounds differently above and below the diagonal
+            K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
+    now.n_awake += 1
 
 
 @njit(inline="always")
-def join(
-    now, ready, toward, u, speeds, v, w, c, vector, which, starts, columns, entered_at, K, rows,
-    phi, all_speeds, asleep, all_c, all_starts, stored, stored_at, filled, joined,
-):  # fmt: skip
-    """Let the groups that are ready join the awake ones, in this order and in the direction of `toward`."""
-    N = now.N
-    for b in range(now.n_ready):
-        l, a = ready[b], now.n_awake
-        first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
-        u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
-        m, largest, square = power(u[a], N), 0.0, 0.0
-        which[a], speeds[a], starts[a + 1] = l, all_speeds[l], i + size
-        # a tie with the threshold is decided in favour of having entered
-        entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
-        for k in range(size):
-            largest = max(largest, abs(toward[first + k]))
-        for k in range(size):
-            v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
-            square += v[i + k] * v[i + k]
-        for k in range(size):
-            v[i + k] /= np.sqrt(square)
-            w[i + k], c[i + k], columns[i + k] = m * v[i + k], all_c[first + k], first + k
-            vector[i + k] = 1.0 / np.sqrt(i + size)
-            copy(stored[at + k], rows.shape[1], rows[i + k])
-            for j in range(i):
-                K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
-            for j in range(size):
-                # one product rounds differently above and below the diagonal
-                K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
-        asleep[l] = False
-        joined[filled[JOINS]] = l
-        filled[JOINS] += 1
-        now.n_awake += 1
-    now.n_ready = 0
-
-
-@njit(error_model="numpy")
-def hear_news(now, anyway, which, starts, entered_at, told, filled, entered, K, vector, x, y, own, block):
-    """Say which groups have passed the norm at which they have woken up, and then, or `anyway`, find safe steps.
-
-    Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
-    """
-    news = True
-    while news:
+def hear_news(now, which, entered_at, told, filled, events):
+    """Say, once and in the order of time, which groups have passed the norm at which they have woken up."""
+    now.news = False
+    while True:
         first = -1
         for a in range(now.n_awake):
             if 0 <= entered_at[a] <= now.t and not told[which[a]] and (first < 0 or entered_at[a] < entered_at[first]):
                 first = a
-        news = first >= 0
-        if news:
-            told[which[first]] = anyway = True
-            entered[0, filled[WAKE_UPS]], entered[1, filled[WAKE_UPS]] = which[first], entered_at[first]
-            filled[WAKE_UPS] += 1
-            now.n_told += 1
-    if anyway:
-        largest = curvature_of(K, starts, entered_at, now.n_awake, now.t, vector, x, y, own, block)
-        if largest >= 0.0:
-            now.curvature = EIGENVALUE_MARGIN * largest
-            now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
+        if first < 0:
+            break
+        told[which[first]] = True
+        events[0, filled[WAKE_UPS]], events[1, filled[WAKE_UPS]] = which[first], entered_at[first]
+        filled[WAKE_UPS] += 1
+        now.n_told += 1
+
+
+@njit(inline="always")
+def make_safe(now, K, starts, entered_at, vector, x, y, own, block):
+    """Find steps that cannot oscillate in the Gram block of the groups that are up.
+
+    Only groups that have entered count, so that engines in which groups join earlier take the same steps.
+    """
+    largest = curvature_of(K, starts, entered_at, now.n_awake, now.t, vector, x, y, own, block)
+    if largest >= 0.0:
+        now.curvature = EIGENVALUE_MARGIN * largest
+        now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
+
+
+@njit(inline="always")
+def keep(state, into):
+    """Copy u, v and w, the first rows of a state."""
+    for i in range(3):
+        for k in range(into.shape[1]):
+            into[i, k] = state[i, k]
 
 
 @njit(inline="always")
 def march(
-    now, K, c, starts, u, v, w, speeds, entered_at, horizon, stops, at, times, top, nodes_u, nodes_v, W,
+    now, K, of_awake, c, starts, u, v, w, speeds, entered_at, horizon, stops, at, times, top, nodes, W,
     g, origin, total, watched, n_watched, phi, rows, all_c, all_starts, rate, directions,
 ):  # fmt: skip
     """Step the awake groups from node `at` towards `horizon`, leaving nodes on the way.
@@ -616,11 +645,9 @@ def march(
         if (leave and n_watched == 0) or woke or t == horizon:
             node += 1
             times[node], top[node] = t, change
-            copy(u, n_awake, nodes_u[node])
-            copy(v, n, nodes_v[node])
-            copy(w, n, origin)
+            keep(of_awake, nodes[node])
             for k in range(n):
-                W[2 * node, k] = w[k]
+                origin[k] = W[2 * node, k] = w[k]
                 W[2 * node + 1, k] = total[k] / since
                 total[k] = 0.0
             since = 0
@@ -632,24 +659,6 @@ def march(
                 # after news the safe steps have to be found again
                 end = STILL if rest else FULL if news or node == NODES else WORKED if ended else HORIZON
     return node, end
-
-
-@njit(inline="always")
-def restore(u, v, w, n_awake, n, node_u, node_v, node_w):
-    """Take the awake groups back to a node."""
-    copy(node_u, n_awake, u)
-    copy(node_v, n, v)
-    copy(node_w, n, w)
-
-
-@njit(inline="always")
-def read_nodes(first, last, n, W, rows, all_c, all_starts, directions, frozen, G, P):
-    """Correlations and pulls of all near groups at some nodes, and at the means on the way to them."""
-    np.dot(W[2 * first : 2 * last + 2], rows[:n], G[2 * first : 2 * last + 2])
-    for i in range(2 * first, 2 * last + 2):
-        for k in range(all_c.size):
-            G[i, k] = all_c[k] - G[i, k]
-    pulls(G[2 * first :], 2 * (last - first + 1), all_starts, directions, frozen, P[2 * first :])
 
 
 @njit(inline="always")
@@ -676,32 +685,6 @@ def is_due(now, change, u, c, starts, rate, pull, asleep):
             square += c[k] * c[k]
         now.armed = now.armed or power(u[a], now.N) >= now.arm_at * np.sqrt(square)
     return now.armed and change < now.tau
-
-
-@njit(inline="always")
-def stand_still(
-    now, until, stops, substeps, phi, pull, rate, asleep, K, c, starts, w, g, own,
-    filled, numbers, n_risen, models, lefts,
-):  # fmt: skip
-    """Nothing awake moves until then: everybody asleep grows at a constant rate."""
-    n_awake, n = now.n_awake, starts[now.n_awake]
-    for l in range(phi.size):
-        if asleep[l]:
-            phi[l] += growth(rate[l] * pull[l], now.N, substeps) * (until - now.t)
-    gram_times(K, n, w, g)
-    for k in range(n):
-        g[k], own[k] = c[k] - g[k], k
-    count = risen(g, own, starts, n_awake, w)
-    for i in range(stops.size + 1):
-        t = until if i == stops.size else stops[i]
-        if now.t < t < until or i == stops.size:
-            record = filled[RECORDS]
-            numbers[0, record], numbers[1, record], n_risen[record] = t, now.n_told, count
-            numbers[2, record] = until - now.t if t == until else 0
-            for k in range(models.shape[1]):
-                models[2 * record, k] = models[2 * record + 1, k] = lefts[record, k] = w[k] if k < n else 0.0
-            filled[RECORDS] += 1
-    now.t, now.resting = until, False
 
 
 @njit(cache=True, error_model="numpy")

@@ -5,8 +5,8 @@ awake groups in their own small Gram block to the time at which somebody is expe
 correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
 one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
 
-The loop is `covey.engine.kernels.advance`. Here are its arrays, and what it comes back for: Gram rows of a group that
-joins, longer arrays, and the switch of Algorithm 2.
+A turn of the loop is two kernels, `settle` and `window`. Here are their arrays, and what they come back for: Gram rows
+of a group that joins, longer arrays, and the switch of Algorithm 2.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from covey.engine.kernels import (
     DIVERGED,
     EXHAUSTED,
     EXPLAINED,
+    MARCH,
     NEAR,
     NEVER,
     NO_ROOM,
@@ -32,11 +33,12 @@ from covey.engine.kernels import (
     RESTING,
     RUNNING,
     SWITCH,
-    advance,
     pulls,
     risen,
+    settle,
     steps_to_wake,
     substeps_of,
+    window,
 )
 from covey.engine.near_awake import AwakeView, NearAwake
 from covey.engine.settings import Settings
@@ -53,7 +55,7 @@ FIRST_DELTA = 0.1
 # Room for so many models in a draft at first.
 DRAFT_ROOM = 64
 
-ENDS = {RUNNING: "running", RESTING: "resting", ASLEEP: "asleep", EXHAUSTED: "exhausted", DIVERGED: "diverged"}
+ENDS = {RUNNING: "running", RESTING: "resting", ASLEEP: "asleep", EXHAUSTED: "exhausted"}
 
 
 class NearPath:
@@ -96,9 +98,9 @@ class NearPath:
             self._ready[: begin.awake.size], now["n_ready"] = begin.awake, begin.awake.size
             # groups join in the direction of their correlations, and these have directions of their own
             self.g[:] = begin.v
-            self._join()
+            self._settle(self.t, 0)
         self._read_correlations()
-        self._join()
+        self._settle(self.t, 0)
         self._record()
 
     # ------------------------------------------------------------------ the loop
@@ -106,34 +108,42 @@ class NearPath:
     def advance(self, horizon: int, joins: int) -> str:
         """Go on to the horizon, or until so many groups have joined, or the switch; how it ended."""
         most = int(self.now["n_awake"]) + joins
-        while (why := self._advance(horizon, most)) not in ENDS:
-            if why == SWITCH:
+        while (why := self._settle(horizon, most)) == MARCH:
+            end = self._window()
+            if end == DIVERGED:
+                return "diverged"
+            if end == SWITCH:
                 self._fire()
                 horizon = self.t
         return ENDS[why]
 
-    def _join(self) -> None:
-        """Let groups that are ready join the awake ones, and no more."""
-        while self._advance(self.t, 0) not in ENDS:
-            pass
+    def _settle(self, horizon: int, most_awake: int) -> int:
+        """Do whatever comes before the next march; MARCH, or how the path ended."""
+        now, awake, draft, ready = self.now, self.awake, self.draft, self._ready
+        while True:
+            why = settle(
+                now, horizon, most_awake, self.stops, awake.of_awake, awake.places, awake.K, awake.rows, awake.block,
+                self._of_groups, self._flags, self._of_columns, self.starts, self.stored.rows, self.stored.starts,
+                ready, draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts, draft.events,
+            )  # fmt: skip
+            if why == NO_ROWS:
+                self.n_fetched += self.stored.fetch(ready[: now["n_ready"]], self.t, self.steps_to_wake())
+            elif why == NO_ROOM:
+                awake.make_room(self.n_columns + int(self.problem.ranks[ready[: now["n_ready"]]].sum()))
+                draft.make_room(int(now["lacking"]), awake.room)
+            else:
+                return int(why)
 
-    def _advance(self, horizon: int, most: int) -> int:
-        """Go on as far as possible; provides what is missing for going on further."""
-        now, stored, ready = self.now, self.stored, self._ready
-        why = int(
-            advance(
-                now, horizon, most, self.stops, *self.awake.arrays, self._of_groups, self._flags, self._of_columns,
-                self.starts, self._G, self._P, stored.rows, stored.starts, ready, *self.draft.arrays,
+    def _window(self) -> int:
+        """March on, and bring the sleepers along; how it ended."""
+        awake, draft = self.awake, self.draft
+        return int(
+            window(
+                self.now, self.stops, awake.of_awake, awake.places, awake.K, awake.rows, awake.nodes, awake.ways,
+                self._of_groups, self._flags, self._of_columns, self.starts, self._G, self._P, self._ready,
+                draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
             )
         )  # fmt: skip
-        if why == NO_ROWS:
-            self.n_fetched += stored.fetch(ready[: now["n_ready"]], self.t, self.steps_to_wake())
-        elif why == NO_ROOM:
-            joining = int(self.problem.ranks[ready[: now["n_ready"]]].sum())
-            self.awake.make_room(self.n_columns + joining)
-            self.draft.make_room(int(now["lacking"]), self.awake.room)
-            now["lacking"] = 0
-        return why
 
     def _fire(self) -> None:
         """Make the switch of Algorithm 2: sleepers keep the directions that they have now."""
@@ -188,7 +198,7 @@ class NearPath:
     @property
     def substeps(self) -> int:
         """Steps into which an iteration is divided at present."""
-        now, (u, speeds) = self.now, self.awake.of_awake[:2]
+        now, (u, _, _, speeds) = self.now, self.awake.of_awake[:4]
         return int(substeps_of(u, now["n_awake"], speeds, now["gamma"], now["curvature"], now["N"]))
 
     def steps_to_wake(self) -> FloatArray:
@@ -251,9 +261,9 @@ class NearPath:
         self.problem, self.settings, self.stored = problem, settings, stored
         L, r = problem.ranks.size, problem.n_columns
         self.starts = np.array(problem.starts, dtype=np.int64)
-        # besides those above: speeds, gains and doubts about them, steps to wake, and the phi of those watched
+        # besides those above: speeds, steps to wake, gains and doubts about them, and the phi of those watched
         self._of_groups = np.zeros((8, L))
-        self.phi, self.pull, self.rate, speeds, _, _, self._steps, _ = self._of_groups
+        self.phi, self.pull, self.rate, speeds, self._steps, *_ = self._of_groups
         self.rate[:], speeds[:] = settings.depth * settings.gamma * settings.speeds, settings.speeds
         self._of_columns = np.zeros((3, r))
         self.c, self.g, self.directions = self._of_columns
@@ -267,6 +277,6 @@ class NearPath:
     def _read_correlations(self) -> None:
         """Correlations of all near groups at the present w."""
         k = self.n_columns
-        w = self.awake.of_awake[3, :k]
+        w = self.awake.of_awake[2, :k]
         np.subtract(self.c, w @ self.awake.rows[:k], out=self.g)
         pulls(self.g[None, :], 1, self.starts, self.directions, self.frozen, self.pull[None, :])

@@ -38,7 +38,7 @@ class NearAwake:
     Attributes
     ----------
     of_awake : ndarray, shape (9, room)
-        u, speeds; v, w, c, where power iteration has come to, and three vectors to work with.
+        u, v, w; speeds, c, where power iteration has come to, and three vectors to work with.
     places : ndarray of int, shape (6, room + 1)
         The groups, where their columns start, and which these are; when each group woke up, -1 for one that is stepped
         but has not yet, and the same at an earlier time; whole numbers to work with.
@@ -46,8 +46,10 @@ class NearAwake:
         Their Gram block, and a matrix to work with.
     rows : ndarray, shape (room, r)
         Their Gram rows against all near groups.
-    nodes_u, nodes_v, ways : ndarray
-        Magnitudes and directions at the nodes of a march, and room for the coefficients there.
+    nodes : ndarray, shape (n_nodes, 3, room)
+        u, v, w at the nodes of a march.
+    ways : ndarray
+        Room for the coefficients at the nodes and on the way to them.
     """
 
     def __init__(self, n_near: int) -> None:
@@ -57,17 +59,11 @@ class NearAwake:
     def _make(self, room: int) -> None:
         """Arrays with so much room."""
         self.room = room
-        self.of_awake = np.empty((9, room))
+        self.of_awake = np.zeros((9, room))
         self.places = np.zeros((6, room + 1), dtype=np.int64)
         self.K, self.block = np.empty((room, room)), np.empty((room, room))
         self.rows = np.empty((room, self.rows.shape[1]))
-        self.nodes_u, self.nodes_v = np.empty((NODES + 1, room)), np.empty((NODES + 1, room))
-        self.ways = np.empty(2 * (NODES + 1) * room)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """In the order in which `advance` takes them."""
-        return self.of_awake, self.places, self.K, self.rows, self.nodes_u, self.nodes_v, self.ways, self.block
+        self.nodes, self.ways = np.empty((NODES + 1, 3, room)), np.empty(2 * (NODES + 1) * room)
 
     def make_room(self, needed: int) -> None:
         """Make the arrays long enough for so many columns."""
@@ -88,7 +84,7 @@ class NearAwake:
         """What is filled of the arrays."""
         which, starts, columns, entered_at = self.places[:4]
         k = int(starts[n_awake])
-        u, _, _, w, c = self.of_awake[:5]
+        u, _, w, _, c = self.of_awake[:5]
         return AwakeView(
             which[:n_awake].tolist(), starts[: n_awake + 1], columns[:k], entered_at[:n_awake], u[:n_awake], w[:k],
             c[:k], self.K[:k, :k],
