@@ -276,6 +276,9 @@ NEAR = np.dtype(
         ("news", np.bool_), ("n_ready", np.int64), ("lacking", np.int64),
         # a march has come to rest; nothing moves until somebody wakes; a march was long enough for now
         ("still", np.bool_), ("resting", np.bool_), ("worked", np.bool_),
+        # of a window: nodes that are accepted, and that there are; sleepers that are watched on the way to the next;
+        # whether one of them woke there; the largest doubt that was accepted
+        ("done", np.int64), ("last", np.int64), ("n_watched", np.int64), ("woke", np.bool_), ("surest", np.float64),
     ]
 )  # fmt: skip
 
@@ -372,120 +375,6 @@ def settle(
         now.t, now.still, now.resting = now.until, False, False
 
 
-@njit(cache=True, error_model="numpy")
-def window(
-    now, stops, of_awake, places, K, rows, nodes, ways, of_groups, flags, of_columns, all_starts, G, P, watched,
-    filled, numbers, n_risen, models, lefts,
-):  # fmt: skip
-    """March on, bring the sleepers along from node to node, and accept these into the draft.
-
-    Where a sleeper may wake on the way to a node, that way is marched again, with those watched that may.
-
-    Node i is at ``times[i]``, and node 0 is where it begins; ``W[2 i]`` are the coefficients there, and ``W[2 i + 1]``
-    their mean since the node before. G has the correlations of all near groups at both, and P their pulls.
-    """
-    u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
-    g, origin, total = of_awake[6], of_awake[7], of_awake[8]
-    starts, columns, entered_at, entered_before = places[1], places[2], places[3], places[4]
-    phi, pull, rate, gain, doubt, phi_watched = (
-        of_groups[0], of_groups[1], of_groups[2], of_groups[5], of_groups[6], of_groups[7]
-    )  # fmt: skip
-    all_c, all_g, directions, asleep = of_columns[0], of_columns[1], of_columns[2], flags[0]
-    times, top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
-    N, threshold, n_awake, n, frozen = now.N, now.threshold, now.n_awake, starts[now.n_awake], now.eta > 0.0
-    W = ways[: 2 * (NODES + 1) * n].reshape((2 * (NODES + 1), n))
-    keep(of_awake, nodes[0])
-    for k in range(n):
-        W[0, k] = w[k]
-    times[0] = now.t
-    at, done, last, n_watched, why, surest, result = 0, 0, 0, 0, HORIZON, 0.0, WAKING
-    while result == WAKING:
-        target = now.until if n_watched == 0 else times[at + 1]
-        made, end = march(
-            now, K, of_awake, c, starts, u, v, w, speeds, entered_at, target, stops, at, times, top, nodes, W,
-            g, origin, total, watched, n_watched, phi_watched, rows, all_c, all_starts, rate, directions,
-        )  # fmt: skip
-        if end == DIVERGED:
-            keep(nodes[0], of_awake)
-            return DIVERGED
-        if n_watched == 0:
-            last, why = made, end
-            now.worked, now.still = end == WORKED, end == STILL
-        elif end == WOKE:
-            last, why = at + 1, WOKE
-        else:
-            # in vain: back to where the march ended
-            keep(nodes[last], of_awake)
-            copy(entered_before, n_awake, entered_at)
-        if n_watched == 0 or end == WOKE:
-            first, many = 2 * at + 2, 2 * last + 2
-            np.dot(W[first:many], rows[:n], G[first:many])
-            for i in range(first, many):
-                for k in range(all_c.size):
-                    G[i, k] = all_c[k] - G[i, k]
-            pulls(G[first:], many - first, all_starts, directions, frozen, P[first:])
-
-        substeps = substeps_of(u, n_awake, speeds, now.gamma, now.curvature, N)
-        result = DONE
-        while done < last and result == DONE:
-            i, sure, record, steps = done + 1, n_watched > 0 and done == at, filled[RECORDS], times[done + 1] - now.t
-            worst = gains(
-                pull, P[2 * i], P[2 * i + 1], share_of(W, i, n), steps, rate, N, substeps, asleep, frozen, gain, doubt
-            )
-            if not sure:
-                if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and steps > 1:
-                    result = DOUBTFUL
-                    break
-                surest = max(surest, worst)
-                n_watched = 0
-                for l in range(phi.size):
-                    if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
-                        watched[n_watched], phi_watched[n_watched] = l, phi[l]
-                        n_watched += 1
-                if n_watched > 0:
-                    result = WAKING
-                    break
-            for l in range(phi.size):
-                phi[l] += gain[l]
-                pull[l] = P[2 * i, l]
-            if sure:
-                for b in range(n_watched):
-                    phi[watched[b]] = phi_watched[b]
-            for k in range(models.shape[1]):
-                models[2 * record, k] = W[2 * i, k] if k < n else 0.0
-                models[2 * record + 1, k] = W[2 * i + 1, k] if k < n else 0.0
-                lefts[record, k] = W[2 * done, k] if k < n else 0.0
-            up = 0
-            for a in range(n_awake):
-                if 0 <= entered_at[a] <= times[i]:
-                    up += 1
-            now.news = up > now.n_told
-            numbers[0, record], numbers[1, record], numbers[2, record] = times[i], max(up, now.n_told), steps
-            n_risen[record] = risen(G[2 * i], columns, starts, n_awake, W[2 * i])
-            filled[RECORDS] += 1
-            now.t, done = times[i], i
-            if now.tau > 0.0 and not frozen and why != WOKE:
-                if is_due(now, top[i], nodes[i, 0], c, starts, rate, pull, asleep):
-                    result = SWITCH
-        if done > 0:
-            copy(G[2 * done], all_g.size, all_g)
-        if result != DONE:
-            # back to the last node that was accepted
-            keep(nodes[done], of_awake)
-            at = done
-            for a in range(n_awake):
-                entered_before[a] = entered_at[a]
-                if entered_at[a] > now.t:
-                    entered_at[a] = -1
-    if result != DONE or why == WOKE:
-        now.still = False
-    if result == DOUBTFUL:
-        now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
-    elif result == DONE and why != WOKE and surest < DOUBT_SHARE * now.tol / 4.0:
-        now.delta = min(now.delta * 1.5, LARGEST_DELTA)
-    return result
-
-
 @njit(inline="always")
 def find_ready(phi, asleep, threshold, ready):
     """Find the groups past the threshold, the largest first; how many there are."""
@@ -561,43 +450,44 @@ def make_safe(now, K, starts, entered_at, vector, x, y, own, block):
         now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
 
 
-@njit(inline="always")
-def keep(state, into):
-    """Copy u, v and w, the first rows of a state."""
-    for i in range(3):
-        for k in range(into.shape[1]):
-            into[i, k] = state[i, k]
-
-
-@njit(inline="always")
+@njit(cache=True, error_model="numpy")
 def march(
-    now, K, of_awake, c, starts, u, v, w, speeds, entered_at, horizon, stops, at, times, top, nodes, W,
-    g, origin, total, watched, n_watched, phi, rows, all_c, all_starts, rate, directions,
-):  # fmt: skip
-    """Step the awake groups from node `at` towards `horizon`, leaving nodes on the way.
+    now, stops, state, of_awake, places, K, rows, nodes, W, times, top, of_groups, of_columns, all_starts, watched
+):
+    """Step the awake groups towards ``now.until``, leaving nodes on the way.
 
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the horizon, where the
+    Node i is at ``times[i]``, with u, v, w in ``nodes[i]``; node 0 is where the window begins. ``W[2 i]`` are the
+    coefficients there once more, and ``W[2 i + 1]`` their mean since the node before.
+
+    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the end, where the
     march ends for now, when a group passes `enter`, and when the largest relative change of a magnitude falls below
     `tau`. ``top[i]`` is that of the last iteration before node i.
 
-    Once what is left to move before the horizon is below the tolerance (relative to itself for a magnitude that grows,
-    to `enter` for one that shrinks), nothing more is stepped: w stays as it is until the horizon.
+    Once what is left to move before the end is below the tolerance (relative to itself for a magnitude that grows, to
+    `enter` for one that shrinks), nothing more is stepped: w stays as it is.
 
-    Some sleepers, `watched`, may be followed exactly: their `phi` is advanced in place. The march then leaves one node,
-    where one of them wakes or at the horizon.
+    Some sleepers, `watched`, may be followed exactly on the way from the last node that was accepted to the next: their
+    phi is advanced, and the march ends where one of them wakes.
 
-    Returns the last node and why it ended. The first passing of `enter` by a group goes into `entered_at`.
+    Returns why it ended. The first passing of `enter` by a group goes into `entered_at`.
     """
+    u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
+    g, origin, total = of_awake[6], of_awake[7], of_awake[8]
+    starts, entered_at, all_c, directions = places[1], places[3], of_columns[0], of_columns[2]
+    rate, phi_watched = of_groups[2], of_groups[7]
     n_awake, gamma, s_large, curvature, enter = now.n_awake, now.gamma, now.direction_step, now.curvature, now.enter
-    N, eta, delta, still, threshold = now.N, now.eta, now.delta, now.tol * STILL_SHARE, now.threshold
-    tau = 0.0 if eta > 0.0 else now.tau
-    limit = times[0] + max(SHORT, times[0])
-    n, t, node, end = starts[n_awake], times[at], at, HORIZON
-    copy(w, n, origin)
+    N, eta, delta, n_watched = now.N, now.eta, now.delta, now.n_watched
+    tau, still = 0.0 if eta > 0.0 else now.tau, now.tol * STILL_SHARE
+    n, t, node, end = starts[n_awake], now.t, now.done, HORIZON
+    horizon = now.until if n_watched == 0 else times[node + 1]
+    limit = t + max(SHORT, t)
+    if n_watched == 0:
+        copy(state, nodes.shape[1], nodes[0])
+        times[0] = t
     for k in range(n):
+        W[2 * node, k] = origin[k] = w[k]
         total[k] = 0.0
-    since, next_stop = 0, 0
-    work = 0.0
+    since, next_stop, work = 0, 0, 0.0
     settled, woke = True, False
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
@@ -609,13 +499,13 @@ def march(
         for b in range(n_watched):
             l, along, square = watched[b], 0.0, 0.0
             for j in range(all_starts[l], all_starts[l + 1]):
-                s = 0.0
+                s = all_c[j]
                 for k in range(n):
-                    s += w[k] * rows[k, j]
-                along += directions[j] * (all_c[j] - s)
-                square += (all_c[j] - s) ** 2
-            phi[b] += growth(rate[l] * (along if eta > 0.0 else np.sqrt(square)), N, substeps)
-            woke = woke or phi[b] >= threshold
+                    s -= w[k] * rows[k, j]
+                along += directions[j] * s
+                square += s * s
+            phi_watched[b] += growth(rate[l] * (along if eta > 0.0 else np.sqrt(square)), N, substeps)
+            woke = woke or phi_watched[b] >= now.threshold
         for _ in range(substeps):
             gram_times(K, n, w, g)
             for k in range(n):
@@ -629,8 +519,7 @@ def march(
         for k in range(n):
             moved += (w[k] - origin[k]) ** 2
         if not (np.isfinite(moved) and change < EXPLODED):
-            end = DIVERGED
-            break
+            return DIVERGED
         news = False
         for a in range(n_awake):
             if entered_at[a] < 0 and power(u[a], N) >= enter:
@@ -645,9 +534,9 @@ def march(
         if (leave and n_watched == 0) or woke or t == horizon:
             node += 1
             times[node], top[node] = t, change
-            keep(of_awake, nodes[node])
+            copy(state, nodes.shape[1], nodes[node])
             for k in range(n):
-                origin[k] = W[2 * node, k] = w[k]
+                W[2 * node, k] = origin[k] = w[k]
                 W[2 * node + 1, k] = total[k] / since
                 total[k] = 0.0
             since = 0
@@ -658,33 +547,112 @@ def march(
             elif t < horizon:
                 # after news the safe steps have to be found again
                 end = STILL if rest else FULL if news or node == NODES else WORKED if ended else HORIZON
-    return node, end
+    if n_watched == 0:
+        now.last, now.woke, now.surest = node, False, 0.0
+        now.worked, now.still = end == WORKED, end == STILL
+    elif woke:
+        now.last, now.woke, now.still = node, True, False
+    return end
 
 
-@njit(inline="always")
-def share_of(W, i, n):
-    """Where the mean on the way to node i lies between its ends, from 0 to 1."""
-    length, along = 0.0, 0.0
-    for k in range(n):
-        way = W[2 * i, k] - W[2 * i - 2, k]
-        length += way * way
-        along += (W[2 * i + 1, k] - W[2 * i - 2, k]) * way
-    return min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.5
+@njit(cache=True, error_model="numpy")
+def digest(
+    now, fresh, state, of_awake, places, nodes, W, times, top, of_groups, flags, of_columns, all_starts, G, P, watched,
+    filled, numbers, n_risen, models, lefts,
+):  # fmt: skip
+    """Bring the sleepers along from node to node, and accept these into the draft.
 
+    G has the products of the near groups' Gram rows with W, of which those from row `fresh` on are new. They become
+    correlations, and P the pulls.
 
-@njit(inline="always")
-def is_due(now, change, u, c, starts, rate, pull, asleep):
-    """Whether to switch at a node with magnitudes u; see `Switch`. Sleepers count where their change is known."""
-    if now.N == 2:
-        for l in range(asleep.size):
-            if asleep[l]:
-                change = max(change, rate[l] * pull[l])
-    for a in range(now.n_awake):
-        square = 0.0
-        for k in range(starts[a], starts[a + 1]):
-            square += c[k] * c[k]
-        now.armed = now.armed or power(u[a], now.N) >= now.arm_at * np.sqrt(square)
-    return now.armed and change < now.tau
+    It stops before a node with much doubt about a gain, unless it is the next iteration; before one on the way to which
+    somebody may wake, which then has to be watched; and after one at which the switch is due. Then the awake groups
+    are taken back to the last node that was accepted. A node up to which sleepers have been watched is accepted in any
+    case. Returns why it stopped.
+    """
+    u, speeds, c = of_awake[0], of_awake[3], of_awake[4]
+    starts, columns, entered_at, entered_before = places[1], places[2], places[3], places[4]
+    phi, pull, rate = of_groups[0], of_groups[1], of_groups[2]
+    gain, doubt, phi_watched = of_groups[5], of_groups[6], of_groups[7]
+    all_c, all_g, directions, asleep = of_columns[0], of_columns[1], of_columns[2], flags[0]
+    N, threshold, n_awake, n, frozen = now.N, now.threshold, now.n_awake, starts[now.n_awake], now.eta > 0.0
+    for i in range(fresh, 2 * now.last + 2):
+        for k in range(all_c.size):
+            G[i, k] = all_c[k] - G[i, k]
+    pulls(G[fresh:], 2 * now.last + 2 - fresh, all_starts, directions, frozen, P[fresh:])
+    substeps = substeps_of(nodes[now.last], n_awake, speeds, now.gamma, now.curvature, N)
+    sure, result = now.n_watched > 0, DONE
+    if sure and not now.woke:
+        copy(entered_before, n_awake, entered_at)
+    while now.done < now.last and result == DONE:
+        i, record, steps = now.done + 1, filled[RECORDS], times[now.done + 1] - now.t
+        length, along = 0.0, 0.0
+        for k in range(n):
+            way = W[2 * i, k] - W[2 * i - 2, k]
+            length += way * way
+            along += (W[2 * i + 1, k] - W[2 * i - 2, k]) * way
+        share = min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.5
+        worst = gains(pull, P[2 * i], P[2 * i + 1], share, steps, rate, N, substeps, asleep, frozen, gain, doubt)
+        if not sure:
+            if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and steps > 1:
+                result = DOUBTFUL
+                break
+            now.surest = max(now.surest, worst)
+            now.n_watched = 0
+            for l in range(phi.size):
+                if asleep[l] and phi[l] + gain[l] + doubt[l] >= threshold:
+                    watched[now.n_watched], phi_watched[now.n_watched] = l, phi[l]
+                    now.n_watched += 1
+            if now.n_watched > 0:
+                result = WAKING
+                break
+        for l in range(phi.size):
+            phi[l] += gain[l]
+            pull[l] = P[2 * i, l]
+        if sure:
+            for b in range(now.n_watched):
+                phi[watched[b]] = phi_watched[b]
+        up, sure = 0, False
+        for a in range(n_awake):
+            if 0 <= entered_at[a] <= times[i]:
+                up += 1
+        numbers[0, record], numbers[1, record], numbers[2, record] = times[i], max(up, now.n_told), steps
+        n_risen[record] = risen(G[2 * i], columns, starts, n_awake, W[2 * i])
+        for k in range(models.shape[1]):
+            models[2 * record, k] = W[2 * i, k] if k < n else 0.0
+            models[2 * record + 1, k] = W[2 * i + 1, k] if k < n else 0.0
+            lefts[record, k] = W[2 * i - 2, k] if k < n else 0.0
+        filled[RECORDS] += 1
+        now.t, now.done, now.news = times[i], i, up > now.n_told
+        if now.tau > 0.0 and not (frozen or now.woke):
+            change = top[i]
+            if N == 2:
+                for l in range(phi.size):
+                    if asleep[l]:
+                        change = max(change, rate[l] * pull[l])
+            for a in range(n_awake):
+                square = 0.0
+                for k in range(starts[a], starts[a + 1]):
+                    square += c[k] * c[k]
+                now.armed = now.armed or power(nodes[i, a], N) >= now.arm_at * np.sqrt(square)
+            if now.armed and change < now.tau:
+                result = SWITCH
+    if now.done > 0:
+        copy(G[2 * now.done], all_g.size, all_g)
+    copy(nodes[now.done], nodes.shape[1], state)
+    if result != DONE:
+        now.still = False
+        for a in range(n_awake):
+            entered_before[a] = entered_at[a]
+            if entered_at[a] > now.t:
+                entered_at[a] = -1
+    if result != WAKING:
+        now.done, now.n_watched = 0, 0
+    if result == DOUBTFUL:
+        now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
+    elif result == DONE and not now.woke and now.surest < DOUBT_SHARE * now.tol / 4.0:
+        now.delta = min(now.delta * 1.5, LARGEST_DELTA)
+    return result
 
 
 @njit(cache=True, error_model="numpy")

@@ -5,8 +5,8 @@ awake groups in their own small Gram block to the time at which somebody is expe
 correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
 one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
 
-A turn of the loop is two kernels, `settle` and `window`. Here are their arrays, and what they come back for: Gram rows
-of a group that joins, longer arrays, and the switch of Algorithm 2.
+A turn of the loop is three kernels, `settle`, `march` and `digest`. Here are their arrays, and what they come back for:
+Gram rows of a group that joins, longer arrays, and the switch of Algorithm 2.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from covey.engine.kernels import (
     RESTING,
     RUNNING,
     SWITCH,
+    WAKING,
+    WOKE,
+    digest,
+    march,
     pulls,
     risen,
     settle,
     steps_to_wake,
     substeps_of,
-    window,
 )
 from covey.engine.near_awake import AwakeView, NearAwake
 from covey.engine.settings import Settings
@@ -109,10 +112,13 @@ class NearPath:
         """Go on to the horizon, or until so many groups have joined, or the switch; how it ended."""
         most = int(self.now["n_awake"]) + joins
         while (why := self._settle(horizon, most)) == MARCH:
-            end = self._window()
-            if end == DIVERGED:
-                return "diverged"
-            if end == SWITCH:
+            result = WAKING
+            while result == WAKING:
+                end = self._march()
+                if end == DIVERGED:
+                    return "diverged"
+                result = self._digest(end)
+            if result == SWITCH:
                 self._fire()
                 horizon = self.t
         return ENDS[why]
@@ -132,15 +138,31 @@ class NearPath:
                 awake.make_room(self.n_columns + int(self.problem.ranks[ready[: now["n_ready"]]].sum()))
                 draft.make_room(int(now["lacking"]), awake.room)
             else:
+                self._W = awake.ways(self.n_columns)
                 return int(why)
 
-    def _window(self) -> int:
-        """March on, and bring the sleepers along; how it ended."""
-        awake, draft = self.awake, self.draft
+    def _march(self) -> int:
+        """Step the awake groups, leaving nodes; why it ended."""
+        awake = self.awake
+        end = march(
+            self.now, self.stops, awake.state, awake.of_awake, awake.places, awake.K, awake.rows, awake.nodes, self._W,
+            awake.times, awake.top, self._of_groups, self._of_columns, self.starts, self._ready,
+        )  # fmt: skip
+        if end == DIVERGED:
+            awake.state[:] = awake.nodes[0]
+        return int(end)
+
+    def _digest(self, end: int) -> int:
+        """Bring the sleepers along to the nodes; why it stopped."""
+        now, awake, draft, W, G = self.now, self.awake, self.draft, self._W, self._G
+        # a march in vain has come to a node that was known
+        known = now["n_watched"] > 0 and end != WOKE
+        first, last = 2 * int(now["last" if known else "done"]) + 2, 2 * int(now["last"]) + 2
+        np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
         return int(
-            window(
-                self.now, self.stops, awake.of_awake, awake.places, awake.K, awake.rows, awake.nodes, awake.ways,
-                self._of_groups, self._flags, self._of_columns, self.starts, self._G, self._P, self._ready,
+            digest(
+                now, first, awake.state, awake.of_awake, awake.places, awake.nodes, W, awake.times, awake.top,
+                self._of_groups, self._flags, self._of_columns, self.starts, G, self._P, self._ready,
                 draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
             )
         )  # fmt: skip

@@ -46,10 +46,12 @@ class NearAwake:
         Their Gram block, and a matrix to work with.
     rows : ndarray, shape (room, r)
         Their Gram rows against all near groups.
-    nodes : ndarray, shape (n_nodes, 3, room)
-        u, v, w at the nodes of a march.
-    ways : ndarray
-        Room for the coefficients at the nodes and on the way to them.
+    state : ndarray, shape (3 room,)
+        u, v, w, as they lie in `of_awake` one after another.
+    nodes : ndarray, shape (n_nodes, 3 room)
+        The same at the nodes of a march.
+    times, top : ndarray, shape (n_nodes,)
+        See `covey.engine.kernels.march`.
     """
 
     def __init__(self, n_near: int) -> None:
@@ -63,7 +65,14 @@ class NearAwake:
         self.places = np.zeros((6, room + 1), dtype=np.int64)
         self.K, self.block = np.empty((room, room)), np.empty((room, room))
         self.rows = np.empty((room, self.rows.shape[1]))
-        self.nodes, self.ways = np.empty((NODES + 1, 3, room)), np.empty(2 * (NODES + 1) * room)
+        self.state = self.of_awake.reshape(-1)[: 3 * room]
+        self.nodes, self._ways = np.empty((NODES + 1, 3 * room)), np.empty(2 * (NODES + 1) * room)
+        self.times, self.top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
+
+    def ways(self, n_columns: int) -> FloatArray:
+        """Room for the coefficients of so many columns at the nodes, and for their means on the way to them."""
+        n = 2 * (NODES + 1)
+        return self._ways[: n * n_columns].reshape(n, n_columns)
 
     def make_room(self, needed: int) -> None:
         """Make the arrays long enough for so many columns."""
