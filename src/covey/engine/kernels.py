@@ -20,6 +20,9 @@ SMALLEST = 1e-40
 # Squared norms between these have lost no digits.
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
 
+# A vector of this size has no direction: one over it is not a number any more.
+SMALLEST_SIZE = 1e-300
+
 # A bound for hopeless cases; they are reported as diverged.
 MOST_SUBSTEPS = 1000.0
 
@@ -69,8 +72,8 @@ HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
 # why nodes are no longer accepted: there are no more; too much doubt about a gain; somebody may wake; the switch is due
 DONE, DOUBTFUL, WAKING, SWITCH = 10, 11, 12, 13
 
-# why else the path stopped
-RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, MARCH = 20, 21, 22, 23, 24, 25, 26
+# why else the path stopped, and what comes next
+RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, MARCH, STAND = 20, 21, 22, 23, 24, 25, 26, 27
 
 # what the draft holds so many of
 RECORDS, WAKE_UPS, JOINS = 0, 1, 2
@@ -82,7 +85,7 @@ def power(u, N):
     return u * u if N == 2 else u**N
 
 
-@njit(cache=True)
+@njit(inline="always")
 def growth(x, N, substeps):
     """What one iteration, made in substeps, adds to ``phi``, with x = N gamma v'g."""
     if N == 2:
@@ -90,7 +93,7 @@ def growth(x, N, substeps):
     return x
 
 
-@njit(cache=True, error_model="numpy")
+@njit(inline="always", cache=True, error_model="numpy")
 def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, enter):
     """One step of some groups for given correlations, in place.
 
@@ -104,18 +107,25 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
             continue
         before = power(u[a], N)
         s = s_large if eta == 0.0 else min(eta * before * before, s_large)
-        size, rho = 0.0, 0.0
+        size, rho, scale = 0.0, 0.0, 1.0
         for k in range(i, j):
             x = w[k] + s * g[k]
             size += x * x
             rho += x * g[k]
-        if SMALLEST_SQUARE < size < LARGEST_SQUARE:
-            unit = 1.0 / np.sqrt(size)
-            rho *= unit
-        else:
-            unit, rho = unit_of_extremes(i, j, w, g, s)
-            if unit == 0.0:
+        if not SMALLEST_SQUARE < size < LARGEST_SQUARE:
+            # squares of 1e-200 or 1e200 would be lost
+            largest, size, rho = 0.0, 0.0, 0.0
+            for k in range(i, j):
+                largest = max(largest, abs(w[k] + s * g[k]))
+            if not largest > SMALLEST_SIZE:
                 continue
+            scale = 1.0 / largest
+            for k in range(i, j):
+                x = (w[k] + s * g[k]) * scale
+                size += x * x
+                rho += x * g[k]
+        rho /= np.sqrt(size)
+        unit = scale / np.sqrt(size)
         change = N * gamma * speeds[a] * rho
         if N != 2:
             change *= u[a] ** (N - 2)
@@ -132,22 +142,7 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
     return most, drift
 
 
-@njit(cache=True)
-def unit_of_extremes(i, j, w, g, s):
-    """One over the norm of ``x = w + s g``, and g along x, where squares of 1e-200 or 1e200 would be lost; or zeros."""
-    largest, size, rho = 0.0, 0.0, 0.0
-    for k in range(i, j):
-        largest = max(largest, abs(w[k] + s * g[k]))
-    if not largest > 0.0:
-        return 0.0, 0.0
-    for k in range(i, j):
-        x = (w[k] + s * g[k]) / largest
-        size += x * x
-        rho += x * g[k]
-    return 1.0 / np.sqrt(size) / largest, rho / np.sqrt(size)
-
-
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def substeps_of(u, n_groups, speeds, gamma, curvature, N):
     """Steps into which an iteration is divided, so that no magnitude overshoots.
 
@@ -159,7 +154,7 @@ def substeps_of(u, n_groups, speeds, gamma, curvature, N):
     return max(1, int(np.ceil(min(N * N * gamma * fastest * curvature, MOST_SUBSTEPS))))
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def gram_times(K, n, w, out):
     """``K w`` in the leading block of K."""
     for i in range(n):
@@ -208,7 +203,7 @@ def pulls(G, n_rows, starts, directions, frozen, out):
             out[r, l] = s
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, gain, doubt):
     """Growth of sleeping groups between two nodes, and how far it may be off.
 
@@ -272,6 +267,8 @@ NEAR = np.dtype(
         ("t", np.int64), ("until", np.int64), ("eta", np.float64), ("armed", np.bool_), ("delta", np.float64),
         # groups that are stepped, and that are said to have woken up; safe steps, as in `AwakeGroups`
         ("n_awake", np.int64), ("n_told", np.int64), ("curvature", np.float64), ("direction_step", np.float64),
+        # steps into which an iteration is divided; iterations until the first group wakes if nothing changes
+        ("substeps", np.int64), ("expected", np.float64),
         # what is to be done: find safe steps, let so many groups join, find room for so many records
         ("news", np.bool_), ("n_ready", np.int64), ("lacking", np.int64),
         # a march has come to rest; nothing moves until somebody wakes; a march was long enough for now
@@ -286,12 +283,12 @@ NEAR = np.dtype(
 @njit(cache=True, error_model="numpy")
 def settle(
     now, horizon, most_awake, stops, of_awake, places, K, rows, block, of_groups, flags, of_columns, all_starts,
-    stored, stored_at, ready, filled, numbers, n_risen, models, lefts, events,
+    stored, stored_at, ready, filled, events, room,
 ):  # fmt: skip
-    """Whatever comes before the next march: groups join, safe steps are found, time passes while nothing moves.
+    """Whatever comes before the next march: safe steps are found, groups join, and it is decided how far to go.
 
-    Arrays are those of `NearAwake`, `NearPath` and `Draft`, where their rows are named. Returns what comes next: a
-    march, or one of the ends.
+    Arrays are those of `NearAwake`, `NearPath` and `Draft`, where their rows are named. Returns what comes
+    next: a march, to stand still, or one of the ends.
     """
     u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
     vector, x, g = of_awake[5], of_awake[6], of_awake[7]
@@ -304,6 +301,8 @@ def settle(
         if now.news:
             hear_news(now, which, entered_at, told, filled, events)
             make_safe(now, K, starts, entered_at, vector, x, g, own, block)
+        now.substeps = substeps_of(u, now.n_awake, speeds, now.gamma, now.curvature, now.N)
+        now.expected = steps_to_wake(phi, pull, rate, asleep, now.threshold, now.N, now.substeps, steps)
         if now.n_ready == 0:
             now.n_ready = find_ready(phi, asleep, now.threshold, ready)
         if now.n_ready > 0:
@@ -312,7 +311,7 @@ def settle(
                 if stored_at[ready[b]] < 0:
                     return NO_ROWS
                 needed += all_starts[ready[b] + 1] - all_starts[ready[b]]
-            if needed > min(K.shape[0], lefts.shape[1]):
+            if needed > K.shape[0]:
                 return NO_ROOM
             for b in range(now.n_ready):
                 join(
@@ -335,44 +334,26 @@ def settle(
         explained = 0.0
         for k in range(n):
             explained += w[k] * (2.0 * c[k] - g[k])
-            g[k], own[k] = c[k] - g[k], k
         if 1.0 - explained < EXPLAINED and not now.still:
             return EXHAUSTED
-        substeps = substeps_of(u, now.n_awake, speeds, now.gamma, now.curvature, now.N)
-        expected = max(steps_to_wake(phi, pull, rate, asleep, now.threshold, now.N, substeps, steps), 1.0)
-        if now.still and expected > REST_SHARE * now.t:
+        if now.still and now.expected > REST_SHARE * now.t:
             now.still, now.resting = False, True
             return RESTING
-        if now.n_awake == 0 and expected >= NEVER:
+        if now.n_awake == 0 and now.expected >= NEVER:
             return ASLEEP
         if not now.still:
             now.until = horizon
-        if expected < NEVER:
-            now.until = min(now.until, now.t + int(expected))
+        if now.expected < NEVER:
+            now.until = min(now.until, now.t + int(now.expected))
         now.lacking = NODES + 1
         for i in range(stops.size):
             if now.t < stops[i] < now.until:
                 now.lacking += 1
-        if filled[RECORDS] + now.lacking > n_risen.size:
+        if filled[RECORDS] + now.lacking > room:
             return NO_ROOM
         if now.n_awake > 0 and not (now.still or now.resting):
             return MARCH
-
-        # nothing awake moves: everybody asleep grows at a constant rate
-        for l in range(phi.size):
-            if asleep[l]:
-                phi[l] += growth(rate[l] * pull[l], now.N, substeps) * (now.until - now.t)
-        count = risen(g, own, starts, now.n_awake, w)
-        for i in range(stops.size + 1):
-            t = stops[i] if i < stops.size else now.until
-            if i == stops.size or now.t < t < now.until:
-                record = filled[RECORDS]
-                numbers[0, record], numbers[1, record], n_risen[record] = t, now.n_told, count
-                numbers[2, record] = now.until - now.t if i == stops.size else 0
-                for k in range(models.shape[1]):
-                    models[2 * record, k] = models[2 * record + 1, k] = lefts[record, k] = w[k] if k < n else 0.0
-                filled[RECORDS] += 1
-        now.t, now.still, now.resting = now.until, False, False
+        return STAND
 
 
 @njit(inline="always")
@@ -655,18 +636,18 @@ def digest(
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@njit(inline="always")
 def steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps):
-    """Iterations until each group wakes if all correlations stay as they are; the least of them."""
+    """Iterations until each group wakes if all correlations stay as they are; the least of them, at least 1."""
     soonest = np.inf
     for l in range(phi.size):
         each = growth(rate[l] * pull[l], N, substeps)
         steps[l] = np.ceil((threshold - phi[l]) / each) if asleep[l] and each > 0.0 else np.inf
         soonest = min(soonest, steps[l])
-    return soonest
+    return max(soonest, 1.0)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def curvature_of(K, starts, entered_at, n_awake, t, vector, x, y, own, block):
     """Largest eigenvalue of the Gram block of the groups that have entered by t; the twin of `largest_eigenvalue`.
 

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
-from covey.engine.growth import join_at, phi_of, phis_of
+from covey.engine.growth import growth_of, join_at, phi_of, phis_of
 from covey.engine.kernels import (
     ASLEEP,
     DIVERGED,
     EXHAUSTED,
     EXPLAINED,
-    MARCH,
     NEAR,
     NEVER,
     NO_ROOM,
@@ -32,6 +31,7 @@ from covey.engine.kernels import (
     NODES,
     RESTING,
     RUNNING,
+    STAND,
     SWITCH,
     WAKING,
     WOKE,
@@ -40,8 +40,6 @@ from covey.engine.kernels import (
     pulls,
     risen,
     settle,
-    steps_to_wake,
-    substeps_of,
 )
 from covey.engine.near_awake import AwakeView, NearAwake
 from covey.engine.settings import Settings
@@ -70,9 +68,10 @@ class NearPath:
         Settings as numbers, and where the path stands.
     awake, draft
         The groups that are stepped, and what has happened since the last check.
-    phi, pull, rate : ndarray, shape (n_groups,)
-        How far every sleeper has come, how strongly the residual pulls at it (``v'g``), and by how much it grows per
-        pull. These are rows of one array, as are the next three.
+    phi, pull, rate, steps_to_wake : ndarray, shape (n_groups,)
+        How far every sleeper has come, how strongly the residual pulls at it (``v'g``), by how much it grows per pull,
+        and in how many iterations it wakes if all correlations stay as they are. These are rows of one array, as are
+        the next three.
     c, g, directions : ndarray, shape (r,)
         Correlations at w = 0 and at the last node, and the directions in which sleepers are frozen after the switch.
     asleep : ndarray of bool, shape (n_groups,)
@@ -104,14 +103,17 @@ class NearPath:
             self._settle(self.t, 0)
         self._read_correlations()
         self._settle(self.t, 0)
-        self._record()
+        self._record([self.t])
 
     # ------------------------------------------------------------------ the loop
 
     def advance(self, horizon: int, joins: int) -> str:
         """Go on to the horizon, or until so many groups have joined, or the switch; how it ended."""
         most = int(self.now["n_awake"]) + joins
-        while (why := self._settle(horizon, most)) == MARCH:
+        while (why := self._settle(horizon, most)) not in ENDS:
+            if why == STAND:
+                self._stand_still()
+                continue
             result = WAKING
             while result == WAKING:
                 end = self._march()
@@ -124,16 +126,16 @@ class NearPath:
         return ENDS[why]
 
     def _settle(self, horizon: int, most_awake: int) -> int:
-        """Do whatever comes before the next march; MARCH, or how the path ended."""
+        """Do whatever comes before the next march; what comes next, or how the path ended."""
         now, awake, draft, ready = self.now, self.awake, self.draft, self._ready
         while True:
             why = settle(
                 now, horizon, most_awake, self.stops, awake.of_awake, awake.places, awake.K, awake.rows, awake.block,
                 self._of_groups, self._flags, self._of_columns, self.starts, self.stored.rows, self.stored.starts,
-                ready, draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts, draft.events,
+                ready, draft.filled, draft.events, draft.n_risen.size,
             )  # fmt: skip
             if why == NO_ROWS:
-                self.n_fetched += self.stored.fetch(ready[: now["n_ready"]], self.t, self.steps_to_wake())
+                self.n_fetched += self.stored.fetch(ready[: now["n_ready"]], self.t, self.steps_to_wake.copy())
             elif why == NO_ROOM:
                 awake.make_room(self.n_columns + int(self.problem.ranks[ready[: now["n_ready"]]].sum()))
                 draft.make_room(int(now["lacking"]), awake.room)
@@ -166,6 +168,15 @@ class NearPath:
                 draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
             )
         )  # fmt: skip
+
+    def _stand_still(self) -> None:
+        """Nothing awake moves: everybody asleep grows at a constant rate."""
+        now, t, until = self.now, self.t, int(self.now["until"])
+        growth = growth_of(self.rate * self.pull, self.settings.depth, self.substeps)
+        self.phi += np.where(self.asleep, growth * (until - t), 0.0)
+        on_the_way = self.stops[(self.stops > t) & (self.stops < until)].tolist()
+        now["t"], now["still"], now["resting"] = until, False, False
+        self._record([*on_the_way, until], until - t)
 
     def _fire(self) -> None:
         """Make the switch of Algorithm 2: sleepers keep the directions that they have now."""
@@ -215,35 +226,20 @@ class NearPath:
     @property
     def can_grow(self) -> bool:
         """Whether anybody is awake, or will ever wake as things stand."""
-        return bool(self.now["n_awake"] > 0) or self._find_steps() < NEVER
+        return bool(self.now["n_awake"] > 0 or self.now["expected"] < NEVER)
 
     @property
     def substeps(self) -> int:
         """Steps into which an iteration is divided at present."""
-        now, (u, _, _, speeds) = self.now, self.awake.of_awake[:4]
-        return int(substeps_of(u, now["n_awake"], speeds, now["gamma"], now["curvature"], now["N"]))
+        return int(self.now["substeps"])
 
-    def steps_to_wake(self) -> FloatArray:
-        """Iterations until each group wakes if all correlations stay as they are."""
-        self._find_steps()
-        return self._steps.copy()
-
-    def _find_steps(self) -> float:
-        """Find those iterations; the least of them."""
-        now = self.now
-        return float(
-            steps_to_wake(
-                self.phi, self.pull, self.rate, self.asleep, now["threshold"], now["N"], self.substeps, self._steps
-            )
-        )
-
-    def _record(self) -> None:
-        """Write the present model into the draft."""
+    def _record(self, times: list[int], steps: int = 0) -> None:
+        """Write the present model into the draft at some times, the last one `steps` iterations after the last node."""
         awake = self.view
-        self.draft.make_room(1, self.awake.room)
         g = awake.c - awake.K @ awake.w
         count = risen(g, np.arange(g.size), awake.starts, len(awake.which), awake.w)
-        self.draft.add(self.t, awake.w, count, int(self.now["n_told"]))
+        for t in times:
+            self.draft.add(t, awake.w, count, int(self.now["n_told"]), steps if t == times[-1] else 0)
 
     # ------------------------------------------------------------------ going back, and taking in more groups
 
@@ -277,6 +273,7 @@ class NearPath:
         self._take(problem, settings, stored)
         self.phi[:], self.directions[:], self._flags[:] = phi, directions, flags
         self._read_correlations()
+        self._settle(self.t, 0)
 
     def _take(self, problem: WorkingProblem, settings: Settings, stored: StoredRows) -> None:
         """Make this the problem; copies, for no array of a kernel may be read-only or belong to somebody else."""
@@ -285,7 +282,7 @@ class NearPath:
         self.starts = np.array(problem.starts, dtype=np.int64)
         # besides those above: speeds, steps to wake, gains and doubts about them, and the phi of those watched
         self._of_groups = np.zeros((8, L))
-        self.phi, self.pull, self.rate, speeds, self._steps, *_ = self._of_groups
+        self.phi, self.pull, self.rate, speeds, self.steps_to_wake, *_ = self._of_groups
         self.rate[:], speeds[:] = settings.depth * settings.gamma * settings.speeds, settings.speeds
         self._of_columns = np.zeros((3, r))
         self.c, self.g, self.directions = self._of_columns

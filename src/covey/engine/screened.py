@@ -284,7 +284,7 @@ class ScreenedPath:
         for a in np.flatnonzero(~up & (awake.entered_at >= 0))[:NEXT_GROUPS].tolist():
             following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
         steps = self._steps_to_wake()
-        steps[self.near] = path.steps_to_wake()
+        steps[self.near] = path.steps_to_wake
         line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
         position = np.full(steps.size, -1)
         position[self.near] = np.arange(self.near.size)
