@@ -69,11 +69,12 @@ NEVER = 2.0**62
 # why a march ended, and for some of it the path
 HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
 
-# why nodes are no longer accepted: there are no more; too much doubt about a gain; somebody may wake; the switch is due
-DONE, DOUBTFUL, WAKING, SWITCH = 10, 11, 12, 13
+# why nodes are no longer accepted: there are no more; too much doubt about a gain; somebody may wake; the
+# switch may be due at the last of them
+DONE, DOUBTFUL, WAKING, NODE = 10, 11, 12, 13
 
 # why else the path stopped, and what comes next
-RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, MARCH, STAND = 20, 21, 22, 23, 24, 25, 26, 27
+RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, NEWS, MARCH, STAND = 20, 21, 22, 23, 24, 25, 26, 27, 28
 
 # what the draft holds so many of
 RECORDS, WAKE_UPS, JOINS = 0, 1, 2
@@ -261,10 +262,10 @@ def risen(g, columns, starts, n_groups, w):
 NEAR = np.dtype(
     [
         # as in `Settings` and `Switch`; the phi at which a group joins, and the tolerance
-        ("N", np.int64), ("gamma", np.float64), ("enter", np.float64), ("tau", np.float64), ("arm_at", np.float64),
+        ("N", np.int64), ("gamma", np.float64), ("enter", np.float64), ("tau", np.float64),
         ("threshold", np.float64), ("tol", np.float64),
-        # the time, how far to march, the direction step after the switch and whether it may come, the way between nodes
-        ("t", np.int64), ("until", np.int64), ("eta", np.float64), ("armed", np.bool_), ("delta", np.float64),
+        # the time, how far to march, the direction step after the switch, the way between nodes
+        ("t", np.int64), ("until", np.int64), ("eta", np.float64), ("delta", np.float64),
         # groups that are stepped, and that are said to have woken up; safe steps, as in `AwakeGroups`
         ("n_awake", np.int64), ("n_told", np.int64), ("curvature", np.float64), ("direction_step", np.float64),
         # steps into which an iteration is divided; iterations until the first group wakes if nothing changes
@@ -281,154 +282,131 @@ NEAR = np.dtype(
 
 
 @njit(cache=True, error_model="numpy")
-def settle(
-    now, horizon, most_awake, stops, of_awake, places, K, rows, block, of_groups, flags, of_columns, all_starts,
-    stored, stored_at, ready, filled, events, room,
-):  # fmt: skip
-    """Whatever comes before the next march: safe steps are found, groups join, and it is decided how far to go.
+def decide(
+    now, horizon, most_awake, stops, of_awake, places, K, of_groups, flags, all_starts, stored_at, ready, filled, room
+):
+    """Decide what comes next, and how far to go: a march, to stand still, groups to welcome, or one of the ends.
 
-    Arrays are those of `NearAwake`, `NearPath` and `Draft`, where their rows are named. Returns what comes
-    next: a march, to stand still, or one of the ends.
+    Finds out who is past the threshold, the largest first, and when the others would be there.
     """
-    u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
-    vector, x, g = of_awake[5], of_awake[6], of_awake[7]
-    which, starts, columns, entered_at, own = places[0], places[1], places[2], places[3], places[5]
-    phi, pull, rate, all_speeds, steps = of_groups[0], of_groups[1], of_groups[2], of_groups[3], of_groups[4]
-    all_c, all_g, directions = of_columns[0], of_columns[1], of_columns[2]
-    asleep, told = flags[0], flags[1]
-    toward = directions if now.eta > 0.0 else all_g
-    while True:
-        if now.news:
-            hear_news(now, which, entered_at, told, filled, events)
-            make_safe(now, K, starts, entered_at, vector, x, g, own, block)
-        now.substeps = substeps_of(u, now.n_awake, speeds, now.gamma, now.curvature, now.N)
-        now.expected = steps_to_wake(phi, pull, rate, asleep, now.threshold, now.N, now.substeps, steps)
-        if now.n_ready == 0:
-            now.n_ready = find_ready(phi, asleep, now.threshold, ready)
-        if now.n_ready > 0:
-            needed = starts[now.n_awake]
-            for b in range(now.n_ready):
-                if stored_at[ready[b]] < 0:
-                    return NO_ROWS
-                needed += all_starts[ready[b] + 1] - all_starts[ready[b]]
-            if needed > K.shape[0]:
-                return NO_ROOM
-            for b in range(now.n_ready):
-                join(
-                    now, ready[b], toward, u, v, w, speeds, c, vector, which, starts, columns, entered_at, K, rows,
-                    phi, all_speeds, all_c, all_starts, stored, stored_at,
-                )  # fmt: skip
-                asleep[ready[b]] = False
-                events[2, filled[JOINS]] = ready[b]
-                filled[JOINS] += 1
-            now.n_ready, now.news = 0, True
-            continue
-        if now.worked:
-            now.worked = False
-            return RUNNING
-        if now.t >= horizon or now.n_awake >= most_awake:
-            return RUNNING
-        n = starts[now.n_awake]
-        gram_times(K, n, w, g)
-        # not from the correlations at hand, which are older than a group that has just joined
-        explained = 0.0
-        for k in range(n):
-            explained += w[k] * (2.0 * c[k] - g[k])
-        if 1.0 - explained < EXPLAINED and not now.still:
-            return EXHAUSTED
-        if now.still and now.expected > REST_SHARE * now.t:
-            now.still, now.resting = False, True
-            return RESTING
-        if now.n_awake == 0 and now.expected >= NEVER:
-            return ASLEEP
-        if not now.still:
-            now.until = horizon
-        if now.expected < NEVER:
-            now.until = min(now.until, now.t + int(now.expected))
-        now.lacking = NODES + 1
-        for i in range(stops.size):
-            if now.t < stops[i] < now.until:
-                now.lacking += 1
-        if filled[RECORDS] + now.lacking > room:
-            return NO_ROOM
-        if now.n_awake > 0 and not (now.still or now.resting):
-            return MARCH
-        return STAND
-
-
-@njit(inline="always")
-def find_ready(phi, asleep, threshold, ready):
-    """Find the groups past the threshold, the largest first; how many there are."""
-    count = 0
+    u, w, speeds, c, g = of_awake[0], of_awake[2], of_awake[3], of_awake[4], of_awake[6]
+    phi, pull, rate, steps, asleep = of_groups[0], of_groups[1], of_groups[2], of_groups[4], flags[0]
+    now.substeps = substeps_of(u, now.n_awake, speeds, now.gamma, now.curvature, now.N)
+    soonest, count = np.inf, 0
     for l in range(phi.size):
-        if asleep[l] and phi[l] >= threshold:
+        each = growth(rate[l] * pull[l], now.N, now.substeps)
+        steps[l] = np.ceil((now.threshold - phi[l]) / each) if asleep[l] and each > 0.0 else np.inf
+        soonest = min(soonest, steps[l])
+        if asleep[l] and phi[l] >= now.threshold:
             b = count
             while b > 0 and phi[ready[b - 1]] < phi[l]:
                 ready[b] = ready[b - 1]
                 b -= 1
             ready[b] = l
             count += 1
-    return count
+    now.expected, now.n_ready = max(soonest, 1.0), count
+    n = places[1, now.n_awake]
+    needed = n
+    for b in range(count):
+        if stored_at[ready[b]] < 0:
+            return NO_ROWS
+        needed += all_starts[ready[b] + 1] - all_starts[ready[b]]
+    if needed > K.shape[0]:
+        return NO_ROOM
+    if count > 0 or now.news:
+        return NEWS
+    if now.worked or now.t >= horizon or now.n_awake >= most_awake:
+        now.worked = False
+        return RUNNING
+    # not from the correlations at hand, which are older than a group that has just joined
+    gram_times(K, n, w, g)
+    explained = 0.0
+    for k in range(n):
+        explained += w[k] * (2.0 * c[k] - g[k])
+    if 1.0 - explained < EXPLAINED and not now.still:
+        return EXHAUSTED
+    if now.still and now.expected > REST_SHARE * now.t:
+        now.still, now.resting = False, True
+        return RESTING
+    if now.n_awake == 0 and now.expected >= NEVER:
+        return ASLEEP
+    if not now.still:
+        now.until = horizon
+    if now.expected < NEVER:
+        now.until = min(now.until, now.t + int(now.expected))
+    now.lacking = NODES + 1
+    for i in range(stops.size):
+        if now.t < stops[i] < now.until:
+            now.lacking += 1
+    if filled[RECORDS] + now.lacking > room:
+        return NO_ROOM
+    return MARCH if now.n_awake > 0 and not (now.still or now.resting) else STAND
 
 
-@njit(inline="always")
-def join(
-    now, l, toward, u, v, w, speeds, c, vector, which, starts, columns, entered_at, K, rows,
-    phi, all_speeds, all_c, all_starts, stored, stored_at,
+@njit(cache=True, error_model="numpy")
+def welcome(
+    now, of_awake, places, K, rows, block, of_groups, flags, of_columns, all_starts, stored, stored_at, ready,
+    filled, events,
 ):  # fmt: skip
-    """Let near group l join the awake ones, in the direction of `toward`."""
-    N, a = now.N, now.n_awake
-    first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
-    u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
-    m, largest, square = power(u[a], N), 0.0, 0.0
-    which[a], speeds[a], starts[a + 1] = l, all_speeds[l], i + size
-    # a tie with the threshold is decided in favour of having entered
-    entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
-    for k in range(size):
-        largest = max(largest, abs(toward[first + k]))
-    for k in range(size):
-        v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
-        square += v[i + k] * v[i + k]
-    for k in range(size):
-        v[i + k] /= np.sqrt(square)
-        w[i + k], c[i + k], columns[i + k] = m * v[i + k], all_c[first + k], first + k
-        vector[i + k] = 1.0 / np.sqrt(i + size)
-        copy(stored[at + k], rows.shape[1], rows[i + k])
-        for j in range(i):
-            K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
-        for j in range(size):
-            # one product rounds differently above and below the diagonal
-            K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
-    now.n_awake += 1
+    """Say which groups have woken up, and let those that are `ready` join the awake ones; find safe steps for all.
 
-
-@njit(inline="always")
-def hear_news(now, which, entered_at, told, filled, events):
-    """Say, once and in the order of time, which groups have passed the norm at which they have woken up."""
-    now.news = False
-    while True:
-        first = -1
-        for a in range(now.n_awake):
-            if 0 <= entered_at[a] <= now.t and not told[which[a]] and (first < 0 or entered_at[a] < entered_at[first]):
-                first = a
-        if first < 0:
-            break
-        told[which[first]] = True
-        events[0, filled[WAKE_UPS]], events[1, filled[WAKE_UPS]] = which[first], entered_at[first]
-        filled[WAKE_UPS] += 1
-        now.n_told += 1
-
-
-@njit(inline="always")
-def make_safe(now, K, starts, entered_at, vector, x, y, own, block):
-    """Find steps that cannot oscillate in the Gram block of the groups that are up.
-
-    Only groups that have entered count, so that engines in which groups join earlier take the same steps.
+    Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
     """
-    largest = curvature_of(K, starts, entered_at, now.n_awake, now.t, vector, x, y, own, block)
-    if largest >= 0.0:
-        now.curvature = EIGENVALUE_MARGIN * largest
-        now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
+    u, v, w, speeds, c, vector = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4], of_awake[5]
+    which, starts, columns, entered_at, own = places[0], places[1], places[2], places[3], places[5]
+    phi, asleep, told, N = of_groups[0], flags[0], flags[1], now.N
+    toward = of_columns[2] if now.eta > 0.0 else of_columns[1]
+    while now.news or now.n_ready > 0:
+        # in the order of time, and each of them once
+        first = 0 if now.news else -1
+        while first >= 0:
+            first = -1
+            for a in range(now.n_awake):
+                if 0 <= entered_at[a] <= now.t and not told[which[a]]:
+                    if first < 0 or entered_at[a] < entered_at[first]:
+                        first = a
+            if first >= 0:
+                told[which[first]] = True
+                events[0, filled[WAKE_UPS]], events[1, filled[WAKE_UPS]] = which[first], entered_at[first]
+                filled[WAKE_UPS] += 1
+                now.n_told += 1
+        if now.news:
+            now.news = False
+            largest = curvature_of(
+                K, starts, entered_at, now.n_awake, now.t, vector, of_awake[6], of_awake[7], own, block
+            )
+            if largest >= 0.0:
+                now.curvature = EIGENVALUE_MARGIN * largest
+                now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
+        for b in range(now.n_ready):
+            l, a = ready[b], now.n_awake
+            first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
+            u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
+            m, largest, square = power(u[a], N), 0.0, 0.0
+            # a tie with the threshold is decided in favour of having entered
+            entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
+            which[a], speeds[a], starts[a + 1], asleep[l] = l, of_groups[3, l], i + size, False
+            for k in range(size):
+                largest = max(largest, abs(toward[first + k]))
+            for k in range(size):
+                v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
+                square += v[i + k] * v[i + k]
+            for k in range(size):
+                v[i + k] /= np.sqrt(square)
+                w[i + k], c[i + k], columns[i + k] = m * v[i + k], of_columns[0, first + k], first + k
+                vector[i + k] = 1.0 / np.sqrt(i + size)
+                for j in range(rows.shape[1]):
+                    rows[i + k, j] = stored[at + k, j]
+                for j in range(i):
+                    K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
+                for j in range(size):
+                    # one product rounds differently above and below the diagonal
+                    K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
+            events[2, filled[JOINS]] = l
+            filled[JOINS] += 1
+            now.n_awake += 1
+            now.news = True
+        now.n_ready = 0
 
 
 @njit(cache=True, error_model="numpy")
@@ -459,12 +437,13 @@ def march(
     n_awake, gamma, s_large, curvature, enter = now.n_awake, now.gamma, now.direction_step, now.curvature, now.enter
     N, eta, delta, n_watched = now.N, now.eta, now.delta, now.n_watched
     tau, still = 0.0 if eta > 0.0 else now.tau, now.tol * STILL_SHARE
+    if n_watched == 0:
+        now.done = 0
+        copy(state, nodes.shape[1], nodes[0])
+        times[0] = now.t
     n, t, node, end = starts[n_awake], now.t, now.done, HORIZON
     horizon = now.until if n_watched == 0 else times[node + 1]
     limit = t + max(SHORT, t)
-    if n_watched == 0:
-        copy(state, nodes.shape[1], nodes[0])
-        times[0] = t
     for k in range(n):
         W[2 * node, k] = origin[k] = w[k]
         total[k] = 0.0
@@ -547,11 +526,11 @@ def digest(
     correlations, and P the pulls.
 
     It stops before a node with much doubt about a gain, unless it is the next iteration; before one on the way to which
-    somebody may wake, which then has to be watched; and after one at which the switch is due. Then the awake groups
-    are taken back to the last node that was accepted. A node up to which sleepers have been watched is accepted in any
+    somebody may wake, which then has to be watched; and after every one before the switch. The awake groups are then
+    where they were at the last node that is accepted. A node up to which sleepers have been watched is accepted in any
     case. Returns why it stopped.
     """
-    u, speeds, c = of_awake[0], of_awake[3], of_awake[4]
+    speeds = of_awake[3]
     starts, columns, entered_at, entered_before = places[1], places[2], places[3], places[4]
     phi, pull, rate = of_groups[0], of_groups[1], of_groups[2]
     gain, doubt, phi_watched = of_groups[5], of_groups[6], of_groups[7]
@@ -593,6 +572,7 @@ def digest(
         if sure:
             for b in range(now.n_watched):
                 phi[watched[b]] = phi_watched[b]
+            now.n_watched = 0
         up, sure = 0, False
         for a in range(n_awake):
             if 0 <= entered_at[a] <= times[i]:
@@ -606,45 +586,20 @@ def digest(
         filled[RECORDS] += 1
         now.t, now.done, now.news = times[i], i, up > now.n_told
         if now.tau > 0.0 and not (frozen or now.woke):
-            change = top[i]
-            if N == 2:
-                for l in range(phi.size):
-                    if asleep[l]:
-                        change = max(change, rate[l] * pull[l])
-            for a in range(n_awake):
-                square = 0.0
-                for k in range(starts[a], starts[a + 1]):
-                    square += c[k] * c[k]
-                now.armed = now.armed or power(nodes[i, a], N) >= now.arm_at * np.sqrt(square)
-            if now.armed and change < now.tau:
-                result = SWITCH
+            result = NODE
     if now.done > 0:
         copy(G[2 * now.done], all_g.size, all_g)
     copy(nodes[now.done], nodes.shape[1], state)
-    if result != DONE:
-        now.still = False
+    if result == WAKING or result == DOUBTFUL:
         for a in range(n_awake):
             entered_before[a] = entered_at[a]
             if entered_at[a] > now.t:
                 entered_at[a] = -1
-    if result != WAKING:
-        now.done, now.n_watched = 0, 0
     if result == DOUBTFUL:
-        now.delta = max(now.delta / 2.0, SMALLEST_DELTA)
+        now.delta, now.still = max(now.delta / 2.0, SMALLEST_DELTA), False
     elif result == DONE and not now.woke and now.surest < DOUBT_SHARE * now.tol / 4.0:
         now.delta = min(now.delta * 1.5, LARGEST_DELTA)
     return result
-
-
-@njit(inline="always")
-def steps_to_wake(phi, pull, rate, asleep, threshold, N, substeps, steps):
-    """Iterations until each group wakes if all correlations stay as they are; the least of them, at least 1."""
-    soonest = np.inf
-    for l in range(phi.size):
-        each = growth(rate[l] * pull[l], N, substeps)
-        steps[l] = np.ceil((threshold - phi[l]) / each) if asleep[l] and each > 0.0 else np.inf
-        soonest = min(soonest, steps[l])
-    return max(soonest, 1.0)
 
 
 @njit(inline="always")

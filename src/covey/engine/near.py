@@ -5,12 +5,13 @@ awake groups in their own small Gram block to the time at which somebody is expe
 correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
 one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
 
-A turn of the loop is three kernels, `settle`, `march` and `digest`. Here are their arrays, and what they come back for:
-Gram rows of a group that joins, longer arrays, and the switch of Algorithm 2.
+A turn of the loop is a few kernels: `decide` what comes next, `march`, `digest` the nodes, and `welcome` groups that
+wake up. They share the arrays that are made here, and a record of where the path stands.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -22,29 +23,33 @@ from covey.engine.growth import growth_of, join_at, phi_of, phis_of
 from covey.engine.kernels import (
     ASLEEP,
     DIVERGED,
+    DONE,
+    DOUBTFUL,
     EXHAUSTED,
     EXPLAINED,
     NEAR,
     NEVER,
+    NEWS,
     NO_ROOM,
     NO_ROWS,
+    NODE,
     NODES,
     RESTING,
     RUNNING,
     STAND,
-    SWITCH,
     WAKING,
     WOKE,
+    decide,
     digest,
     march,
     pulls,
     risen,
-    settle,
+    welcome,
 )
 from covey.engine.near_awake import AwakeView, NearAwake
 from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
-from covey.engine.switching import ARM_AT, Switch
+from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
@@ -89,20 +94,23 @@ class NearPath:
         self._now = np.zeros(1, dtype=NEAR)
         self.now = now = self._now[0]
         now["N"], now["gamma"], now["enter"], now["tau"] = N, settings.gamma, settings.enter, settings.tau
-        now["tol"], now["arm_at"], now["delta"], now["direction_step"] = tol, ARM_AT, FIRST_DELTA, 1.0
+        now["tol"], now["delta"], now["direction_step"] = tol, FIRST_DELTA, 1.0
         # groups join the stepping no later than they are said to have woken up
         now["threshold"] = phi_of(join_at(settings, tol) ** (1.0 / N), N)
-        now["t"], now["eta"], now["armed"] = begin.time, begin.eta, begin.armed
+        now["t"], now["eta"] = begin.time, begin.eta
+        self.switch = Switch(settings, begin.eta, begin.armed)
         self._take(problem, settings, stored)
         self.phi[:], self.directions[:] = phis_of(begin.log_u, N), begin.v
         self.asleep[:] = problem.ranks > 0
-        if begin.awake.size:
-            self._ready[: begin.awake.size], now["n_ready"] = begin.awake, begin.awake.size
-            # groups join in the direction of their correlations, and these have directions of their own
-            self.g[:] = begin.v
-            self._settle(self.t, 0)
         self._read_correlations()
-        self._settle(self.t, 0)
+        if begin.awake.size:
+            # groups join in the direction of their correlations, and these have directions of their own
+            self._ask(self.t, 0)
+            self._provide(begin.awake)
+            self.g[:] = begin.v
+            self._welcome(begin.awake)
+            self._read_correlations()
+        self._decide(self.t, 0)
         self._record([self.t])
 
     # ------------------------------------------------------------------ the loop
@@ -110,64 +118,81 @@ class NearPath:
     def advance(self, horizon: int, joins: int) -> str:
         """Go on to the horizon, or until so many groups have joined, or the switch; how it ended."""
         most = int(self.now["n_awake"]) + joins
-        while (why := self._settle(horizon, most)) not in ENDS:
+        frozen = self.switch.frozen
+        while (why := self._decide(horizon, most)) not in ENDS:
             if why == STAND:
                 self._stand_still()
-                continue
-            result = WAKING
-            while result == WAKING:
-                end = self._march()
-                if end == DIVERGED:
-                    return "diverged"
-                result = self._digest(end)
-            if result == SWITCH:
-                self._fire()
+            elif not self._window():
+                return "diverged"
+            if self.switch.frozen and not frozen:
                 horizon = self.t
         return ENDS[why]
 
-    def _settle(self, horizon: int, most_awake: int) -> int:
-        """Do whatever comes before the next march; what comes next, or how the path ended."""
-        now, awake, draft, ready = self.now, self.awake, self.draft, self._ready
+    def _decide(self, horizon: int, most_awake: int) -> int:
+        """What comes next, or how the path ended; lets groups join that are past the threshold."""
         while True:
-            why = settle(
-                now, horizon, most_awake, self.stops, awake.of_awake, awake.places, awake.K, awake.rows, awake.block,
-                self._of_groups, self._flags, self._of_columns, self.starts, self.stored.rows, self.stored.starts,
-                ready, draft.filled, draft.events, draft.n_risen.size,
-            )  # fmt: skip
-            if why == NO_ROWS:
-                self.n_fetched += self.stored.fetch(ready[: now["n_ready"]], self.t, self.steps_to_wake.copy())
-            elif why == NO_ROOM:
-                awake.make_room(self.n_columns + int(self.problem.ranks[ready[: now["n_ready"]]].sum()))
-                draft.make_room(int(now["lacking"]), awake.room)
+            why = self._ask(horizon, most_awake)
+            ready = self._ready[: self.now["n_ready"]]
+            if why == NO_ROWS or why == NO_ROOM:
+                self._provide(ready)
+            elif why == NEWS:
+                self._welcome(ready)
             else:
-                self._W = awake.ways(self.n_columns)
-                return int(why)
+                return why
 
-    def _march(self) -> int:
-        """Step the awake groups, leaving nodes; why it ended."""
-        awake = self.awake
-        end = march(
-            self.now, self.stops, awake.state, awake.of_awake, awake.places, awake.K, awake.rows, awake.nodes, self._W,
-            awake.times, awake.top, self._of_groups, self._of_columns, self.starts, self._ready,
-        )  # fmt: skip
-        if end == DIVERGED:
-            awake.state[:] = awake.nodes[0]
-        return int(end)
-
-    def _digest(self, end: int) -> int:
-        """Bring the sleepers along to the nodes; why it stopped."""
-        now, awake, draft, W, G = self.now, self.awake, self.draft, self._W, self._G
-        # a march in vain has come to a node that was known
-        known = now["n_watched"] > 0 and end != WOKE
-        first, last = 2 * int(now["last" if known else "done"]) + 2, 2 * int(now["last"]) + 2
-        np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
+    def _ask(self, horizon: int, most_awake: int) -> int:
+        awake, draft = self.awake, self.draft
         return int(
-            digest(
+            decide(
+                self.now, horizon, most_awake, self.stops, awake.of_awake, awake.places, awake.K, self._of_groups,
+                self._flags, self.starts, self.stored.starts, self._ready, draft.filled, draft.n_risen.size,
+            )
+        )  # fmt: skip
+
+    def _provide(self, joining: NDArray[Any]) -> None:
+        """Read the Gram rows of groups about to join, and make room for these and for what is to be recorded."""
+        if (self.stored.starts[joining] < 0).any():
+            self.n_fetched += self.stored.fetch(joining, self.t, self.steps_to_wake.copy())
+        self.awake.make_room(self.n_columns + int(self.problem.ranks[joining].sum()))
+        self.draft.make_room(int(self.now["lacking"]), self.awake.room)
+
+    def _welcome(self, joining: NDArray[Any]) -> None:
+        """Let groups join the awake ones, in this order."""
+        awake, draft, stored = self.awake, self.draft, self.stored
+        self._ready[: joining.size], self.now["n_ready"] = joining, joining.size
+        welcome(
+            self.now, awake.of_awake, awake.places, awake.K, awake.rows, awake.block, self._of_groups, self._flags,
+            self._of_columns, self.starts, stored.rows, stored.starts, self._ready, draft.filled, draft.events,
+        )  # fmt: skip
+
+    def _window(self) -> bool:
+        """March on and bring the sleepers along; False if the awake groups diverged."""
+        now, awake, draft, G = self.now, self.awake, self.draft, self._G
+        W = awake.ways(self.n_columns)
+        result = WAKING
+        while result != DONE and result != DOUBTFUL:
+            known = int(now["last"])
+            if result == WAKING:
+                end = march(
+                    now, self.stops, awake.state, awake.of_awake, awake.places, awake.K, awake.rows, awake.nodes, W,
+                    awake.times, awake.top, self._of_groups, self._of_columns, self.starts, self._ready,
+                )  # fmt: skip
+                if end == DIVERGED:
+                    awake.state[:] = awake.nodes[0]
+                    return False
+                # a march in vain ends at a node that is known
+                if end == WOKE or now["n_watched"] == 0:
+                    known = int(now["done"])
+            first, last = 2 * known + 2, 2 * int(now["last"]) + 2
+            np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
+            result = digest(
                 now, first, awake.state, awake.of_awake, awake.places, awake.nodes, W, awake.times, awake.top,
                 self._of_groups, self._flags, self._of_columns, self.starts, G, self._P, self._ready,
                 draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+            if result == NODE and self._switched():
+                return True
+        return True
 
     def _stand_still(self) -> None:
         """Nothing awake moves: everybody asleep grows at a constant rate."""
@@ -178,13 +203,20 @@ class NearPath:
         now["t"], now["still"], now["resting"] = until, False, False
         self._record([*on_the_way, until], until - t)
 
-    def _fire(self) -> None:
-        """Make the switch of Algorithm 2: sleepers keep the directions that they have now."""
-        switch = self.switch
-        switch.fire(self.view)
-        self.now["eta"] = switch.eta
+    def _switched(self) -> bool:
+        """Make the switch of Algorithm 2 if it is due: sleepers keep the directions that they have now."""
+        now, awake = self.now, self.view
+        change = float(self.awake.top[now["done"]])
+        if self.settings.depth == 2:
+            change = max(change, float((self.rate * self.pull)[self.asleep].max(initial=0.0)))
+        if not self.switch.due(awake, change):
+            return False
+        self.switch.fire(awake)
+        now["eta"], now["still"] = self.switch.eta, False
+        awake.entered_at[awake.entered_at > now["t"]] = -1
         norms = np.repeat(self.pull, self.problem.ranks)
         self.directions[:] = np.divide(self.g, norms, out=np.zeros_like(self.g), where=norms > 0)
+        return True
 
     # ------------------------------------------------------------------ where the path stands
 
@@ -214,16 +246,6 @@ class NearPath:
         return int(self.awake.places[1, self.now["n_awake"]])
 
     @property
-    def switch(self) -> Switch:
-        """The switch of Algorithm 2, as it stands."""
-        return Switch(self.settings, float(self.now["eta"]), bool(self.now["armed"]))
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the switch has been made."""
-        return bool(self.now["eta"] > 0)
-
-    @property
     def can_grow(self) -> bool:
         """Whether anybody is awake, or will ever wake as things stand."""
         return bool(self.now["n_awake"] > 0 or self.now["expected"] < NEVER)
@@ -250,14 +272,16 @@ class NearPath:
     def save(self) -> tuple[Any, ...]:
         """Everything that `advance` changes."""
         own = self._now, self._of_groups, self._of_columns, self._flags, self.draft.filled
-        return *(array.copy() for array in own), self.awake.save()
+        return *(array.copy() for array in own), copy.copy(self.switch), self.awake.save()
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo what was done since the save."""
         own = self._now, self._of_groups, self._of_columns, self._flags, self.draft.filled
-        for array, before in zip(own, saved, strict=False):
+        *arrays, switch, awake = saved
+        for array, before in zip(own, arrays, strict=True):
             array[:] = before
-        self.awake.load(saved[-1])
+        self.switch = copy.copy(switch)
+        self.awake.load(awake)
 
     def widen(self, more: WorkingProblem, settings: Settings, phi: FloatArray, directions: FloatArray) -> None:
         """Take in more groups, to stand after those known here."""
@@ -270,14 +294,16 @@ class NearPath:
         stored.add(which, self.awake.rows[: self.n_columns])
         phi, directions = np.concatenate([self.phi, phi]), np.concatenate([self.directions, directions])
         flags = np.concatenate([self._flags, [more.ranks > 0, np.zeros(more.ranks.size, dtype=bool)]], axis=1)
+        self.switch = Switch(settings, begin.eta, begin.armed)
         self._take(problem, settings, stored)
         self.phi[:], self.directions[:], self._flags[:] = phi, directions, flags
         self._read_correlations()
-        self._settle(self.t, 0)
+        self._decide(self.t, 0)
 
     def _take(self, problem: WorkingProblem, settings: Settings, stored: StoredRows) -> None:
         """Make this the problem; copies, for no array of a kernel may be read-only or belong to somebody else."""
         self.problem, self.settings, self.stored = problem, settings, stored
+        self.switch.settings = settings
         L, r = problem.ranks.size, problem.n_columns
         self.starts = np.array(problem.starts, dtype=np.int64)
         # besides those above: speeds, steps to wake, gains and doubts about them, and the phi of those watched
@@ -298,4 +324,4 @@ class NearPath:
         k = self.n_columns
         w = self.awake.of_awake[2, :k]
         np.subtract(self.c, w @ self.awake.rows[:k], out=self.g)
-        pulls(self.g[None, :], 1, self.starts, self.directions, self.frozen, self.pull[None, :])
+        pulls(self.g[None, :], 1, self.starts, self.directions, self.switch.frozen, self.pull[None, :])

@@ -117,14 +117,14 @@ class ScreenedPath:
                 continue
             horizon = int(min(max_iter, self.path.t + max(1.0, CAUTION * soonest)))
             saved = self.path.save()
-            frozen = self.path.frozen
+            frozen = self.path.switch.frozen
             status = self.path.advance(horizon, JOINS)
             late = self._check(self.path.draft)
             if late.size:
                 self.path.load(saved)
                 self._take_in(late)
                 continue
-            if self.path.frozen and not frozen and self.far.any():
+            if self.path.switch.frozen and not frozen and self.far.any():
                 self._freeze()
             self._publish()
             if not self.recorder.stopped and self._one_by_one:
