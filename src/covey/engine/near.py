@@ -294,7 +294,6 @@ class NearPath:
         stored.add(which, self.awake.rows[: self.n_columns])
         phi, directions = np.concatenate([self.phi, phi]), np.concatenate([self.directions, directions])
         flags = np.concatenate([self._flags, [more.ranks > 0, np.zeros(more.ranks.size, dtype=bool)]], axis=1)
-        self.switch = Switch(settings, begin.eta, begin.armed)
         self._take(problem, settings, stored)
         self.phi[:], self.directions[:], self._flags[:] = phi, directions, flags
         self._read_correlations()
