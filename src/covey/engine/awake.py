@@ -12,7 +12,7 @@ from covey.preprocess import WorkingProblem
 from covey.preprocess.working import spans
 from covey.validation import FloatArray
 
-__all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit"]
+__all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit", "unit_groups"]
 
 # `LARGEST_STABLE` holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
 # eigenvalue above 1, and there its magnitude grows again.
@@ -96,3 +96,14 @@ def unit(v: FloatArray) -> FloatArray:
         return np.full(v.size, 1.0 / np.sqrt(v.size))
     v = v / largest
     return v / np.sqrt(v @ v)
+
+
+def unit_groups(g: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """The direction of every group of g; equal entries where there is none."""
+    filled = np.diff(starts) > 0
+    first, ranks = starts[:-1][filled], np.diff(starts)[filled]
+    if first.size == 0:
+        return np.empty(0)
+    largest = np.repeat(np.maximum.reduceat(np.abs(g), first), ranks)
+    v = np.divide(g, largest, out=np.ones(g.size), where=largest > 0)
+    return v / np.repeat(np.sqrt(np.add.reduceat(v * v, first)), ranks)

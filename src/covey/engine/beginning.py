@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import AwakeGroups, unit
-from covey.engine.kernels import unit_groups
+from covey.engine.awake import AwakeGroups, unit, unit_groups
 from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
@@ -54,8 +53,7 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
     """The beginning that ``start=`` asks for."""
     c, starts = problem.correlation, problem.starts
     L = problem.ranks.size
-    v = np.empty_like(c)
-    unit_groups(c, starts, v)
+    v = unit_groups(c, starts)
     if start is None:
         return Beginning(0, np.full(L, np.log(settings.start)), v, np.empty(0, dtype=np.intp))
     state = start.state if isinstance(start, Path) else start

@@ -94,6 +94,18 @@ class Draft:
         self.events = np.empty((3, n_groups), dtype=np.int64)
         self.events[:, : known.shape[1]] = known
 
+    def enter(self, groups: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+        """Groups have woken up, each at a time."""
+        n = int(self.filled[WAKE_UPS])
+        self.events[0, n : n + groups.size], self.events[1, n : n + groups.size] = groups, times
+        self.filled[WAKE_UPS] += groups.size
+
+    def join(self, groups: NDArray[np.int64]) -> None:
+        """Groups have begun to be stepped."""
+        n = int(self.filled[JOINS])
+        self.events[2, n : n + groups.size] = groups
+        self.filled[JOINS] += groups.size
+
     def add(self, t: int, w: FloatArray, n_risen: float, n_entered: int, steps: int = 0) -> None:
         """Record a model that has been as it is for some time."""
         i = self.n_records

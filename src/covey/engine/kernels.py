@@ -173,22 +173,6 @@ def copy(x, n, into):
 
 
 @njit(cache=True)
-def unit_groups(g, starts, v):
-    """The direction of every group of g; equal entries where there is none."""
-    for l in range(starts.size - 1):
-        i, j = starts[l], starts[l + 1]
-        largest = 0.0
-        for k in range(i, j):
-            largest = max(largest, abs(g[k]))
-        size = 0.0
-        for k in range(i, j):
-            v[k] = g[k] / largest if largest > 0.0 else 1.0
-            size += v[k] * v[k]
-        for k in range(i, j):
-            v[k] /= np.sqrt(size)
-
-
-@njit(cache=True)
 def pulls(G, n_rows, starts, directions, frozen, out):
     """``v'g`` of every group for the first rows of correlations G."""
     for r in range(n_rows):
@@ -344,72 +328,6 @@ def decide(
 
 
 @njit(cache=True, error_model="numpy")
-def welcome(
-    now, of_awake, places, K, rows, block, of_groups, flags, of_columns, all_starts, stored, stored_at, ready,
-    filled, events,
-):  # fmt: skip
-    """Say which groups have woken up, and let those that are `ready` join the awake ones; find safe steps for all.
-
-    Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
-    """
-    u, v, w, speeds, c, vector = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4], of_awake[5]
-    which, starts, columns, entered_at, own = places[0], places[1], places[2], places[3], places[5]
-    phi, asleep, told, N = of_groups[0], flags[0], flags[1], now.N
-    toward = of_columns[2] if now.eta > 0.0 else of_columns[1]
-    while now.news or now.n_ready > 0:
-        # in the order of time, and each of them once
-        first = 0 if now.news else -1
-        while first >= 0:
-            first = -1
-            for a in range(now.n_awake):
-                if 0 <= entered_at[a] <= now.t and not told[which[a]]:
-                    if first < 0 or entered_at[a] < entered_at[first]:
-                        first = a
-            if first >= 0:
-                told[which[first]] = True
-                events[0, filled[WAKE_UPS]], events[1, filled[WAKE_UPS]] = which[first], entered_at[first]
-                filled[WAKE_UPS] += 1
-                now.n_told += 1
-        if now.news:
-            now.news = False
-            largest = curvature_of(
-                K, starts, entered_at, now.n_awake, now.t, vector, of_awake[6], of_awake[7], own, block
-            )
-            if largest >= 0.0:
-                now.curvature = EIGENVALUE_MARGIN * largest
-                now.direction_step = 1.0 if now.curvature < LARGEST_STABLE else 1.0 / now.curvature
-        for b in range(now.n_ready):
-            l, a = ready[b], now.n_awake
-            first, size, i, at = all_starts[l], all_starts[l + 1] - all_starts[l], starts[a], stored_at[l]
-            u[a] = np.exp(phi[l]) if N == 2 else (-(N - 2.0) * phi[l]) ** (-1.0 / (N - 2.0))
-            m, largest, square = power(u[a], N), 0.0, 0.0
-            # a tie with the threshold is decided in favour of having entered
-            entered_at[a] = now.t if m >= now.enter * (1.0 - 1e-9) else -1
-            which[a], speeds[a], starts[a + 1], asleep[l] = l, of_groups[3, l], i + size, False
-            for k in range(size):
-                largest = max(largest, abs(toward[first + k]))
-            for k in range(size):
-                v[i + k] = toward[first + k] / largest if largest > 0.0 else 1.0
-                square += v[i + k] * v[i + k]
-            for k in range(size):
-                v[i + k] /= np.sqrt(square)
-                w[i + k], c[i + k], columns[i + k] = m * v[i + k], of_columns[0, first + k], first + k
-                vector[i + k] = 1.0 / np.sqrt(i + size)
-                for j in range(rows.shape[1]):
-                    rows[i + k, j] = stored[at + k, j]
-                for j in range(i):
-                    K[i + k, j] = K[j, i + k] = stored[at + k, columns[j]]
-                for j in range(size):
-                    # one product rounds differently above and below the diagonal
-                    K[i + k, i + j] = (stored[at + k, first + j] + stored[at + j, first + k]) / 2.0
-            events[2, filled[JOINS]] = l
-            filled[JOINS] += 1
-            now.n_awake += 1
-            now.news = True
-        now.n_ready = 0
-
-
-@njit(cache=True, error_model="numpy")
 def march(
     now, stops, state, of_awake, places, K, rows, nodes, W, times, top, of_groups, of_columns, all_starts, watched
 ):
@@ -451,11 +369,13 @@ def march(
     settled, woke = True, False
     while next_stop < stops.size and stops[next_stop] <= t:
         next_stop += 1
-    while t < horizon and end == HORIZON:
+    while True:
+        substeps = substeps_of(u, n_awake, speeds, gamma, curvature, N)
+        if t >= horizon or end != HORIZON:
+            break
         for k in range(n):
             total[k] += w[k]
         change, drift = 0.0, 0.0
-        substeps = substeps_of(u, n_awake, speeds, gamma, curvature, N)
         for b in range(n_watched):
             l, along, square = watched[b], 0.0, 0.0
             for j in range(all_starts[l], all_starts[l + 1]):
@@ -507,6 +427,7 @@ def march(
             elif t < horizon:
                 # after news the safe steps have to be found again
                 end = STILL if rest else FULL if news or node == NODES else WORKED if ended else HORIZON
+    now.substeps = substeps
     if n_watched == 0:
         now.last, now.woke, now.surest = node, False, 0.0
         now.worked, now.still = end == WORKED, end == STILL
@@ -517,33 +438,25 @@ def march(
 
 @njit(cache=True, error_model="numpy")
 def digest(
-    now, fresh, state, of_awake, places, nodes, W, times, top, of_groups, flags, of_columns, all_starts, G, P, watched,
+    now, fresh, places, W, times, of_groups, flags, of_columns, all_starts, G, P, watched,
     filled, numbers, n_risen, models, lefts,
 ):  # fmt: skip
     """Bring the sleepers along from node to node, and accept these into the draft.
 
-    G has the products of the near groups' Gram rows with W, of which those from row `fresh` on are new. They become
-    correlations, and P the pulls.
+    G has the correlations of all near groups under the models W, of which those from row `fresh` on are new, and P gets
+    their pulls.
 
     It stops before a node with much doubt about a gain, unless it is the next iteration; before one on the way to which
-    somebody may wake, which then has to be watched; and after every one before the switch. The awake groups are then
-    where they were at the last node that is accepted. A node up to which sleepers have been watched is accepted in any
-    case. Returns why it stopped.
+    somebody may wake, which then has to be watched; and after every one before the switch. A node up to which sleepers
+    have been watched is accepted in any case. Returns why it stopped.
     """
-    speeds = of_awake[3]
-    starts, columns, entered_at, entered_before = places[1], places[2], places[3], places[4]
+    starts, columns, entered_at = places[1], places[2], places[3]
     phi, pull, rate = of_groups[0], of_groups[1], of_groups[2]
     gain, doubt, phi_watched = of_groups[5], of_groups[6], of_groups[7]
-    all_c, all_g, directions, asleep = of_columns[0], of_columns[1], of_columns[2], flags[0]
+    directions, asleep = of_columns[2], flags[0]
     N, threshold, n_awake, n, frozen = now.N, now.threshold, now.n_awake, starts[now.n_awake], now.eta > 0.0
-    for i in range(fresh, 2 * now.last + 2):
-        for k in range(all_c.size):
-            G[i, k] = all_c[k] - G[i, k]
     pulls(G[fresh:], 2 * now.last + 2 - fresh, all_starts, directions, frozen, P[fresh:])
-    substeps = substeps_of(nodes[now.last], n_awake, speeds, now.gamma, now.curvature, N)
     sure, result = now.n_watched > 0, DONE
-    if sure and not now.woke:
-        copy(entered_before, n_awake, entered_at)
     while now.done < now.last and result == DONE:
         i, record, steps = now.done + 1, filled[RECORDS], times[now.done + 1] - now.t
         length, along = 0.0, 0.0
@@ -552,7 +465,7 @@ def digest(
             length += way * way
             along += (W[2 * i + 1, k] - W[2 * i - 2, k]) * way
         share = min(max(along / length, 0.0), 1.0) if length > 0.0 else 0.5
-        worst = gains(pull, P[2 * i], P[2 * i + 1], share, steps, rate, N, substeps, asleep, frozen, gain, doubt)
+        worst = gains(pull, P[2 * i], P[2 * i + 1], share, steps, rate, N, now.substeps, asleep, frozen, gain, doubt)
         if not sure:
             if worst > DOUBT_SHARE * now.tol and now.delta > SMALLEST_DELTA and steps > 1:
                 result = DOUBTFUL
@@ -587,14 +500,6 @@ def digest(
         now.t, now.done, now.news = times[i], i, up > now.n_told
         if now.tau > 0.0 and not (frozen or now.woke):
             result = NODE
-    if now.done > 0:
-        copy(G[2 * now.done], all_g.size, all_g)
-    copy(nodes[now.done], nodes.shape[1], state)
-    if result == WAKING or result == DOUBTFUL:
-        for a in range(n_awake):
-            entered_before[a] = entered_at[a]
-            if entered_at[a] > now.t:
-                entered_at[a] = -1
     if result == DOUBTFUL:
         now.delta, now.still = max(now.delta / 2.0, SMALLEST_DELTA), False
     elif result == DONE and not now.woke and now.surest < DOUBT_SHARE * now.tol / 4.0:
@@ -602,7 +507,7 @@ def digest(
     return result
 
 
-@njit(inline="always")
+@njit(cache=True)
 def curvature_of(K, starts, entered_at, n_awake, t, vector, x, y, own, block):
     """Largest eigenvalue of the Gram block of the groups that have entered by t; the twin of `largest_eigenvalue`.
 

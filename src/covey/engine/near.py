@@ -5,8 +5,8 @@ awake groups in their own small Gram block to the time at which somebody is expe
 correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
 one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
 
-A turn of the loop is a few kernels: `decide` what comes next, `march`, `digest` the nodes, and `welcome` groups that
-wake up. They share the arrays that are made here, and a record of where the path stands.
+A turn of the loop is three kernels: `decide` what comes next, `march`, and `digest` the nodes. They share the arrays
+that are made here, and a record of where the path stands.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.engine.awake import unit
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
-from covey.engine.growth import growth_of, join_at, phi_of, phis_of
+from covey.engine.growth import growth_of, join_at, phi_of, phis_of, u_of
 from covey.engine.kernels import (
     ASLEEP,
     DIVERGED,
     DONE,
     DOUBTFUL,
+    EIGENVALUE_MARGIN,
     EXHAUSTED,
     EXPLAINED,
+    LARGEST_STABLE,
     NEAR,
     NEVER,
     NEWS,
@@ -39,12 +42,12 @@ from covey.engine.kernels import (
     STAND,
     WAKING,
     WOKE,
+    curvature_of,
     decide,
     digest,
     march,
     pulls,
     risen,
-    welcome,
 )
 from covey.engine.near_awake import AwakeView, NearAwake
 from covey.engine.settings import Settings
@@ -157,13 +160,46 @@ class NearPath:
         self.draft.make_room(int(self.now["lacking"]), self.awake.room)
 
     def _welcome(self, joining: NDArray[Any]) -> None:
-        """Let groups join the awake ones, in this order."""
-        awake, draft, stored = self.awake, self.draft, self.stored
-        self._ready[: joining.size], self.now["n_ready"] = joining, joining.size
-        welcome(
-            self.now, awake.of_awake, awake.places, awake.K, awake.rows, awake.block, self._of_groups, self._flags,
-            self._of_columns, self.starts, stored.rows, stored.starts, self._ready, draft.filled, draft.events,
-        )  # fmt: skip
+        """Say which groups have woken up, and let others join the awake ones, in this order."""
+        now, N, t, starts = self.now, self.settings.depth, self.t, self.starts
+        if now["news"]:
+            self._hear_news()
+        n_awake, toward = int(now["n_awake"]), self.directions if self.switch.frozen else self.g
+        for a, l in enumerate(joining.tolist(), n_awake):
+            first, last = int(starts[l]), int(starts[l + 1])
+            u = u_of(float(self.phi[l]), N)
+            # a tie with the threshold is decided in favour of having entered
+            entered_at = t if u**N >= self.settings.enter * (1 - 1e-9) else -1
+            self.awake.join(
+                a, l, u, N, unit(toward[first:last]), float(self.settings.speeds[l]), self.c[first:last], first,
+                self.stored.rows_of(l), entered_at,
+            )  # fmt: skip
+        if joining.size:
+            self.asleep[joining] = False
+            now["n_awake"] += joining.size
+            self.draft.join(joining)
+            self._hear_news()
+
+    def _hear_news(self) -> None:
+        """Groups have passed the norm at which they have woken up: say so, and find safe steps for all of them.
+
+        Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
+        """
+        now, awake, told = self.now, self.awake, self._flags[1]
+        n_awake, t = int(now["n_awake"]), self.t
+        which, starts, _, at, _, own = awake.places
+        new = np.flatnonzero((at[:n_awake] >= 0) & (at[:n_awake] <= t) & ~told[which[:n_awake]])
+        if new.size:
+            new = new[np.argsort(at[new], kind="stable")]
+            told[which[new]] = True
+            now["n_told"] += new.size
+            self.draft.enter(which[new], at[new])
+        *_, vector, x, y, _ = awake.of_awake
+        largest = curvature_of(awake.K, starts, at, n_awake, t, vector, x, y, own, awake.block)
+        if largest >= 0:
+            now["curvature"] = EIGENVALUE_MARGIN * largest
+            now["direction_step"] = 1.0 if now["curvature"] < LARGEST_STABLE else 1.0 / now["curvature"]
+        now["news"] = False
 
     def _window(self) -> bool:
         """March on and bring the sleepers along; False if the awake groups diverged."""
@@ -180,19 +216,33 @@ class NearPath:
                 if end == DIVERGED:
                     awake.state[:] = awake.nodes[0]
                     return False
-                # a march in vain ends at a node that is known
                 if end == WOKE or now["n_watched"] == 0:
                     known = int(now["done"])
+                else:
+                    # in vain, to a node that is known
+                    awake.places[3] = awake.places[4]
             first, last = 2 * known + 2, 2 * int(now["last"]) + 2
             np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
+            np.subtract(self.c, G[first:last], out=G[first:last])
             result = digest(
-                now, first, awake.state, awake.of_awake, awake.places, awake.nodes, W, awake.times, awake.top,
-                self._of_groups, self._flags, self._of_columns, self.starts, G, self._P, self._ready,
-                draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
+                now, first, awake.places, W, awake.times, self._of_groups, self._flags, self._of_columns, self.starts,
+                G, self._P, self._ready, draft.filled, draft.numbers, draft.n_risen, draft.models, draft.lefts,
             )  # fmt: skip
+            done = int(now["done"])
+            awake.state[:] = awake.nodes[done]
+            if done:
+                self.g[:] = G[2 * done]
             if result == NODE and self._switched():
                 return True
+            if result == WAKING or result == DOUBTFUL:
+                self._forget_later()
         return True
+
+    def _forget_later(self) -> None:
+        """Wake-ups after the present time have not happened, but may yet."""
+        awake = self.awake
+        awake.places[4] = at = awake.places[3]
+        at[at > self.now["t"]] = -1
 
     def _stand_still(self) -> None:
         """Nothing awake moves: everybody asleep grows at a constant rate."""
@@ -213,7 +263,7 @@ class NearPath:
             return False
         self.switch.fire(awake)
         now["eta"], now["still"] = self.switch.eta, False
-        awake.entered_at[awake.entered_at > now["t"]] = -1
+        self._forget_later()
         norms = np.repeat(self.pull, self.problem.ranks)
         self.directions[:] = np.divide(self.g, norms, out=np.zeros_like(self.g), where=norms > 0)
         return True

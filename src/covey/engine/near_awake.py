@@ -82,6 +82,24 @@ class NearAwake:
         self._make(max(needed, 2 * k))
         self.of_awake[:, :k], self.places[:, : k + 1], self.K[:k, :k], self.rows[:k] = of_awake, places, K, rows
 
+    def join(
+        self, a: int, l: int, u: float, depth: int, v: FloatArray, speed: float, c: FloatArray, first: int,
+        rows: FloatArray, t: int,
+    ) -> None:  # fmt: skip
+        """Make near group l, with columns from `first` on and Gram rows `rows`, the a-th awake one."""
+        which, starts, columns, entered_at, _, _ = self.places
+        of_u, of_v, of_w, speeds, of_c, vector = self.of_awake[:6]
+        k, size = int(starts[a]), v.size
+        end, last = k + size, first + size
+        which[a], starts[a + 1], entered_at[a], of_u[a], speeds[a] = l, end, t, u, speed
+        of_v[k:end], of_c[k:end], columns[k:end], vector[k:end] = v, c, np.arange(first, last), end**-0.5
+        np.multiply(v, u**depth, out=of_w[k:end])
+        self.rows[k:end] = rows
+        self.K[k:end, :k] = cross = rows[:, columns[:k]]
+        inner = rows[:, first:last]
+        # one product rounds differently above and below the diagonal
+        self.K[:k, k:end], self.K[k:end, k:end] = cross.T, (inner + inner.T) / 2
+
     def widen(self, n_near: int, more: NDArray[Any]) -> None:
         """Add columns to the Gram rows."""
         k, known = more.shape[0], self.rows.shape[1]

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from covey.engine.awake import unit_groups
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft
 from covey.engine.growth import growth_of, join_at, logs_of, phi_of, phis_of
-from covey.engine.kernels import gains, risen, unit_groups
+from covey.engine.kernels import gains, risen
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
@@ -253,9 +254,7 @@ class ScreenedPath:
     def _freeze(self) -> None:
         """Directions of far groups stay as they are at the switch."""
         self._was_frozen = True
-        frozen = np.empty_like(self.g, dtype=float)
-        unit_groups(self.g, self.problem.starts, frozen)
-        self.directions = frozen
+        self.directions = unit_groups(self.g, self.problem.starts)
 
     # ------------------------------------------------------------------ results
 
