@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
+from covey.engine.descent import LARGEST_MAGNITUDE, RECORD_EVERY
 from covey.engine.kernels import EXPLODED, risen, step_groups, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
@@ -24,12 +25,6 @@ from covey.validation import FloatArray
 __all__ = ["ExactPath"]
 
 NEGLIGIBLE = 1e-10
-
-# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
-LARGEST_MAGNITUDE = 1e6
-
-# A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
-RECORD_EVERY = 0.02
 
 
 class ExactPath:

@@ -1,0 +1,179 @@
+"""The compiled loop of the exact path. Names follow the paper: u, v, w, g, K, N.
+
+Its pieces that the screened path has too are in `covey.engine.kernels`. Numba looks at a function's own file alone to
+see whether what it has compiled is still good: touch this one when those have changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from covey.engine.awake import EIGENVALUE_MARGIN
+from covey.engine.kernels import (
+    EIGENVALUE_TOLERANCE,
+    EXPLODED,
+    MOST_ROUNDS,
+    copy,
+    power,
+    risen,
+    step_groups,
+    substeps_of,
+)
+
+# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
+LARGEST_MAGNITUDE = 1e6
+
+# A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
+RECORD_EVERY = 0.02
+
+# A batch ends after so many multiplications, some milliseconds: whatever lies behind the stop is in vain.
+MOST_WORK = 2e7
+
+# why `descend` came back: the last iteration, room or work is used up; Algorithm 2 may switch; divergence
+ENDED, SETTLED, DIVERGED = 0, 1, 2
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def gram_product(A, wide, x, out):
+    """``K x``, where A is K itself, or has more columns than rows and ``K = A'A``: then A is read once for both."""
+    for k in range(out.size):
+        out[k] = 0.0
+    for i in range(A.shape[0]):
+        row, s = A[i], 0.0
+        for k in range(row.size):
+            s += row[k] * x[k]
+        if wide:
+            for k in range(row.size):
+                out[k] += s * row[k]
+        else:
+            out[i] = s
+
+
+@njit(cache=True)
+def wake(u, N, enter, starts, asleep, order, n_awake, vector):
+    """Put the groups that have passed `enter` into the order, the strongest first; how many are awake then.
+
+    `vector` is where power iteration begins: groups that are new to it are given an average share.
+    """
+    n = n_awake
+    for l in range(u.size):
+        if asleep[l] and power(u[l], N) >= enter:
+            asleep[l] = False
+            order[n] = l
+            n += 1
+    gap = (n - n_awake) // 2
+    while gap > 0:
+        for a in range(n_awake + gap, n):
+            l, b = order[a], a
+            while b >= n_awake + gap:
+                m = order[b - gap]
+                if u[m] > u[l] or (u[m] == u[l] and m < l):
+                    break
+                order[b] = m
+                b -= gap
+            order[b] = l
+        gap //= 2
+    width = 0
+    for a in range(n):
+        i, j = starts[order[a]], starts[order[a] + 1]
+        width += j - i
+        if a >= n_awake:
+            for k in range(i, j):
+                vector[k] = 1.0 / np.sqrt(width)
+    return n
+
+
+@njit(cache=True)
+def awake_eigenvalue(A, wide, starts, order, n_awake, vector, y):
+    """The largest eigenvalue of the Gram block of the awake groups; the twin of `largest_eigenvalue`.
+
+    `vector`, zero elsewhere, is where power iteration begins, and where it has come to.
+    """
+    value = 0.0
+    for _ in range(MOST_ROUNDS):
+        gram_product(A, wide, vector, y)
+        size = 0.0
+        for a in range(n_awake):
+            for k in range(starts[order[a]], starts[order[a] + 1]):
+                size += y[k] * y[k]
+        size = np.sqrt(size)
+        if not size > 0.0:
+            return 0.0
+        previous, value = value, size
+        for a in range(n_awake):
+            for k in range(starts[order[a]], starts[order[a] + 1]):
+                vector[k] = y[k] / size
+        if abs(value - previous) <= EIGENVALUE_TOLERANCE * value:
+            break
+    return value
+
+
+@njit(cache=True, error_model="numpy")
+def descend(
+    A, wide, c, starts, u, v, w, speeds, gamma, eta, N, enter, tau, largest_stable,
+    asleep, order, entered_at, n_awake, vector, s_large, curvature, t, last, max_iter, horizon, stops,
+    times, n_woken, n_risen, us, vs, ws, g, scratch, good_u, good_v, good_w, every,
+):  # fmt: skip
+    """Step all groups from t to `last`, leaving records on the way; the twin of `ExactPath.run`.
+
+    A record is left at `horizon`, the time of the next one that is due, when a group wakes up, and when the largest
+    relative change of a magnitude falls below `tau`. ``times[i]``, ``us[i]``, ``vs[i]`` and ``ws[i]`` are its t and its
+    u, v and w, ``n_woken[i]`` the number of groups awake, and ``n_risen[i]`` how many of these are up. The awake groups
+    are ``order[:n_awake]``; those that wake up are put behind, with their time in `entered_at`.
+
+    Returns the number of records, why it came back, t, the next horizon, the relative change, and of the awake groups
+    their number, the safe step on directions and the curvature. After divergence the state is that of the last good
+    iteration. `g` and `scratch`, and what is good, are scratch; `every` counts the columns.
+    """
+    count, next_stop, change, work = 0, 0, np.inf, 0.0
+    while True:
+        before = n_awake
+        n_awake = wake(u, N, enter, starts, asleep, order, n_awake, vector)
+        if n_awake > before:
+            for a in range(before, n_awake):
+                entered_at[a] = t
+            curvature = EIGENVALUE_MARGIN * awake_eigenvalue(A, wide, starts, order, n_awake, vector, scratch)
+            s_large = 1.0 if curvature < largest_stable else 1.0 / curvature
+        gram_product(A, wide, w, g)
+        for k in range(g.size):
+            g[k] = c[k] - g[k]
+        if t >= horizon or n_awake > before or change < tau:
+            times[count], n_woken[count], n_risen[count] = t, n_awake, 0.0
+            for a in range(n_awake):
+                n_risen[count] += risen(g, every, starts[order[a] :], 1, w)
+            copy(u, u.size, us[count])
+            copy(v, v.size, vs[count])
+            copy(w, w.size, ws[count])
+            count += 1
+            horizon = min(max_iter, t + max(1, int(RECORD_EVERY * t)))
+            while next_stop < stops.size and stops[next_stop] <= t:
+                next_stop += 1
+            if next_stop < stops.size:
+                horizon = min(horizon, stops[next_stop])
+            if change < tau:
+                return count, SETTLED, t, horizon, change, n_awake, s_large, curvature
+        if t >= last or count == times.size or work > MOST_WORK:
+            return count, ENDED, t, horizon, change, n_awake, s_large, curvature
+        copy(u, u.size, good_u)
+        copy(v, v.size, good_v)
+        copy(w, w.size, good_w)
+        substeps = substeps_of(u, u.size, speeds, gamma, curvature, N)
+        work += substeps * A.size
+        change = 0.0
+        for i in range(substeps):
+            if i > 0:
+                gram_product(A, wide, w, g)
+                for k in range(g.size):
+                    g[k] = c[k] - g[k]
+            x, _ = step_groups(starts, u.size, u, v, w, g, speeds, gamma / substeps, s_large, eta, N, enter)
+            change = max(change, x * substeps)
+            for l in range(u.size):
+                if not u[l] < LARGEST_MAGNITUDE:
+                    change = np.inf
+            if not change < EXPLODED:
+                copy(good_u, u.size, u)
+                copy(good_v, v.size, v)
+                copy(good_w, w.size, w)
+                return count, DIVERGED, t, horizon, change, n_awake, s_large, curvature
+        t += 1

@@ -1,0 +1,109 @@
+"""The exact path of a problem that is held in memory: many iterations in one compiled call.
+
+The steps, and so the path, are those of `ExactPath`, which is the reference. What is left to Python is done once for a
+batch of iterations: models are handed to the recorder together, and a batch that runs past the stop is cut back to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.engine.beginning import Beginning
+from covey.engine.descent import DIVERGED, SETTLED, descend
+from covey.engine.exact import ExactPath
+from covey.engine.recorder import Recorder
+from covey.engine.settings import Settings
+from covey.engine.working_rows import WorkingRows
+from covey.preprocess import WorkingProblem, spans
+from covey.validation import FloatArray
+
+__all__ = ["HeldPath"]
+
+# Iterations in a batch: at least so many, and this share of the time so far.
+BATCH, BATCH_SHARE = 16, 0.25
+
+# Records in a batch, and the numbers that they may take (8 MiB).
+ROOM, MOST_NUMBERS = 32, 2**20
+
+
+class HeldPath(ExactPath):
+    """One run of the exact engine on working rows: `run` does it, and the attributes then say where it ended."""
+
+    def __init__(
+        self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, held: WorkingRows
+    ) -> None:
+        self.held = held
+        super().__init__(problem, settings, recorder, begin)
+        L, r = problem.ranks.size, problem.n_columns
+        self.n_gram_columns = 0 if held.wide else r
+        room = int(np.clip(MOST_NUMBERS // (2 * r + L), 1, ROOM))
+        self.times, self.n_woken = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.intp)
+        self.n_risen, self.us, self.vs, self.ws = (np.empty((room, *k)) for k in ((), (L,), (r,), (r,)))
+        self.asleep = (problem.ranks > 0) & ~self.entered
+        self.order, self.entered_at = np.empty(L, dtype=np.intp), np.empty(L, dtype=np.int64)
+        self.order[: len(self.awake.which)] = self.awake.which
+        self.vector = np.zeros(r)
+        self.vector[self.awake.columns] = self.awake.vector
+        self._scratch = np.empty(r), np.empty(r), np.empty(L), np.empty(r), np.empty(r), np.arange(r)
+
+    def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
+        """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
+        if not self.problem.correlation.any():
+            self._record()
+            return "exhausted"
+        horizon = self.t
+        while self.t < max_iter and not self.recorder.stopped:
+            count, why, n_awake, horizon, change = self._advance(max_iter, horizon, stops)
+            kept = self._publish(count, n_awake)
+            # the last model comes after the switch
+            if why == SETTLED and kept == count and self.switch.due(self.awake, change):
+                self.switch.fire(self.awake)
+            if why == DIVERGED and not self.recorder.stopped:
+                return "diverged"
+        return "stopped" if self.recorder.stopped else "completed"
+
+    def _advance(
+        self, max_iter: int, horizon: int, stops: NDArray[np.int64]
+    ) -> tuple[int, int, int, int, float]:
+        """A batch: how many records, why it ended, how many groups are awake, the next horizon, and the last change."""
+        problem, settings, awake, held = self.problem, self.settings, self.awake, self.held
+        last = min(max_iter, self.t + max(BATCH, int(BATCH_SHARE * self.t)))
+        count, why, self.t, horizon, change, n_awake, awake.direction_step, awake.curvature = descend(
+            held.Z if held.wide else held.gram, held.wide, problem.correlation, problem.starts,
+            self.u, self.v, self.w, settings.speeds, settings.gamma, self.switch.eta, settings.depth, settings.enter,
+            self.switch.tau, awake.largest_stable, self.asleep, self.order, self.entered_at, len(awake.which),
+            self.vector, awake.direction_step, awake.curvature, self.t, last, max_iter, horizon, stops,
+            self.times, self.n_woken, self.n_risen, self.us, self.vs, self.ws, *self._scratch,
+        )  # fmt: skip
+        return count, why, n_awake, horizon, change
+
+    def _publish(self, count: int, n_awake: int) -> int:
+        """Hand a batch to the recorder, and cut it back to where the rule stopped; how many of its records are left."""
+        before = len(self.awake.which)
+        new = slice(before, n_awake)
+        events = list(zip(self.order[new].tolist(), self.entered_at[new].tolist(), strict=True))
+        kept = self.recorder.record_batch(
+            self.times[:count], self.ws[:count], self.n_risen[:count], events, self.n_woken[:count] - before
+        )
+        if self.recorder.stopped:
+            i = kept - 1
+            self.t, n_awake = int(self.times[i]), int(self.n_woken[i])
+            self.u, self.v, self.w = self.us[i], self.vs[i], self.ws[i]
+        self._join(self.order[before:n_awake])
+        return kept
+
+    def _join(self, new: NDArray[np.intp]) -> None:
+        """Bring the awake groups up to date, with some that have woken up in this order."""
+        awake = self.awake
+        if new.size:
+            v = self.v[spans(self.problem.starts, new)]
+            awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
+        awake.vector = self.vector[awake.columns]
+        self._gather()
+
+    def _fetch(self) -> None:
+        """Everything is at hand."""
+
+    def _gram_product(self, w: FloatArray) -> FloatArray:
+        return self.held.gram_product(w)
