@@ -35,27 +35,49 @@ ENDED, SETTLED, DIVERGED = 0, 1, 2
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def gram_product(A, wide, x, out):
-    """``K x``, where A is K itself, or has more columns than rows and ``K = A'A``: then A is read once for both."""
-    for k in range(out.size):
+def gram_product(A, n_rows, n_columns, wide, x, out):
+    """``K x`` for the leading block of A: K itself, or with fewer rows than columns its root, ``K = A'A``.
+
+    Four rows at a time, read once for both products: what is read and written along with them counts for four.
+    """
+    for k in range(n_columns):
         out[k] = 0.0
-    for i in range(A.shape[0]):
-        row, s = A[i], 0.0
-        for k in range(row.size):
-            s += row[k] * x[k]
+    whole = n_rows - n_rows % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = A[i], A[i + 1], A[i + 2], A[i + 3]
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        for k in range(n_columns):
+            p += a[k] * x[k]
+            q += b[k] * x[k]
+            r += c[k] * x[k]
+            s += d[k] * x[k]
         if wide:
-            for k in range(row.size):
-                out[k] += s * row[k]
+            for k in range(n_columns):
+                out[k] += p * a[k] + q * b[k] + r * c[k] + s * d[k]
         else:
-            out[i] = s
+            out[i], out[i + 1], out[i + 2], out[i + 3] = p, q, r, s
+    for i in range(whole, n_rows):
+        a, p = A[i], 0.0
+        for k in range(n_columns):
+            p += a[k] * x[k]
+        if wide:
+            for k in range(n_columns):
+                out[k] += p * a[k]
+        else:
+            out[i] = p
 
 
 @njit(cache=True)
-def wake(u, N, enter, starts, asleep, order, n_awake, vector):
-    """Put the groups that have passed `enter` into the order, the strongest first; how many are awake then.
+def correlations(A, wide, c, w, g):
+    """``g = c - K w``."""
+    gram_product(A, A.shape[0], c.size, wide, w, g)
+    for k in range(c.size):
+        g[k] = c[k] - g[k]
 
-    `vector` is where power iteration begins: groups that are new to it are given an average share.
-    """
+
+@njit(cache=True)
+def wake(u, N, enter, asleep, order, n_awake):
+    """Put the groups that have passed `enter` into the order, the strongest first; how many are awake then."""
     n = n_awake
     for l in range(u.size):
         if asleep[l] and power(u[l], N) >= enter:
@@ -74,46 +96,52 @@ def wake(u, N, enter, starts, asleep, order, n_awake, vector):
                 b -= gap
             order[b] = l
         gap //= 2
-    width = 0
-    for a in range(n):
-        i, j = starts[order[a]], starts[order[a] + 1]
-        width += j - i
-        if a >= n_awake:
-            for k in range(i, j):
-                vector[k] = 1.0 / np.sqrt(width)
     return n
 
 
 @njit(cache=True)
-def awake_eigenvalue(A, wide, starts, order, n_awake, vector, y):
-    """The largest eigenvalue of the Gram block of the awake groups; the twin of `largest_eigenvalue`.
+def awake_eigenvalue(A, wide, starts, order, n_known, n_awake, block, filled, columns, x, y):
+    """The largest eigenvalue of the Gram block of the awake groups; the twin of `AwakeGroups.find_safe_steps`.
 
-    `vector`, zero elsewhere, is where power iteration begins, and where it has come to.
+    The first `filled` of their columns are in `block` already. Power iteration begins where it had come to, in x, with
+    an average share for the groups after the first `n_known`. Returns also how many columns there are.
     """
+    m = 0
+    for a in range(n_awake):
+        i, j = starts[order[a]], starts[order[a] + 1]
+        for k in range(i, j):
+            columns[m + k - i] = k
+        if a >= n_known:
+            for k in range(m, m + j - i):
+                x[k] = 1.0 / np.sqrt(m + j - i)
+        m += j - i
+    n_rows = A.shape[0] if wide else m
+    for i in range(n_rows):
+        for k in range(0 if not wide and i >= filled else filled, m):
+            block[i, k] = A[i if wide else columns[i], columns[k]]
     value = 0.0
     for _ in range(MOST_ROUNDS):
-        gram_product(A, wide, vector, y)
+        gram_product(block, n_rows, m, wide, x, y)
         size = 0.0
-        for a in range(n_awake):
-            for k in range(starts[order[a]], starts[order[a] + 1]):
-                size += y[k] * y[k]
+        for k in range(m):
+            size += y[k] * y[k]
         size = np.sqrt(size)
         if not size > 0.0:
-            return 0.0
+            return 0.0, m
         previous, value = value, size
-        for a in range(n_awake):
-            for k in range(starts[order[a]], starts[order[a] + 1]):
-                vector[k] = y[k] / size
+        for k in range(m):
+            x[k] = y[k] / size
         if abs(value - previous) <= EIGENVALUE_TOLERANCE * value:
             break
-    return value
+    return value, m
 
 
 @njit(cache=True, error_model="numpy")
 def descend(
     A, wide, c, starts, u, v, w, speeds, gamma, eta, N, enter, tau, largest_stable,
-    asleep, order, entered_at, n_awake, vector, s_large, curvature, t, last, max_iter, horizon, stops,
-    times, n_woken, n_risen, us, vs, ws, g, scratch, good_u, good_v, good_w, every,
+    asleep, order, entered_at, n_awake, s_large, curvature, vector, block, filled,
+    t, last, max_iter, horizon, stops, times, n_woken, n_risen, us, vs, ws,
+    g, scratch, columns, good_u, good_v, good_w, every,
 ):  # fmt: skip
     """Step all groups from t to `last`, leaving records on the way; the twin of `ExactPath.run`.
 
@@ -122,22 +150,24 @@ def descend(
     u, v and w, ``n_woken[i]`` the number of groups awake, and ``n_risen[i]`` how many of these are up. The awake groups
     are ``order[:n_awake]``; those that wake up are put behind, with their time in `entered_at`.
 
-    Returns the number of records, why it came back, t, the next horizon, the relative change, and of the awake groups
-    their number, the safe step on directions and the curvature. After divergence the state is that of the last good
-    iteration. `g` and `scratch`, and what is good, are scratch; `every` counts the columns.
+    Returns the number of records, why it came back, t, the next horizon, the relative change; and of the awake groups
+    their number, the safe step on directions, the curvature, and how many of their columns are in `block`. After
+    divergence the state is that of the last good iteration. The last line of parameters is scratch, but for `every`,
+    which counts the columns.
     """
     count, next_stop, change, work = 0, 0, np.inf, 0.0
     while True:
         before = n_awake
-        n_awake = wake(u, N, enter, starts, asleep, order, n_awake, vector)
+        n_awake = wake(u, N, enter, asleep, order, n_awake)
         if n_awake > before:
             for a in range(before, n_awake):
                 entered_at[a] = t
-            curvature = EIGENVALUE_MARGIN * awake_eigenvalue(A, wide, starts, order, n_awake, vector, scratch)
+            curvature, filled = awake_eigenvalue(
+                A, wide, starts, order, before, n_awake, block, filled, columns, vector, scratch
+            )
+            curvature *= EIGENVALUE_MARGIN
             s_large = 1.0 if curvature < largest_stable else 1.0 / curvature
-        gram_product(A, wide, w, g)
-        for k in range(g.size):
-            g[k] = c[k] - g[k]
+        correlations(A, wide, c, w, g)
         if t >= horizon or n_awake > before or change < tau:
             times[count], n_woken[count], n_risen[count] = t, n_awake, 0.0
             for a in range(n_awake):
@@ -152,9 +182,9 @@ def descend(
             if next_stop < stops.size:
                 horizon = min(horizon, stops[next_stop])
             if change < tau:
-                return count, SETTLED, t, horizon, change, n_awake, s_large, curvature
+                return count, SETTLED, t, horizon, change, n_awake, s_large, curvature, filled
         if t >= last or count == times.size or work > MOST_WORK:
-            return count, ENDED, t, horizon, change, n_awake, s_large, curvature
+            return count, ENDED, t, horizon, change, n_awake, s_large, curvature, filled
         copy(u, u.size, good_u)
         copy(v, v.size, good_v)
         copy(w, w.size, good_w)
@@ -163,9 +193,7 @@ def descend(
         change = 0.0
         for i in range(substeps):
             if i > 0:
-                gram_product(A, wide, w, g)
-                for k in range(g.size):
-                    g[k] = c[k] - g[k]
+                correlations(A, wide, c, w, g)
             x, _ = step_groups(starts, u.size, u, v, w, g, speeds, gamma / substeps, s_large, eta, N, enter)
             change = max(change, x * substeps)
             for l in range(u.size):
@@ -175,5 +203,5 @@ def descend(
                 copy(good_u, u.size, u)
                 copy(good_v, v.size, v)
                 copy(good_w, w.size, w)
-                return count, DIVERGED, t, horizon, change, n_awake, s_large, curvature
+                return count, DIVERGED, t, horizon, change, n_awake, s_large, curvature, filled
         t += 1

@@ -33,7 +33,7 @@ class HeldPath(ExactPath):
     def __init__(
         self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, held: WorkingRows
     ) -> None:
-        self.held = held
+        self.held, self.began = held, begin.time
         super().__init__(problem, settings, recorder, begin)
         L, r = problem.ranks.size, problem.n_columns
         self.n_gram_columns = 0 if held.wide else r
@@ -43,9 +43,12 @@ class HeldPath(ExactPath):
         self.asleep = (problem.ranks > 0) & ~self.entered
         self.order, self.entered_at = np.empty(L, dtype=np.intp), np.empty(L, dtype=np.int64)
         self.order[: len(self.awake.which)] = self.awake.which
-        self.vector = np.zeros(r)
-        self.vector[self.awake.columns] = self.awake.vector
-        self._scratch = np.empty(r), np.empty(r), np.empty(L), np.empty(r), np.empty(r), np.arange(r)
+        self.vector = np.empty(r)
+        self.vector[: self.awake.vector.size] = self.awake.vector
+        # the columns of the awake groups, in their order, as far as they have been needed
+        self.block, self.filled = np.empty((min(held.Z.shape), r)), 0
+        own = np.empty(r), np.empty(r), np.empty(r, dtype=np.intp), np.empty(L), np.empty(r), np.empty(r)
+        self._scratch = *own, np.arange(r)
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
@@ -63,17 +66,16 @@ class HeldPath(ExactPath):
                 return "diverged"
         return "stopped" if self.recorder.stopped else "completed"
 
-    def _advance(
-        self, max_iter: int, horizon: int, stops: NDArray[np.int64]
-    ) -> tuple[int, int, int, int, float]:
+    def _advance(self, max_iter: int, horizon: int, stops: NDArray[np.int64]) -> tuple[int, int, int, int, float]:
         """A batch: how many records, why it ended, how many groups are awake, the next horizon, and the last change."""
         problem, settings, awake, held = self.problem, self.settings, self.awake, self.held
         last = min(max_iter, self.t + max(BATCH, int(BATCH_SHARE * self.t)))
-        count, why, self.t, horizon, change, n_awake, awake.direction_step, awake.curvature = descend(
+        count, why, self.t, horizon, change, n_awake, awake.direction_step, awake.curvature, self.filled = descend(
             held.Z if held.wide else held.gram, held.wide, problem.correlation, problem.starts,
             self.u, self.v, self.w, settings.speeds, settings.gamma, self.switch.eta, settings.depth, settings.enter,
             self.switch.tau, awake.largest_stable, self.asleep, self.order, self.entered_at, len(awake.which),
-            self.vector, awake.direction_step, awake.curvature, self.t, last, max_iter, horizon, stops,
+            awake.direction_step, awake.curvature, self.vector, self.block, self.filled,
+            self.t, last, max_iter, horizon, stops,
             self.times, self.n_woken, self.n_risen, self.us, self.vs, self.ws, *self._scratch,
         )  # fmt: skip
         return count, why, n_awake, horizon, change
@@ -91,7 +93,16 @@ class HeldPath(ExactPath):
             self.t, n_awake = int(self.times[i]), int(self.n_woken[i])
             self.u, self.v, self.w = self.us[i], self.vs[i], self.ws[i]
         self._join(self.order[before:n_awake])
+        if self.switch.tau > 0.0:
+            self._arm(kept)
         return kept
+
+    def _arm(self, count: int) -> None:
+        """Arm the rule that switches, which may look at all records but the one at which the path begins."""
+        first = self.problem.group_norms(self.problem.correlation)
+        for i in np.flatnonzero(self.times[:count] > self.began).tolist():
+            own = self.order[: self.n_woken[i]]
+            self.switch.arm(self.us[i, own], first[own])
 
     def _join(self, new: NDArray[np.intp]) -> None:
         """Bring the awake groups up to date, with some that have woken up in this order."""
@@ -99,7 +110,7 @@ class HeldPath(ExactPath):
         if new.size:
             v = self.v[spans(self.problem.starts, new)]
             awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
-        awake.vector = self.vector[awake.columns]
+        awake.vector = self.vector[: awake.columns.size]
         self._gather()
 
     def _fetch(self) -> None:
