@@ -144,7 +144,7 @@ class PathRunner:
     def working_rows(self) -> WorkingRows | None:
         """The problem held as one array, made when it is first asked for; None where it is too large."""
         if self._held is None and WorkingRows.affordable(self.problem):
-            self._held = WorkingRows(self.problem)
+            self._held = WorkingRows.of(self.problem)
         return self._held
 
     def forget(self) -> None:

@@ -1,40 +1,48 @@
-"""Working rows: a small problem's design in working coordinates, held as one array."""
+"""Working rows: a problem's design in working coordinates, held as one array."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["WorkingRows"]
 
-# Numbers beyond which they are not held (16 MiB); a product with so many takes longer than whatever is saved.
+# Numbers beyond which a path does not hold them (16 MiB): a product takes longer than whatever holding them saves.
 MOST_NUMBERS = 2**21
 
 
+@dataclass(frozen=True, eq=False)
 class WorkingRows:
-    """The rows of ``Z`` and of the response that count, each times the root of its weight.
+    """The rows of Z and of the response that count, each times the root of its weight.
 
-    In these the problem is ``1/2 norm(y - Z w)^2`` without weights.
+    In these the problem is to minimise ``1/2 norm(y - Z w)^2``, without weights.
 
     Attributes
     ----------
-    Z : ndarray, shape (n_rows, r)
+    Z : ndarray, shape (n_rows, n_columns)
     y : ndarray, shape (n_rows,)
     """
 
-    def __init__(self, problem: WorkingProblem) -> None:
+    Z: FloatArray
+    y: FloatArray
+
+    @staticmethod
+    def of(problem: WorkingProblem, which: NDArray[np.intp] | None = None) -> WorkingRows:
+        """Those of a problem whose design holds columns; of some of its groups, or of all."""
         used = problem.q > 0
         root = np.sqrt(problem.q[used])
-        self.Z = problem.working_columns(np.arange(problem.ranks.size))[used]
-        self.Z *= root[:, None]
-        self.y = root * problem.response[used]
-        self._gram: FloatArray | None = None
+        Z = problem.working_columns(np.arange(problem.ranks.size) if which is None else which)
+        return WorkingRows(root[:, None] * Z[used], root * problem.response[used])
 
     @staticmethod
     def affordable(problem: WorkingProblem) -> bool:
-        """Whether they are few enough to be held, and columns at hand."""
+        """Whether all are few enough to be held, and columns at hand."""
         return problem.design.reads_columns and int((problem.q > 0).sum()) * problem.n_columns <= MOST_NUMBERS
 
     @property
@@ -42,13 +50,15 @@ class WorkingRows:
         """Whether there are more columns than rows."""
         return self.Z.shape[1] > self.Z.shape[0]
 
-    @property
+    @cached_property
     def gram(self) -> FloatArray:
-        """``Z'Z``, formed once."""
-        if self._gram is None:
-            self._gram = self.Z.T @ self.Z
-        return self._gram
+        """``Z'Z``."""
+        return self.Z.T @ self.Z
 
     def gram_product(self, w: FloatArray) -> FloatArray:
-        """``Z'Z w``, through whichever of the two is smaller."""
+        """``Z'Z w``, through the smaller of the two."""
         return self.Z.T @ (self.Z @ w) if self.wide else self.gram @ w
+
+    def take(self, columns: NDArray[np.intp]) -> WorkingRows:
+        """The same for some of the columns."""
+        return WorkingRows(self.Z[:, columns], self.y)

@@ -149,14 +149,18 @@ def sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float])
 
 def _sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float]) -> list[tuple[FloatArray, float]]:
     """The same, as coefficients of the columns less what factors explain."""
-    problem = task.scaled(DENSE_SCALING).runner.problem
+    runner = task.scaled(DENSE_SCALING).runner
+    problem = runner.problem
     if not Reweighting.affordable(problem):
         return []
     assert path.strengths is not None
     norms = path.strengths[[path.index(time)]].toarray().ravel()
-    start = Reweighting(problem, norms / problem.y_scale)
-    found = [problem.to_columns(start.fit(penalty, ROUNDS)) * problem.y_scale for penalty in penalties]
-    return [(_in_design(task, coef), _level(problem, coef)) for coef in found]
+    start = Reweighting(problem, norms / problem.y_scale, runner.working_rows)
+    W, everyone = start.fit(penalties, ROUNDS), np.arange(problem.ranks.size)
+    coefs, levels = problem.models_to_user(everyone, W)
+    models = np.empty_like(coefs)
+    models[:, problem.layout.members] = coefs
+    return [(_in_design(task, coef), float(level)) for coef, level in zip(models, levels, strict=True)]
 
 
 def _as_model(task: PathTask, coef: FloatArray, intercept: float) -> Model:
