@@ -101,7 +101,7 @@ class _System(NamedTuple):
         M = self.M.copy()
         M.flat[:: M.shape[0] + 1] += penalty
         # M is symmetric: its transpose is the matrix in the order that LAPACK reads without a copy
-        _, x, info = dposv(M.T, self.b, overwrite_a=True)
+        _, x, info = dposv(M.T, self.b, lower=True, overwrite_a=True)
         if info:
             # rounding of a huge M has eaten the penalty
             x = np.linalg.lstsq(self.M, self.b, rcond=None)[0]

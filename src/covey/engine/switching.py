@@ -52,7 +52,7 @@ class Switch:
         return self.armed and change < self.settings.tau
 
     def arm(self, u: FloatArray, first: FloatArray) -> None:
-        """Arm the rule if one of some magnitudes has grown, to its share of the norm of the group's first correlation."""
+        """Arm the rule once a magnitude has grown; `first` are the norms of the groups' first correlations."""
         self.armed = self.armed or bool((u**self.settings.depth >= ARM_AT * first).any())
 
     def fire(self, awake: AwakeGroups | AwakeView) -> None:
