@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.engine.beginning import Beginning
-from covey.engine.descent import DIVERGED, SETTLED, descend
+from covey.engine.descent import DIVERGED, SETTLED, descend, gram_product
 from covey.engine.exact import ExactPath
 from covey.engine.recorder import Recorder
 from covey.engine.settings import Settings
@@ -21,10 +21,10 @@ from covey.validation import FloatArray
 __all__ = ["HeldPath"]
 
 # Iterations in a batch: at least so many, and this share of the time so far.
-BATCH, BATCH_SHARE = 16, 0.25
+BATCH, BATCH_SHARE = 32, 0.25
 
 # Records in a batch, and the numbers that they may take (8 MiB).
-ROOM, MOST_NUMBERS = 32, 2**20
+ROOM, MOST_NUMBERS = 40, 2**20
 
 
 class HeldPath(ExactPath):
@@ -33,20 +33,23 @@ class HeldPath(ExactPath):
     def __init__(
         self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, held: WorkingRows
     ) -> None:
-        self.held, self.began = held, begin.time
+        # the Gram matrix of the working columns, or where there are more of them than rows its root
+        self.root, self.wide = (held.Z, True) if held.wide else (held.gram, False)
         super().__init__(problem, settings, recorder, begin)
         L, r = problem.ranks.size, problem.n_columns
+        self.began = begin.time
         self.n_gram_columns = 0 if held.wide else r
         room = int(np.clip(MOST_NUMBERS // (2 * r + L), 1, ROOM))
         self.times, self.n_woken = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.intp)
         self.n_risen, self.us, self.vs, self.ws = (np.empty((room, *k)) for k in ((), (L,), (r,), (r,)))
         self.asleep = (problem.ranks > 0) & ~self.entered
+        self.n_awake = len(self.awake.which)
         self.order, self.entered_at = np.empty(L, dtype=np.intp), np.empty(L, dtype=np.int64)
-        self.order[: len(self.awake.which)] = self.awake.which
+        self.order[: self.n_awake] = self.awake.which
         self.vector = np.empty(r)
         self.vector[: self.awake.vector.size] = self.awake.vector
         # the columns of the awake groups, in their order, as far as they have been needed
-        self.block, self.filled = np.empty((min(held.Z.shape), r)), 0
+        self.block, self.filled = np.empty((self.root.shape[0], r)), 0
         own = np.empty(r), np.empty(r), np.empty(r, dtype=np.intp), np.empty(L), np.empty(r), np.empty(r)
         self._scratch = *own, np.arange(r)
 
@@ -55,46 +58,56 @@ class HeldPath(ExactPath):
         if not self.problem.correlation.any():
             self._record()
             return "exhausted"
-        horizon = self.t
-        while self.t < max_iter and not self.recorder.stopped:
-            count, why, n_awake, horizon, change = self._advance(max_iter, horizon, stops)
-            kept = self._publish(count, n_awake)
-            # the last model comes after the switch
-            if why == SETTLED and kept == count and self.switch.due(self.awake, change):
-                self.switch.fire(self.awake)
-            if why == DIVERGED and not self.recorder.stopped:
-                return "diverged"
-        return "stopped" if self.recorder.stopped else "completed"
+        status = self._run(max_iter, stops)
+        self._join()
+        return status
 
-    def _advance(self, max_iter: int, horizon: int, stops: NDArray[np.int64]) -> tuple[int, int, int, int, float]:
-        """A batch: how many records, why it ended, how many groups are awake, the next horizon, and the last change."""
-        problem, settings, awake, held = self.problem, self.settings, self.awake, self.held
+    def _run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
+        horizon = self.t
+        while self.t < max_iter:
+            before = self.n_awake
+            count, why, horizon, change = self._advance(max_iter, horizon, stops)
+            kept = self._publish(count, before)
+            if self.switch.tau > 0.0:
+                self._arm(kept)
+                # the last record comes after the switch
+                if why == SETTLED and kept == count:
+                    self._settle(change)
+            if self.recorder.stopped:
+                return "stopped"
+            if why == DIVERGED:
+                return "diverged"
+        return "completed"
+
+    def _advance(self, max_iter: int, horizon: int, stops: NDArray[np.int64]) -> tuple[int, int, int, float]:
+        """A batch: how many records, why it ended, when the next record is due, and the last change."""
+        problem, settings, awake = self.problem, self.settings, self.awake
         last = min(max_iter, self.t + max(BATCH, int(BATCH_SHARE * self.t)))
-        count, why, self.t, horizon, change, n_awake, awake.direction_step, awake.curvature, self.filled = descend(
-            held.Z if held.wide else held.gram, held.wide, problem.correlation, problem.starts,
-            self.u, self.v, self.w, settings.speeds, settings.gamma, self.switch.eta, settings.depth, settings.enter,
-            self.switch.tau, awake.largest_stable, self.asleep, self.order, self.entered_at, len(awake.which),
-            awake.direction_step, awake.curvature, self.vector, self.block, self.filled,
-            self.t, last, max_iter, horizon, stops,
+        (
+            count, why, self.t, horizon, change, self.n_awake, awake.direction_step, awake.curvature, self.filled
+        ) = descend(
+            self.root, self.wide, problem.correlation, problem.starts, self.u, self.v, self.w, settings.speeds,
+            settings.gamma, self.switch.eta, settings.depth, settings.enter, self.switch.tau, awake.largest_stable,
+            self.asleep, self.order, self.entered_at, self.n_awake, awake.direction_step, awake.curvature,
+            self.vector, self.block, self.filled, self.t, last, max_iter, horizon, stops,
             self.times, self.n_woken, self.n_risen, self.us, self.vs, self.ws, *self._scratch,
         )  # fmt: skip
-        return count, why, n_awake, horizon, change
+        return count, why, horizon, change
 
-    def _publish(self, count: int, n_awake: int) -> int:
-        """Hand a batch to the recorder, and cut it back to where the rule stopped; how many of its records are left."""
-        before = len(self.awake.which)
-        new = slice(before, n_awake)
+    def _publish(self, count: int, before: int) -> int:
+        """Hand a batch to the recorder, and cut it back to where the rule stopped; how many of its records are left.
+
+        `before` is how many groups were awake.
+        """
+        new = slice(before, self.n_awake)
         events = list(zip(self.order[new].tolist(), self.entered_at[new].tolist(), strict=True))
         kept = self.recorder.record_batch(
             self.times[:count], self.ws[:count], self.n_risen[:count], events, self.n_woken[:count] - before
         )
         if self.recorder.stopped:
             i = kept - 1
-            self.t, n_awake = int(self.times[i]), int(self.n_woken[i])
+            self.t, self.n_awake = int(self.times[i]), int(self.n_woken[i])
             self.u, self.v, self.w = self.us[i], self.vs[i], self.ws[i]
-        self._join(self.order[before:n_awake])
-        if self.switch.tau > 0.0:
-            self._arm(kept)
         return kept
 
     def _arm(self, count: int) -> None:
@@ -104,9 +117,16 @@ class HeldPath(ExactPath):
             own = self.order[: self.n_woken[i]]
             self.switch.arm(self.us[i, own], first[own])
 
-    def _join(self, new: NDArray[np.intp]) -> None:
-        """Bring the awake groups up to date, with some that have woken up in this order."""
+    def _settle(self, change: float) -> None:
+        """Switch if it is time to."""
+        self._join()
+        if self.switch.due(self.awake, change):
+            self.switch.fire(self.awake)
+
+    def _join(self) -> None:
+        """Bring the awake groups up to date."""
         awake = self.awake
+        new = self.order[len(awake.which) : self.n_awake]
         if new.size:
             v = self.v[spans(self.problem.starts, new)]
             awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
@@ -117,4 +137,6 @@ class HeldPath(ExactPath):
         """Everything is at hand."""
 
     def _gram_product(self, w: FloatArray) -> FloatArray:
-        return self.held.gram_product(w)
+        out = np.empty_like(w)
+        gram_product(self.root, self.root.shape[0], w.size, self.wide, w, out)
+        return out

@@ -123,7 +123,7 @@ class Recorder:
         use, first = self._to_keep(times), len(self.entered)
         layout = self._kept.add(self.problem, [l for l, _ in events])
         order = np.array([l for l, _ in (*self.entered, *events)], dtype=np.intp)
-        rows = models[np.ix_(use, spans(self.problem.starts, order))]
+        rows = models[use].take(spans(self.problem.starts, order), axis=1)
         counts = first + n_events[use]
         stop_at = use.size
         if self.stop is not None and use.size:

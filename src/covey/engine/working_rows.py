@@ -55,10 +55,6 @@ class WorkingRows:
         """``Z'Z``."""
         return self.Z.T @ self.Z
 
-    def gram_product(self, w: FloatArray) -> FloatArray:
-        """``Z'Z w``, through the smaller of the two."""
-        return self.Z.T @ (self.Z @ w) if self.wide else self.gram @ w
-
     def take(self, columns: NDArray[np.intp]) -> WorkingRows:
         """The same for some of the columns."""
         return WorkingRows(self.Z[:, columns], self.y)
