@@ -61,11 +61,11 @@ class ExactPath:
             horizon = self._next_stop(max_iter, stops)
             new, change = np.empty(0, dtype=np.intp), np.inf
             while self.t < horizon and new.size == 0 and not change < self.switch.tau:
-                good = self.u.copy(), self.v.copy(), self.w.copy()
+                good = self.t, self.u.copy(), self.v.copy(), self.w.copy()
                 change = self._step()
                 if not change < EXPLODED:
-                    self.t, self.g = self.t - 1, None
-                    self.u, self.v, self.w = good
+                    self.t, self.u, self.v, self.w = good
+                    self.g = None
                     return "diverged"
                 self._fetch()
                 new = np.flatnonzero(self._above(settings.enter) & ~self.entered)

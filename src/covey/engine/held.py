@@ -21,7 +21,7 @@ from covey.validation import FloatArray
 __all__ = ["HeldPath"]
 
 # Iterations in a batch: at least so many, and this share of the time so far.
-BATCH, BATCH_SHARE = 32, 0.25
+BATCH, BATCH_SHARE = 24, 0.25
 
 # Records in a batch, and the numbers that they may take (8 MiB).
 ROOM, MOST_NUMBERS = 40, 2**20
