@@ -126,7 +126,7 @@ def test_what_is_left_over_of_noise_is_about_standard_normal():
         X, y = rng.standard_normal((100, 60)), rng.standard_normal(100)
         trial = split(task_of(X, y, Groups.from_size(3, 60), max_iter=400))
         (leg,) = explore(trial, PATIENCE).legs
-        found.append(left_over(trial, leg))
+        found.append(left_over(trial, *leg.model))
     # four standard errors on either side, and a little for the model having been chosen on these rows
     assert -0.8 < np.mean(found) < 0.45
     assert 0.65 < np.std(found) < 1.35
@@ -143,7 +143,7 @@ def dense_problem(seed, n=300, p=150):
 def test_a_dense_signal_is_left_over_and_denser_networks_are_tried(seed):
     trial = split(task_of(*dense_problem(seed), dense_scales=(1e-2, 1e-1)))
     legs = explore(trial, PATIENCE).legs
-    assert left_over(trial, legs[0]) > LEFT_OVER
+    assert left_over(trial, *legs[0].model) > LEFT_OVER
     assert [leg.options.get("init_scale") for leg in legs] == [None, 1e-1, 1e-2]
     best = best_leg(trial, legs)
     assert best.dense
@@ -157,7 +157,7 @@ def test_denser_networks_are_not_tried_where_nothing_is_left():
     X, y, groups, _ = misleading(seed=1)
     trial = split(task_of(X, y, groups, restarts=2, dense_scales=(1e-2, 1e-1)))
     legs = explore(trial, PATIENCE).legs
-    assert left_over(trial, best_leg(trial, legs)) < LEFT_OVER
+    assert left_over(trial, *best_leg(trial, legs).model) < LEFT_OVER
     assert not any(leg.dense for leg in legs)
 
 

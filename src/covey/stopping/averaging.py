@@ -253,8 +253,10 @@ def kept_model(task: PathTask, kept: Kept) -> Model:
 def model_on(path: Path, time: float) -> Model:
     """The model of a path at some time."""
     at = path.index(time)
-    n_groups = int(np.count_nonzero(path.groups.norms(path.coefs[[at]].toarray().ravel())))
-    return Model(*path.model(at), n_groups)
+    columns, values, _ = path.stored(at)
+    coef = np.zeros(path.coefs.shape[1])
+    coef[columns] = values
+    return Model(*path.model(at), int(np.count_nonzero(path.groups.norms(coef))))
 
 
 def _name(part: Part) -> str:

@@ -31,10 +31,10 @@ from covey.stopping.search import (
     WORTH_ANOTHER,
     WORTH_GOING_ON,
     Kept,
-    Leg,
     Trial,
     cheap_average,
     in_columns,
+    kept_fit,
     left_over,
     prefix_lengths,
     restart_state,
@@ -165,8 +165,8 @@ class Folds:
         return replace(self, trials=[replace(t, task=t.task.scaled(standardize)) for t in self.trials])
 
 
-def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
-    """Run all legs that the tasks' search asks for, beginning with the plain path's."""
+def explore_folds(folds: Folds, name: str, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
+    """Run all legs that the tasks' search asks for after the plain path's, called `name`."""
     trials, parallel = folds.trials, folds.parallel
     task = trials[0].task
     legs = [first]
@@ -184,7 +184,7 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
         later = np.unique(np.minimum(begin + grid, grid[-1]))
         own = [(patience, later, first.errors.step_size, *start) for start in starts]
-        runs = folds.run(f"restart-{i}", own)
+        runs = folds.run(f"{name}-restart-{i}", own)
         errors = align(runs, later, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
@@ -328,12 +328,10 @@ def _left_over(trials: Sequence[Trial], leg: FoldLeg, parallel: Parallel) -> flo
 
 def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     """What a fold's model at the chosen time leaves; it is fitted again by least squares on its groups."""
-    groups = [l for l, t in leg.runs[k].entered if t <= time]
-    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, ())
-    path = trial.task.path(start=state, max_iter=1, times=[0])
-    monitor = Monitor(trial.scorer, 1.0, trial.task.groups.n_groups)
-    monitor.times, monitor.errors, monitor.scores = [0.0], [0.0], [0.0]
-    return left_over(trial, Leg(path, monitor))
+    groups = tuple(l for l, t in leg.runs[k].entered if t <= time)
+    columns, coef, level = kept_fit(trial.task.runner.problem, Kept(groups, 0.0))
+    columns, coefs = in_columns(trial.task, columns, coef[None, :])
+    return left_over(trial, columns, coefs[0], level)
 
 
 def _factors_left_in(folds: Folds, leg: FoldLeg) -> float | None:

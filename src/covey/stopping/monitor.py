@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
 from covey.engine import Move, Prospects, Snapshot, Snapshots
 from covey.stopping.scorer import PARSIMONY, Scorer
@@ -202,7 +201,3 @@ class Monitor:
             return self.times[earliest_least(scores)]
         slack = PARSIMONY * scores.min() + ROUNDING * scores[0]
         return self.times[int(np.argmax(scores <= scores.min() + slack))]
-
-    def to_frame(self) -> pd.DataFrame:
-        """The error at each time that was looked at."""
-        return pd.DataFrame(np.column_stack([self.times, self.errors]), columns=["time", "mse"])

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from covey.engine.cleaning import clean, least_squares
 from covey.engine.overlap import added_up
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem
-from covey.stopping.base import PathTask
+from covey.preprocess import WorkingProblem, spans
+from covey.stopping.base import PathTask, made_once
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
@@ -72,7 +72,7 @@ class Trial:
         """The same with common factors left in, where they were taken out."""
         return None if self.scorer.whole is None else Trial(self.task.whole, self.scorer.whole())
 
-    @property
+    @made_once
     def null_error(self) -> float:
         """The error of the intercept alone, with common factors left in."""
         scorer = self.scorer if self.scorer.whole is None else self.scorer.whole()
@@ -151,6 +151,11 @@ class Leg:
     def time(self) -> float:
         """The time that it chose."""
         return self.monitor.best_time
+
+    @property
+    def model(self) -> tuple[NDArray[np.intp], FloatArray, float]:
+        """The model that it chose: columns, their coefficients, and the intercept."""
+        return self.path.stored(self.path.index(self.time))
 
     @property
     def settled(self) -> bool:
@@ -238,7 +243,7 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if not scales or not (cheap_average(task, noisy) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER):
+    if not scales or not (cheap_average(task, noisy) or left_over(trial, *best_leg(trial, legs).model) > LEFT_OVER):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -260,24 +265,22 @@ def way_to(leg: Leg) -> list[Leg]:
     return [leg] if leg.before is None else [*way_to(leg.before), leg]
 
 
-def left_over(trial: Trial, leg: Leg) -> float:
+def left_over(trial: Trial, columns: NDArray[np.intp], coef: FloatArray, intercept: float) -> float:
     """How well one gradient step on all groups goes with what a model leaves of the judging rows, in standard errors.
 
-    Where the model has found all there is, this is a standard normal number; many small groups together show in it
-    although none of them does alone.
+    The model is one of X less what factors explain. Where it has found all there is, this is a standard normal number;
+    many small groups together show in it although none of them does alone.
     """
     problem, scorer = trial.task.runner.problem, trial.scorer
     if not problem.design.reads_columns:
         return -np.inf
-    at = leg.path.index(leg.time)
-    model, level = leg.path.coefs[[at]], leg.path.intercepts[[at]]
-    own = trial.task.adjusted_design
-    residual = trial.task.response - own.predict(model.indices, model.data[None, :], level)[:, 0]
+    own, level = trial.task.adjusted_design, np.array([intercept])
+    residual = trial.task.response - own.predict(columns, coef[None, :], level)[:, 0]
     step = problem.to_columns(problem.to_working(problem.design.correlate((problem.q * residual)[None, :]))[0])
     if trial.task.groups.overlapping:
         step = np.bincount(trial.task.groups.members, weights=step, minlength=own.shape[1]).astype(float)
     ahead = scorer.design.multiply(step)
-    left = scorer.y - scorer.design.predict(model.indices, model.data[None, :], level)[:, 0]
+    left = scorer.y - scorer.design.predict(columns, coef[None, :], level)[:, 0]
     h = scorer.weight / scorer.weight.sum()
     ahead = _unit(ahead - h @ ahead)
     left = _unit(left)
@@ -292,10 +295,14 @@ def _unit(x: FloatArray) -> FloatArray:
 
 def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
     """The leg whose chosen model is best; where rows cannot tell, the one with the fewest columns."""
-    models = [leg.path.coefs[[leg.path.index(leg.time)]] for leg in legs]
-    columns = np.unique(np.concatenate([model.indices for model in models]))
-    coefs = np.concatenate([model[:, columns].toarray() for model in models])
-    intercepts = np.array([leg.path.intercepts[leg.path.index(leg.time)] for leg in legs])
+    if len(legs) == 1:
+        return legs[0]
+    models = [leg.model for leg in legs]
+    columns, place = np.unique(np.concatenate([own for own, _, _ in models]), return_inverse=True)
+    which = np.repeat(np.arange(len(legs)), [own.size for own, _, _ in models])
+    coefs = np.zeros((len(legs), columns.size))
+    coefs[which, place] = np.concatenate([coef for _, coef, _ in models])
+    intercepts = np.array([level for _, _, level in models])
     # of two on the same columns the one that has settled
     sizes = [(int(np.count_nonzero(row)), not leg.settled) for row, leg in zip(coefs, legs, strict=True)]
     return legs[trial.scorer.simplest(columns, coefs, intercepts, sizes)[0]]
@@ -368,10 +375,14 @@ def restart_state(task: PathTask, kept: Kept, time: int, entered: Sequence[tuple
 
 def kept_coefficients(problem: WorkingProblem, kept: Kept) -> FloatArray:
     """Coefficients of the problem's columns, on the user's scale."""
+    columns, values, _ = kept_fit(problem, kept)
     coef = np.zeros(problem.mean.size)
-    w, at = least_squares(problem, kept.groups, kept.ridge), 0
-    for l in kept.groups:
-        rank = int(problem.ranks[l])
-        coef[problem.members(l)] = problem.to_user(l, w[at : at + rank])
-        at += rank
+    coef[columns] = values
     return coef
+
+
+def kept_fit(problem: WorkingProblem, kept: Kept) -> tuple[NDArray[np.intp], FloatArray, float]:
+    """The problem's columns of the kept groups, their coefficients, and the intercept, on the user's scale."""
+    which = np.array(kept.groups, dtype=np.intp)
+    coefs, levels = problem.models_to_user(which, least_squares(problem, kept.groups, kept.ridge)[None, :])
+    return problem.layout.members[spans(problem.layout.starts, which)], coefs[0], float(levels[0])
