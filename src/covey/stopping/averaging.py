@@ -103,13 +103,13 @@ def parts_of(trial: Trial, found: Found) -> list[Part]:
     left in: once it is known which groups matter, they may explain what the factors do better than these.
     """
     # several ways to clean may keep the same groups, which would count as often
-    known = {_key(leg.start) for leg in found.legs if leg.settled and leg.start is not None}
-    cleaned = list({_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}.values())
+    known = {leg.start.key for leg in found.legs if leg.settled and leg.start is not None}
+    cleaned = list({part.kept.key: part for part in found.cleaned if part.kept.key not in known}.values())
     dense = [leg for leg in found.legs if leg.dense]
     parts: list[Part] = [*found.legs, *cleaned, *(part for leg in dense for part in _sharpenings(trial, leg))]
     whole = trial.whole
     if whole is not None:
-        kept = {_key(part.kept): part.kept for part in found.cleaned}
+        kept = {part.kept.key: part.kept for part in found.cleaned}
         parts += [clean_whole(whole, own) for own in kept.values()]
         parts += [replace(part, whole=True) for leg in dense for part in _sharpenings(whole, leg)]
     return parts
@@ -121,10 +121,6 @@ def clean_whole(whole: Trial, kept: Kept) -> Cleaned:
     columns = np.flatnonzero(model.coef)
     error = whole.scorer.errors(columns, model.coef[None, columns], np.array([model.intercept]))[0]
     return Cleaned(kept, columns, model.coef[columns], model.intercept, float(error), whole=True)
-
-
-def _key(kept: Kept) -> tuple[frozenset[int], float]:
-    return frozenset(kept.groups), kept.ridge
 
 
 def _sharpenings(trial: Trial, leg: Leg) -> list[Sharpened]:
@@ -257,8 +253,10 @@ def kept_model(task: PathTask, kept: Kept) -> Model:
 def model_on(path: Path, time: float) -> Model:
     """The model of a path at some time."""
     at = path.index(time)
-    n_groups = int(np.count_nonzero(path.groups.norms(path.coefs[[at]].toarray().ravel())))
-    return Model(*path.model(at), n_groups)
+    columns, values, _ = path.stored(at)
+    coef = np.zeros(path.coefs.shape[1])
+    coef[columns] = values
+    return Model(*path.model(at), int(np.count_nonzero(path.groups.norms(coef))))
 
 
 def _name(part: Part) -> str:

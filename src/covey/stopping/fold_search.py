@@ -31,10 +31,11 @@ from covey.stopping.search import (
     WORTH_ANOTHER,
     WORTH_GOING_ON,
     Kept,
-    Leg,
     Trial,
     cheap_average,
+    cleaned_error,
     in_columns,
+    kept_fit,
     left_over,
     prefix_lengths,
     restart_state,
@@ -165,13 +166,14 @@ class Folds:
         return replace(self, trials=[replace(t, task=t.task.scaled(standardize)) for t in self.trials])
 
 
-def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
-    """Run all legs that the tasks' search asks for, beginning with the plain path's."""
+def explore_folds(folds: Folds, name: str, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
+    """Run all legs that the tasks' search asks for after the plain path's, called `name`."""
     trials, parallel = folds.trials, folds.parallel
     task = trials[0].task
     legs = [first]
     cleaned: list[FoldCleaned] = []
-    for i in range(task.restarts):
+    left = task.restarts
+    while left > 0:
         last = legs[-1]
         begin = int(last.errors.times[-1])
         if begin >= int(grid[-1]):
@@ -184,9 +186,11 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
         later = np.unique(np.minimum(begin + grid, grid[-1]))
         own = [(patience, later, first.errors.step_size, *start) for start in starts]
-        runs = folds.run(f"restart-{i}", own)
+        runs = folds.run(f"{name}-restart-{len(legs) - 1}", own)
         errors = align(runs, later, first.errors.step_size)
         legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
+        # where paths were cut short for it they go on rather than start again
+        left -= not any(run.overtaken for run in last.runs)
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     legs += _denser(folds, legs, patience, grid)
@@ -248,13 +252,15 @@ def run_fold(
     """One leg in one fold, recorded on the common grid; `afresh`, with nothing that the legs before have read of X."""
     if afresh:
         trial.task.runner.forget()
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
+    together = "init_scale" in options
+    cleaned = None if together else cleaned_error(trial)
+    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together=together, cleaned=cleaned)
     if start is not None:
         options["start"] = restart_state(trial.task, start, begin, entered)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)
     reached = monitor.reached if path.status == "stopped" else np.inf
     sharpened = judge_sharpened(trial, path, monitor.best_time)[1] if monitor.together and trial.task.average else []
-    return FoldRun(monitor.times, monitor.errors, reached, path.entered, sharpened)
+    return FoldRun(monitor.times, monitor.errors, reached, path.entered, sharpened, monitor.overtaken)
 
 
 def _agree(
@@ -328,12 +334,10 @@ def _left_over(trials: Sequence[Trial], leg: FoldLeg, parallel: Parallel) -> flo
 
 def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     """What a fold's model at the chosen time leaves; it is fitted again by least squares on its groups."""
-    groups = [l for l, t in leg.runs[k].entered if t <= time]
-    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, ())
-    path = trial.task.path(start=state, max_iter=1, times=[0])
-    monitor = Monitor(trial.scorer, 1.0, trial.task.groups.n_groups)
-    monitor.times, monitor.errors, monitor.scores = [0.0], [0.0], [0.0]
-    return left_over(trial, Leg(path, monitor))
+    groups = tuple(l for l, t in leg.runs[k].entered if t <= time)
+    columns, coef, level = kept_fit(trial.task.runner.problem, Kept(groups, 0.0))
+    columns, coefs = in_columns(trial.task, columns, coef[None, :])
+    return left_over(trial, columns, coefs[0], level)
 
 
 def _factors_left_in(folds: Folds, leg: FoldLeg) -> float | None:
