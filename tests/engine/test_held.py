@@ -48,7 +48,9 @@ def assert_same(one, other, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("n", [60, 200])
-@pytest.mark.parametrize("settings", [{}, {"algorithm": "two-stage"}, {"times": np.arange(0, 150, 7)}, {"depth": 3, "init_scale": 0.1}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"algorithm": "two-stage"}, {"times": np.arange(0, 150, 7)}, {"depth": 3, "init_scale": 0.1}]
+)
 @pytest.mark.parametrize("limit", [{}, {"n_woken": 9}, {"n_models": 1}, {"n_models": 17}])
 def test_a_rule_stops_where_it_would_have(n, settings, limit, monkeypatch):
     """Asked about one model after another, as the path comes to them, or about many: the same answer and state."""

@@ -68,14 +68,6 @@ def gram_product(A, n_rows, n_columns, wide, x, out):
 
 
 @njit(cache=True)
-def correlations(A, wide, c, w, g):
-    """``g = c - K w``."""
-    gram_product(A, A.shape[0], c.size, wide, w, g)
-    for k in range(c.size):
-        g[k] = c[k] - g[k]
-
-
-@njit(cache=True)
 def wake(u, N, enter, asleep, order, n_awake):
     """Put the groups that have passed `enter` into the order, the strongest first; how many are awake then."""
     n = n_awake
@@ -106,7 +98,7 @@ def awake_eigenvalue(A, wide, starts, order, n_known, n_awake, block, filled, co
     The first `filled` of their columns are in `block` already. Power iteration begins where it had come to, in x, with
     an average share for the groups after the first `n_known`. Returns also how many columns there are.
     """
-    m = 0
+    m = starts[0]
     for a in range(n_awake):
         i, j = starts[order[a]], starts[order[a] + 1]
         for k in range(i, j):
@@ -138,70 +130,71 @@ def awake_eigenvalue(A, wide, starts, order, n_known, n_awake, block, filled, co
 
 @njit(cache=True, error_model="numpy")
 def descend(
-    A, wide, c, starts, u, v, w, speeds, gamma, eta, N, enter, tau, largest_stable,
+    A, wide, c, starts, speeds, gamma, eta, N, enter, tau, largest_stable, state,
     asleep, order, entered_at, n_awake, s_large, curvature, vector, block, filled,
-    t, last, max_iter, horizon, stops, times, n_woken, n_risen, us, vs, ws,
-    g, scratch, columns, good_u, good_v, good_w, every,
+    t, last, max_iter, horizon, stops, times, n_woken, n_risen, states, g, scratch, columns, every,
 ):  # fmt: skip
     """Step all groups from t to `last`, leaving records on the way; the twin of `ExactPath.run`.
 
     A record is left at `horizon`, the time of the next one that is due, when a group wakes up, and when the largest
-    relative change of a magnitude falls below `tau`. ``times[i]``, ``us[i]``, ``vs[i]`` and ``ws[i]`` are its t and its
-    u, v and w, ``n_woken[i]`` the number of groups awake, and ``n_risen[i]`` how many of these are up. The awake groups
-    are ``order[:n_awake]``; those that wake up are put behind, with their time in `entered_at`.
+    relative change of a magnitude falls below `tau`. ``times[i]`` and ``states[i]`` are its t and its state, u, v and w
+    one after another, ``n_woken[i]`` the number of groups awake, and ``n_risen[i]`` how many of these are up. The awake
+    groups are ``order[:n_awake]``; those that wake up are put behind, with their time in `entered_at`.
 
     Returns the number of records, why it came back, t, the next horizon, the relative change; and of the awake groups
     their number, the safe step on directions, the curvature, and how many of their columns are in `block`. After
-    divergence the state is that of the last good iteration. The last line of parameters is scratch, but for `every`,
-    which counts the columns.
+    divergence the state is that of the last good iteration, which is kept in the last of `states`. `g`, `scratch` and
+    `columns` are scratch, and `every` counts the columns.
     """
+    L, r = speeds.size, c.size
+    u, v, w, good = state[:L], state[L : L + r], state[L + r :], states[-1]
     count, next_stop, change, work = 0, 0, np.inf, 0.0
+    before, substep, substeps = n_awake, 0, 1
     while True:
-        before = n_awake
-        n_awake = wake(u, N, enter, asleep, order, n_awake)
-        if n_awake > before:
-            for a in range(before, n_awake):
-                entered_at[a] = t
-            curvature, filled = awake_eigenvalue(
-                A, wide, starts, order, before, n_awake, block, filled, columns, vector, scratch
-            )
-            curvature *= EIGENVALUE_MARGIN
-            s_large = 1.0 if curvature < largest_stable else 1.0 / curvature
-        correlations(A, wide, c, w, g)
-        if t >= horizon or n_awake > before or change < tau:
-            times[count], n_woken[count], n_risen[count] = t, n_awake, 0.0
-            for a in range(n_awake):
-                n_risen[count] += risen(g, every, starts[order[a] :], 1, w)
-            copy(u, u.size, us[count])
-            copy(v, v.size, vs[count])
-            copy(w, w.size, ws[count])
-            count += 1
-            horizon = min(max_iter, t + max(1, int(RECORD_EVERY * t)))
-            while next_stop < stops.size and stops[next_stop] <= t:
-                next_stop += 1
-            if next_stop < stops.size:
-                horizon = min(horizon, stops[next_stop])
-            if change < tau:
-                return count, SETTLED, t, horizon, change, n_awake, s_large, curvature, filled
-        if t >= last or count == times.size or work > MOST_WORK:
-            return count, ENDED, t, horizon, change, n_awake, s_large, curvature, filled
-        copy(u, u.size, good_u)
-        copy(v, v.size, good_v)
-        copy(w, w.size, good_w)
-        substeps = substeps_of(u, u.size, speeds, gamma, curvature, N)
-        work += substeps * A.size
-        change = 0.0
-        for i in range(substeps):
-            if i > 0:
-                correlations(A, wide, c, w, g)
-            x, _ = step_groups(starts, u.size, u, v, w, g, speeds, gamma / substeps, s_large, eta, N, enter)
-            change = max(change, x * substeps)
-            for l in range(u.size):
-                if not u[l] < LARGEST_MAGNITUDE:
-                    change = np.inf
-            if not change < EXPLODED:
-                copy(good_u, u.size, u)
-                copy(good_v, v.size, v)
-                copy(good_w, w.size, w)
-                return count, DIVERGED, t, horizon, change, n_awake, s_large, curvature, filled
-        t += 1
+        if substep == 0:
+            before = n_awake
+            n_awake = wake(u, N, enter, asleep, order, n_awake)
+            if n_awake > before:
+                for a in range(before, n_awake):
+                    entered_at[a] = t
+                curvature, filled = awake_eigenvalue(
+                    A, wide, starts, order, before, n_awake, block, filled, columns, vector, scratch
+                )
+                curvature *= EIGENVALUE_MARGIN
+                s_large = 1.0 if curvature < largest_stable else 1.0 / curvature
+        gram_product(A, A.shape[0], r, wide, w, g)
+        for k in range(r):
+            g[k] = c[k] - g[k]
+        if substep == 0:
+            why = SETTLED if change < tau else ENDED
+            if t >= horizon or n_awake > before or why == SETTLED:
+                times[count], n_woken[count], n_risen[count] = t, n_awake, 0.0
+                for a in range(n_awake):
+                    n_risen[count] += risen(g, every, starts[order[a] :], 1, w)
+                copy(state, state.size, states[count])
+                count += 1
+                horizon = min(max_iter, t + max(1, int(RECORD_EVERY * t)))
+                while next_stop < stops.size and stops[next_stop] <= t:
+                    next_stop += 1
+                if next_stop < stops.size:
+                    horizon = min(horizon, stops[next_stop])
+            if why == SETTLED or t >= last or count == times.size or work > MOST_WORK:
+                break
+            copy(state, state.size, good)
+            substeps = substeps_of(u, L, speeds, gamma, curvature, N)
+            work += substeps * A.size
+            change = 0.0
+        x, _ = step_groups(starts, L, u, v, w, g, speeds, gamma / substeps, s_large, eta, N, enter)
+        change = max(change, x * substeps)
+        for l in range(L):
+            if not u[l] < LARGEST_MAGNITUDE:
+                change = np.inf
+        if not change < EXPLODED:
+            copy(good, state.size, state)
+            why = DIVERGED
+            break
+        substep += 1
+        if substep == substeps:
+            substep = 0
+            t += 1
+    return count, why, t, horizon, change, n_awake, s_large, curvature, filled

@@ -41,7 +41,10 @@ class HeldPath(ExactPath):
         self.n_gram_columns = 0 if held.wide else r
         room = int(np.clip(MOST_NUMBERS // (2 * r + L), 1, ROOM))
         self.times, self.n_woken = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.intp)
-        self.n_risen, self.us, self.vs, self.ws = (np.empty((room, *k)) for k in ((), (L,), (r,), (r,)))
+        self.n_risen = np.empty(room)
+        # u, v and w one after another; of each record, and of the last good iteration
+        self.now, self.states = np.concatenate([self.u, self.v, self.w]), np.empty((room + 1, L + 2 * r))
+        self._read(self.now)
         self.asleep = (problem.ranks > 0) & ~self.entered
         self.n_awake = len(self.awake.which)
         self.order, self.entered_at = np.empty(L, dtype=np.intp), np.empty(L, dtype=np.int64)
@@ -50,8 +53,11 @@ class HeldPath(ExactPath):
         self.vector[: self.awake.vector.size] = self.awake.vector
         # the columns of the awake groups, in their order, as far as they have been needed
         self.block, self.filled = np.empty((self.root.shape[0], r)), 0
-        own = np.empty(r), np.empty(r), np.empty(r, dtype=np.intp), np.empty(L), np.empty(r), np.empty(r)
-        self._scratch = *own, np.arange(r)
+        self._scratch = np.empty(r), np.empty(r), np.empty(r, dtype=np.intp), np.arange(r)
+
+    def _read(self, state: FloatArray) -> None:
+        L, r = self.problem.ranks.size, self.problem.n_columns
+        self.u, self.v, self.w = np.split(state, [L, L + r])
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
@@ -86,11 +92,11 @@ class HeldPath(ExactPath):
         (
             count, why, self.t, horizon, change, self.n_awake, awake.direction_step, awake.curvature, self.filled
         ) = descend(
-            self.root, self.wide, problem.correlation, problem.starts, self.u, self.v, self.w, settings.speeds,
-            settings.gamma, self.switch.eta, settings.depth, settings.enter, self.switch.tau, awake.largest_stable,
+            self.root, self.wide, problem.correlation, problem.starts, settings.speeds, settings.gamma,
+            self.switch.eta, settings.depth, settings.enter, self.switch.tau, awake.largest_stable, self.now,
             self.asleep, self.order, self.entered_at, self.n_awake, awake.direction_step, awake.curvature,
             self.vector, self.block, self.filled, self.t, last, max_iter, horizon, stops,
-            self.times, self.n_woken, self.n_risen, self.us, self.vs, self.ws, *self._scratch,
+            self.times, self.n_woken, self.n_risen, self.states, *self._scratch,
         )  # fmt: skip
         return count, why, horizon, change
 
@@ -101,13 +107,14 @@ class HeldPath(ExactPath):
         """
         new = slice(before, self.n_awake)
         events = list(zip(self.order[new].tolist(), self.entered_at[new].tolist(), strict=True))
+        models = self.states[:count, -self.problem.n_columns :]
         kept = self.recorder.record_batch(
-            self.times[:count], self.ws[:count], self.n_risen[:count], events, self.n_woken[:count] - before
+            self.times[:count], models, self.n_risen[:count], events, self.n_woken[:count] - before
         )
         if self.recorder.stopped:
             i = kept - 1
             self.t, self.n_awake = int(self.times[i]), int(self.n_woken[i])
-            self.u, self.v, self.w = self.us[i], self.vs[i], self.ws[i]
+            self._read(self.states[i])
         return kept
 
     def _arm(self, count: int) -> None:
@@ -115,7 +122,7 @@ class HeldPath(ExactPath):
         first = self.problem.group_norms(self.problem.correlation)
         for i in np.flatnonzero(self.times[:count] > self.began).tolist():
             own = self.order[: self.n_woken[i]]
-            self.switch.arm(self.us[i, own], first[own])
+            self.switch.arm(self.states[i, own], first[own])
 
     def _settle(self, change: float) -> None:
         """Switch if it is time to."""
