@@ -50,9 +50,7 @@ class Reweighting:
             rows = WorkingRows.of(problem, self.which)
         elif self.columns.size < problem.n_columns:
             rows = rows.take(self.columns)
-        self.rows = rows
-        self.correlation = problem.correlation[self.columns]
-        self._room = np.empty(self.rows.Z.shape if self.rows.wide else self.rows.gram.shape)
+        self.rows, self._room = rows, np.empty((rows.Z if rows.wide else rows.gram).shape)
 
     @staticmethod
     def affordable(problem: WorkingProblem) -> bool:
@@ -85,7 +83,7 @@ class Reweighting:
             A = np.multiply(rows.Z, s, out=self._room)
             return _System(A @ A.T, rows.y, s * s, rows.Z)
         M = np.multiply(rows.gram, s, out=self._room)
-        return _System(s[:, None] * M, s * self.correlation, s, None)
+        return _System(s[:, None] * M, s * (rows.y @ rows.Z), s, None)
 
 
 class _System(NamedTuple):
@@ -103,8 +101,8 @@ class _System(NamedTuple):
         # M is symmetric: its transpose is the matrix in the order that LAPACK reads without a copy
         _, x, info = dposv(M.T, self.b, lower=True, overwrite_a=True)
         if info:
-            # rounding of a huge M has eaten the penalty
-            x = np.linalg.lstsq(self.M, self.b, rcond=None)[0]
+            # to rounding, a huge M need not be positive definite
+            x = np.linalg.solve(self.M + penalty * np.eye(self.b.size), self.b)
         return self.gain * (x if self.Z is None else x @ self.Z)
 
 

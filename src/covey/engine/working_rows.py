@@ -57,4 +57,4 @@ class WorkingRows:
 
     def take(self, columns: NDArray[np.intp]) -> WorkingRows:
         """The same for some of the columns."""
-        return WorkingRows(self.Z[:, columns], self.y)
+        return WorkingRows(self.Z.take(columns, axis=1), self.y)

@@ -145,6 +145,8 @@ def sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float])
 
 def _sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float]) -> list[tuple[FloatArray, float]]:
     """The same, as coefficients of the columns less what factors explain."""
+    if not penalties:
+        return []
     runner = task.scaled(DENSE_SCALING).runner
     problem = runner.problem
     if not Reweighting.affordable(problem):
