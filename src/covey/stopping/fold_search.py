@@ -24,7 +24,6 @@ from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
 from covey.stopping.search import (
     DENSE_SCALING,
-    LEFT_OVER,
     MOST_COLUMNS,
     NOISY,
     RIDGES,
@@ -34,6 +33,7 @@ from covey.stopping.search import (
     Trial,
     cheap_average,
     cleaned_error,
+    enough_left,
     in_columns,
     kept_fit,
     left_over,
@@ -208,9 +208,10 @@ def _denser(folds: Folds, legs: Sequence[FoldLeg], patience: float, grid: NDArra
     trials = folds.trials
     task = trials[0].task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if not scales or not (
-        cheap_average(task, _noisy(trials, legs)) or _left_over(trials, best_fold_leg(legs), folds.parallel) > LEFT_OVER
-    ):
+    if not scales:
+        return []
+    wanted = cheap_average(task, _noisy(trials, legs))
+    if not wanted and _left_over(trials, best_fold_leg(legs), folds.parallel) <= enough_left(task):
         return []
     dense, tried = folds.scaled(DENSE_SCALING), []
     for scale in sorted(scales, reverse=True):

@@ -50,7 +50,7 @@ DOUBT = 1.5
 
 # What cleaning would make of the model is looked at whenever this many groups are awake, and then so many times more;
 # the path has been overtaken when that is better than the best so far by this share.
-FIRST_LOOK, NEXT_LOOK, OVERTAKEN = 6, 1.25, 0.9
+FIRST_LOOK, NEXT_LOOK, OVERTAKEN = 6, 1.25, 0.8
 
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 

@@ -47,8 +47,9 @@ RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 # vary.
 DENSE_SCALING = "block"
 
-# Denser networks are tried when `left_over` exceeds this.
-LEFT_OVER = 1.5
+# Denser networks are tried when `left_over` exceeds the first of these, which happens by chance once in fifteen times;
+# where X has more entries than `FEW_ENTRIES`, and they cost more than all the rest, the second.
+LEFT_OVER, LEFT_OVER_MUCH = 1.5, 3.0
 
 # ... or where noise is strong and X has no more entries than this, so that they cost little; to be averaged.
 FEW_ENTRIES = 1e6
@@ -257,7 +258,9 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if not scales or not (cheap_average(task, noisy) or left_over(trial, *best_leg(trial, legs).model) > LEFT_OVER):
+    if not scales:
+        return []
+    if not cheap_average(task, noisy) and left_over(trial, *best_leg(trial, legs).model) <= enough_left(task):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -270,8 +273,17 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
 
 def cheap_average(task: PathTask, noisy: bool) -> bool:
     """Whether denser networks are wanted in any case, to be averaged with the others."""
+    return noisy and task.average and task.design.reads_columns and _is_small(task)
+
+
+def enough_left(task: PathTask) -> float:
+    """How much `left_over` there must be for denser networks to be worth their time."""
+    return LEFT_OVER if _is_small(task) else LEFT_OVER_MUCH
+
+
+def _is_small(task: PathTask) -> bool:
     n, p = task.design.shape
-    return noisy and task.average and task.design.reads_columns and n * p <= FEW_ENTRIES
+    return n * p <= FEW_ENTRIES
 
 
 def way_to(leg: Leg) -> list[Leg]:
