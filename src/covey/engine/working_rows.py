@@ -37,8 +37,9 @@ class WorkingRows:
         """Those of a problem whose design holds columns; of some of its groups, or of all."""
         used = problem.q > 0
         root = np.sqrt(problem.q[used])
-        Z = problem.working_columns(np.arange(problem.ranks.size) if which is None else which)
-        return WorkingRows(root[:, None] * Z[used], root * problem.response[used])
+        Z = problem.working_columns(np.arange(problem.ranks.size) if which is None else which)[used]
+        Z *= root[:, None]
+        return WorkingRows(Z, root * problem.response[used])
 
     @staticmethod
     def affordable(problem: WorkingProblem) -> bool:
