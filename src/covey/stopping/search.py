@@ -251,7 +251,7 @@ def _settle(trial: Trial, patience: float, leg: Leg, kept: Kept) -> list[Leg]:
         return []
     if leg.start is not None and leg.start.key == kept.key:
         return [replace(leg, at_start=True)]
-    return [_restart(trial, patience, leg, kept, max_iter=int(leg.path.times[-1]) + 1)]
+    return [_restart(trial, patience, leg, kept, rest=True)]
 
 
 def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
