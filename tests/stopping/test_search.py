@@ -13,10 +13,12 @@ from covey.stopping.monitor import OVERTAKEN, PATIENCE
 from covey.stopping.scorer import PARSIMONY
 from covey.stopping.search import (
     LEFT_OVER,
+    LEFT_OVER_MUCH,
     Kept,
     best_leg,
     choose_kept,
     cleaned_error,
+    enough_left,
     explore,
     left_over,
     restart_state,
@@ -227,6 +229,12 @@ def test_a_dense_signal_is_left_over_and_denser_networks_are_tried(seed):
     # refitted on all rows, it is as dense
     choice = HoldOut(random_state=0).choose(task_of(*dense_problem(seed), dense_scales=(1e-2, 1e-1)))
     assert np.count_nonzero(choice.path.at(choice.time)) == 150
+
+
+def test_more_must_be_left_over_where_denser_networks_are_dear():
+    small, large = (task_of(np.zeros((n, 40)), np.zeros(n), Groups.from_size(2, 40)) for n in (100, 100_000))
+    assert enough_left(small) == LEFT_OVER
+    assert enough_left(large) == LEFT_OVER_MUCH > LEFT_OVER
 
 
 def test_denser_networks_are_not_tried_where_nothing_is_left():

@@ -13,6 +13,7 @@ from covey.engine.exact import ExactPath
 from covey.engine.held import HeldPath
 from covey.engine.overlap import InColumns, add_up
 from covey.engine.recorder import Recorder
+from covey.engine.resting import RestingPath
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
 from covey.engine.settings import Settings, read_settings, step_unit
@@ -88,9 +89,10 @@ class PathRunner:
         tol: float = 1e-3,
         stop: StopRule | None = None,
         start: Path | PathState | None = None,
+        rest: bool = False,
         verbose: int = 0,
     ) -> Path:
-        """Run the network; see `covey.group_path`."""
+        """Run the network; see `covey.group_path`. With `rest` it stands still: the path is the model of its start."""
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
         max_iter = whole(max_iter, "max_iter")
@@ -104,12 +106,14 @@ class PathRunner:
             switch_tol=switch_tol, depth=depth, group_weights=group_weights,
         )  # fmt: skip
         begin = read_start(start, problem, settings)
-        if begin.time >= max_iter:
+        if begin.time >= max_iter and not rest:
             raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
         recorder = Recorder(problem, stop, wanted, self.groups.names, verbose)
         recorder.enter(begin.entered)
-        run: ScreenedPath | ExactPath
-        if engine == "exact" or (engine == "auto" and all_awake(settings)):
+        run: ScreenedPath | ExactPath | RestingPath
+        if rest:
+            run = RestingPath(problem, settings, recorder, begin)
+        elif engine == "exact" or (engine == "auto" and all_awake(settings)):
             run = self._exact_path(settings, recorder, begin)
         else:
             run = ScreenedPath(problem, settings, recorder, begin, tol, self._near)

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from covey.checkpoint import Checkpoint, kept
-from covey.engine.cleaning import clean
+from covey.engine.cleaning import Nested, clean
 from covey.stopping.averaging import clean_whole, judge_sharpened
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
 from covey.stopping.monitor import Monitor
@@ -37,6 +37,7 @@ from covey.stopping.search import (
     in_columns,
     kept_fit,
     left_over,
+    nth,
     prefix_lengths,
     restart_state,
 )
@@ -77,6 +78,8 @@ class FoldLeg:
         The start scale, where it is a dense one.
     before : tuple of FoldErrors
         Those of the legs through which it was come to.
+    starts : tuple of Kept
+        What it was restarted from, fold by fold.
     """
 
     errors: FoldErrors
@@ -84,6 +87,7 @@ class FoldLeg:
     cuts: tuple[Cut, ...] = ()
     init_scale: float | None = None
     before: tuple[FoldErrors, ...] = ()
+    starts: tuple[Kept, ...] = ()
 
     @property
     def whole(self) -> FoldErrors:
@@ -188,7 +192,7 @@ def explore_folds(folds: Folds, name: str, first: FoldLeg, patience: float, grid
         own = [(patience, later, first.errors.step_size, *start) for start in starts]
         runs = folds.run(f"{name}-restart-{len(legs) - 1}", own)
         errors = align(runs, later, first.errors.step_size)
-        legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
+        legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors), starts=tuple(sets)))
         # where paths were cut short for it they go on rather than start again
         left -= not any(run.overtaken for run in last.runs)
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
@@ -294,25 +298,25 @@ def _agree(
             own = [k for k, cut in enumerate(ways) if (cut.length, cut.ridge) == (m, ridge)]
             best = min(own, key=lambda k: means[k])
             cleaned.append(FoldCleaned(leg, ways[best], float(means[best])))
-    if ways[i].n_kept == n_chosen and means[i] >= leg.error * (1 - PARSIMONY):
-        return None, [], cleaned
-    return ways[i], [sets[i] for _, _, sets in results], cleaned
+    kept = [nth(own, i) for _, _, own in results]
+    same = ways[i].n_kept == n_chosen and means[i] >= leg.error * (1 - PARSIMONY)
+    # from where it has started it would go the same way again
+    again = [one.key for one in kept] == [one.key for one in leg.starts]
+    return (None if same or again else ways[i]), kept, cleaned
 
 
 def _clean_fold(
     trial: Trial, order: list[int], lengths: list[int], ridges: Sequence[float]
-) -> tuple[FloatArray, FloatArray, list[Kept]]:
-    """Errors, sizes and sets of every way to clean, in one fold."""
+) -> tuple[FloatArray, FloatArray, list[Nested]]:
+    """Errors and sizes of all sets of every way to clean, in one fold; and the sets."""
     problem = trial.task.runner.problem
-    errors, sizes, sets = [], [], []
-    for nested in clean(problem, order, lengths, ridges):
+    cleaned = clean(problem, order, lengths, ridges)
+    errors = []
+    for nested in cleaned:
         coefs, intercepts = nested.coefficients(problem)
         columns, models = in_columns(trial.task, nested.columns(problem), coefs)
         errors.append(trial.scorer.errors(columns, models, intercepts))
-        for left in nested.kept:
-            sets.append(Kept(tuple(nested.groups[left].tolist()), nested.ridge))
-            sizes.append(float(problem.ranks[nested.groups[left]].sum()) / (1 + nested.ridge))
-    return np.concatenate(errors), np.array(sizes), sets
+    return np.concatenate(errors), np.concatenate([nested.freedom(problem) for nested in cleaned]), cleaned
 
 
 def _simplest(curves: FloatArray, sizes: Any) -> int:

@@ -135,7 +135,7 @@ def _on_all_rows(task: PathTask, leg: Leg, to_choice: bool = True) -> Path:
     if leg.start is not None:
         begin = int(leg.path.times[0])
         settings["start"] = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)])
-        last = max(last, begin + 1)
+        settings["rest"] = last == begin
     return task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings)
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.cleaning import clean, least_squares
+from covey.engine.cleaning import Nested, clean, least_squares
 from covey.engine.overlap import added_up
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem, spans
@@ -251,7 +251,7 @@ def _settle(trial: Trial, patience: float, leg: Leg, kept: Kept) -> list[Leg]:
         return []
     if leg.start is not None and leg.start.key == kept.key:
         return [replace(leg, at_start=True)]
-    return [_restart(trial, patience, leg, kept, max_iter=int(leg.path.times[-1]) + 1)]
+    return [_restart(trial, patience, leg, kept, rest=True)]
 
 
 def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
@@ -395,24 +395,31 @@ def choose_kept(trial: Trial, leg: Leg) -> Cleaning:
         lengths, ridges = lengths[-1:], (0.0,)
     cleaned = clean(problem, leg.order, lengths, ridges)
     columns = cleaned[-1].columns(problem)
-    coefs, intercepts, sets = [], [], []
-    for nested in cleaned:
-        C, level = nested.coefficients(problem)
-        coefs.append(np.pad(C, ((0, 0), (0, columns.size - C.shape[1]))))
-        intercepts.append(level)
-        sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
-    # a ridge takes degrees of freedom away
-    sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
-    columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
-    levels = np.concatenate(intercepts)
+    fits = [nested.coefficients(problem) for nested in cleaned]
+    ends = np.cumsum([len(nested) for nested in cleaned])
+    coefs = np.zeros((int(ends[-1]), columns.size))
+    for (C, _), end in zip(fits, ends.tolist(), strict=True):
+        coefs[end - C.shape[0] : end, : C.shape[1]] = C
+    levels = np.concatenate([level for _, level in fits])
+    sizes = np.concatenate([nested.freedom(problem) for nested in cleaned])
+    columns, models = in_columns(trial.task, columns, coefs)
     i, errors = trial.scorer.simplest(columns, models, levels, sizes)
-    ends = np.cumsum([len(nested.kept) for nested in cleaned])
     best = [int(np.argmin(part)) + end - part.size for part, end in zip(np.split(errors, ends[:-1]), ends, strict=True)]
-    ways = [Cleaned(sets[k], columns, models[k], float(levels[k]), float(errors[k])) for k in best]
-    same = set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY)
+    ways = [Cleaned(nth(cleaned, k), columns, models[k], float(levels[k]), float(errors[k])) for k in best]
+    kept = nth(cleaned, i)
+    same = set(kept.groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY)
     # from where it has started it would go the same way again
-    again = leg.start is not None and sets[i].key == leg.start.key
-    return Cleaning(sets[i], not (same or again), ways)
+    again = leg.start is not None and kept.key == leg.start.key
+    return Cleaning(kept, not (same or again), ways)
+
+
+def nth(cleaned: Sequence[Nested], i: int) -> Kept:
+    """The i-th set of several cleanings, one after another."""
+    for nested in cleaned:
+        if i < len(nested):
+            return Kept(nested.left(i), nested.ridge)
+        i -= len(nested)
+    raise IndexError(i)
 
 
 def in_columns(task: PathTask, columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
