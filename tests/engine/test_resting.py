@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covey import group_path
+from covey import Groups, group_path
 from covey.engine import PathRunner
 from covey.stopping.monitor import PATIENCE, Monitor
 from covey.stopping.search import Kept, restart_state
@@ -43,3 +43,19 @@ def test_a_path_that_goes_on_still_needs_an_iteration():
     path = group_path(X, y, groups, max_iter=50)
     with pytest.raises(ValueError, match="must be larger"):
         group_path(X, y, groups, start=path, max_iter=50)
+
+
+def test_x_is_not_looked_at_again_where_nothing_has_moved():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4000))
+    groups = Groups.from_size(4, 4000)
+    y = X[:, :8] @ np.ones(8) + 0.1 * rng.standard_normal(80)
+    task = task_of(X, y, groups)
+    # at least squares on its groups the network rests until another one wakes
+    state = restart_state(task, Kept((0, 1), 0.0), 50, ())
+    settled = task.path(start=state, max_iter=51)
+    assert settled.n_passes == 2  # once to prepare, once for the correlations of the start
+    exact = group_path(X, y, groups, start=state, max_iter=400, engine="exact")
+    again = task.path(start=state, max_iter=400)
+    assert [l for l, _ in again.entered] == [l for l, _ in exact.entered]
+    np.testing.assert_allclose([t for _, t in again.entered], [t for _, t in exact.entered], rtol=5e-3, atol=2)

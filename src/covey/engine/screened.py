@@ -46,6 +46,10 @@ SOON = 0.5
 # reading X.
 PIECES = 5
 
+# Awake groups that have moved by less than this, in units of the norm of y, have not changed any correlation: X need
+# not be looked at.
+AT_REST = 1e-8
+
 # Groups next in line that the stop rule is told of when it looks ahead.
 NEXT_GROUPS = 8
 
@@ -215,8 +219,11 @@ class ScreenedPath:
         path = self.path
         look = self.look.join(path.problem, draft.joined)
         pieces = draft.pieces(PIECES, path.awake.n_columns)
-        W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
-        P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
+        if pieces.farthest <= AT_REST:
+            P, g = np.broadcast_to(self.pull, (2 * pieces.steps.size, self.pull.size)), self.g
+        else:
+            W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
+            P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
         phi, pull, substeps = self.phi.copy(), self.pull, path.substeps
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
         for i, (steps, share) in enumerate(zip(pieces.steps.tolist(), pieces.shares.tolist(), strict=True)):
