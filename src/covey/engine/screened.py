@@ -108,6 +108,7 @@ class ScreenedPath:
         self.kept = known.kept
         self.look = self._look_at([])
         self.far = problem.ranks > 0
+        self.g: FloatArray = problem.correlation
         self.pull = self._first_pulls()
         self.near = np.empty(0, dtype=np.intp)
 
@@ -254,7 +255,6 @@ class ScreenedPath:
             w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
             P, self.g = self._look_at(begin.awake.tolist()).pulls(w[None, :], self.directions, self._was_frozen)
             return P[0]
-        self.g = problem.correlation
         return pulls_of(self.g[None, :], problem.starts, self.directions, self._was_frozen)[0]
 
     def _freeze(self) -> None:
