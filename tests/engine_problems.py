@@ -1,4 +1,4 @@
-"""Small problems for the engine's tests."""
+"""Small problems for the engine's tests, and rules that stop a path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from covey import Groups
 
-__all__ = ["LAYOUTS", "make"]
+__all__ = ["LAYOUTS", "OneByOne", "Together", "make"]
 
 
 def _scattered() -> Groups:
@@ -34,3 +34,24 @@ def make(groups: Groups, n: int = 150, noise: float = 0.5, seed: int = 0, dtype:
         signal = Z @ rng.choice([-1.0, 1.0], Z.shape[1])
         y += strength * signal / signal.std()
     return X.astype(dtype), y
+
+
+class OneByOne:
+    """A stop rule that keeps what it is shown, and stops once enough groups have woken up."""
+
+    def __init__(self, n_woken=10**9, n_models=10**9):
+        self.n_woken, self.n_models, self.seen = n_woken, n_models, []
+
+    def __call__(self, snapshot):
+        self.seen.append(snapshot)
+        return snapshot.n_woken >= self.n_woken or len(self.seen) >= self.n_models
+
+
+class Together(OneByOne):
+    """The same rule, asked about many models at once."""
+
+    def stop_among(self, snapshots):
+        for i in range(len(snapshots)):
+            if self(snapshots[i]):
+                return i
+        return len(snapshots)

@@ -133,14 +133,12 @@ class Path:
         woke = [(l, t) for l, t in earlier.entered if l not in own and t < self.times[0]]
 
         def stack(first: sp.csr_array | None, second: sp.csr_array | None) -> sp.csr_array | None:
-            return None if first is None or second is None else sp.csr_array(sp.vstack([first[:n], second]))
+            return None if first is None or second is None else _stack(first, n, second)
 
-        coefs = stack(earlier.coefs, self.coefs)
-        assert coefs is not None
         return replace(
             self,
             times=np.concatenate([earlier.times[:n], self.times]),
-            coefs=coefs,
+            coefs=_stack(earlier.coefs, n, self.coefs),
             intercepts=np.concatenate([earlier.intercepts[:n], self.intercepts]),
             strengths=stack(earlier.strengths, self.strengths),
             parts=stack(earlier.parts, self.parts),
@@ -156,9 +154,16 @@ class Path:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
+    def stored(self, position: int) -> tuple[NDArray[np.intp], FloatArray, float]:
+        """The columns of which `coefs` holds something at a position, their coefficients, and the intercept."""
+        own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
+        return self.coefs.indices[own], self.coefs.data[own], float(self.intercepts[position])
+
     def model(self, position: int) -> tuple[FloatArray, float]:
         """Coefficients on the columns of X, shape (n_columns,), and the intercept, at a position of the path."""
-        coef, intercept = self.coefs[[position]].toarray().ravel(), float(self.intercepts[position])
+        columns, values, intercept = self.stored(position)
+        coef = np.zeros(self.coefs.shape[1])
+        coef[columns] = values
         if self.factors is None:
             return coef, intercept
         full, shift = self.factors.full_coefficients(coef, self.factor_effects)
@@ -188,3 +193,12 @@ class Path:
             return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts
         models = [self.model(i) for i in range(len(self))]
         return np.asarray(rows @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])
+
+
+def _stack(first: sp.csr_array, n: int, second: sp.csr_array) -> sp.csr_array:
+    """The first n rows of one matrix, and below them another one."""
+    end = first.indptr[n]
+    data = np.concatenate([first.data[:end], second.data])
+    indices = np.concatenate([first.indices[:end], second.indices])
+    indptr = np.concatenate([first.indptr[:n], end + second.indptr])
+    return sp.csr_array((data, indices, indptr), shape=(n + second.shape[0], second.shape[1]))

@@ -6,28 +6,7 @@ import pytest
 from covey import group_path
 from covey.engine import near, near_awake, stored_rows
 from covey.engine.draft import Draft
-from engine_problems import LAYOUTS, make
-
-
-class OneByOne:
-    """A stop rule that keeps what it is shown, and stops once enough groups have woken up."""
-
-    def __init__(self, n_woken=10**9, n_models=10**9):
-        self.n_woken, self.n_models, self.seen = n_woken, n_models, []
-
-    def __call__(self, snapshot):
-        self.seen.append(snapshot)
-        return snapshot.n_woken >= self.n_woken or len(self.seen) >= self.n_models
-
-
-class Together(OneByOne):
-    """The same rule, asked about many models at once."""
-
-    def stop_among(self, snapshots):
-        for i in range(len(snapshots)):
-            if self(snapshots[i]):
-                return i
-        return len(snapshots)
+from engine_problems import LAYOUTS, OneByOne, Together, make
 
 
 def path_of(layout, stop=None, **settings):

@@ -1,17 +1,25 @@
-"""Row space changes how correlations are formed, and nothing of the path."""
+"""Row space, and many iterations at once, change how a path is computed, and nothing of it."""
 
 import numpy as np
 import pytest
 
 from covey import Groups, group_path
 from covey.designs import DenseDesign, as_design
+from covey.engine import working_rows
 from covey.engine.beginning import read_start
 from covey.engine.exact import ExactPath
+from covey.engine.held import HeldPath
 from covey.engine.recorder import Recorder
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.settings import read_settings
+from covey.engine.working_rows import WorkingRows
 from covey.preprocess import prepare
 from engine_problems import LAYOUTS, make
+
+
+def held_path(problem, settings, recorder, begin):
+    return HeldPath(problem, settings, recorder, begin, WorkingRows.of(problem))
+
 
 SETTINGS = {
     "algorithm": "single-stage", "init_scale": 0.1, "step_size": "auto", "direction_step": "auto",
@@ -32,17 +40,20 @@ def run(kind, X, y, groups, options, max_iter):
 
 def assert_same(X, y, groups, tolerance=1e-8, max_iter=80, **options):
     status, times, coefs, intercepts, entered, counts, state = run(ExactPath, X, y, groups, options, max_iter)
-    other = run(RowSpacePath, X, y, groups, options, max_iter)
-    assert other[0] == status
-    np.testing.assert_array_equal(other[1], times)
     largest = abs(coefs).max()
     assert largest > 0
-    assert abs(other[2] - coefs).max() <= tolerance * largest
-    np.testing.assert_allclose(other[3], intercepts, rtol=tolerance, atol=tolerance * largest * np.abs(X).max())
-    assert other[4] == entered
-    np.testing.assert_allclose(other[5], counts, rtol=max(1e-7, tolerance))
-    np.testing.assert_allclose(other[6].coef, state.coef, atol=tolerance * largest)
-    np.testing.assert_allclose(other[6].log_magnitudes, state.log_magnitudes, atol=10 * tolerance)
+    for kind in (RowSpacePath, held_path):
+        other = run(kind, X, y, groups, options, max_iter)
+        assert other[0] == status
+        np.testing.assert_array_equal(other[1], times)
+        assert abs(other[2] - coefs).max() <= tolerance * largest
+        np.testing.assert_allclose(other[3], intercepts, rtol=tolerance, atol=tolerance * largest * np.abs(X).max())
+        assert other[4] == entered
+        np.testing.assert_allclose(other[5], counts, rtol=max(1e-7, tolerance))
+        np.testing.assert_allclose(other[6].coef, state.coef, atol=tolerance * largest)
+        np.testing.assert_allclose(other[6].log_magnitudes, state.log_magnitudes, atol=10 * tolerance)
+        assert (other[6].armed, other[6].awake.tolist()) == (state.armed, state.awake.tolist())
+        assert other[6].direction_step == pytest.approx(state.direction_step, rel=100 * tolerance)
     return entered
 
 
@@ -145,18 +156,23 @@ def test_who_counts_as_awake_from_the_start(depth, init_scale, expected):
     assert all_awake(read_settings(problem, **SETTINGS | {"depth": depth, "init_scale": init_scale})) is expected
 
 
+@pytest.mark.parametrize("most_numbers", [0, 10**6])
 @pytest.mark.parametrize("engine", ["auto", "exact"])
-def test_wide_problems_hold_no_gram_matrix(engine):
+def test_wide_problems_hold_no_gram_matrix(engine, most_numbers, monkeypatch):
+    """A small one is read once and held, a large one is read twice for every product."""
+    monkeypatch.setattr(working_rows, "MOST_NUMBERS", most_numbers)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2000))
     y = X[:, :500].sum(axis=1) + rng.standard_normal(40)
     path = group_path(X, y, Groups.from_size(5, 2000), init_scale=0.1, engine=engine, max_iter=20)
     assert path.n_gram_columns == 0
-    assert path.n_passes > 40
+    assert path.n_passes > 40 if most_numbers == 0 else path.n_passes == 1
     assert len(path.entered) == 400
 
 
-def test_a_path_goes_on_in_row_space():
+@pytest.mark.parametrize("most_numbers", [0, 10**6])
+def test_a_path_goes_on_in_row_space(most_numbers, monkeypatch):
+    monkeypatch.setattr(working_rows, "MOST_NUMBERS", most_numbers)
     X, y = make(LAYOUTS["unequal"], n=50)
     options = {"init_scale": 0.1, "algorithm": "two-stage"}
     whole = group_path(X, y, LAYOUTS["unequal"], max_iter=60, times=[60], **options)

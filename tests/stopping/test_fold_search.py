@@ -77,13 +77,13 @@ def test_checkpoints_serve_every_leg(tmp_path, monkeypatch):
     first = fit(X, y, groups, checkpoint=tmp_path)
     of_all = len(runs)
     names = {file.name.split("-fold")[0] for file in tmp_path.rglob("*.json")}
-    assert "restart-0" in names
+    assert "patience-3-restart-0" in names
     assert of_all == len(list(tmp_path.rglob("*.json")))
     runs.clear()
     again = fit(X, y, groups, checkpoint=tmp_path)
     assert not runs
     # cut off in the middle of a restart
-    next(tmp_path.rglob("restart-0-fold-2.json")).unlink()
+    next(tmp_path.rglob("patience-3-restart-0-fold-2.json")).unlink()
     resumed = fit(X, y, groups, checkpoint=tmp_path)
     assert len(runs) == 1
     for model in (first, again, resumed):

@@ -1,15 +1,29 @@
 """The search behind the defaults: what restarts and denser networks start from, and when they are tried."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from covey import Groups, group_path
 from covey.stopping import HoldOut
 from covey.stopping.holdout import split_rows
-from covey.stopping.monitor import PATIENCE
+from covey.stopping.monitor import OVERTAKEN, PATIENCE
 from covey.stopping.scorer import PARSIMONY
-from covey.stopping.search import LEFT_OVER, Kept, best_leg, choose_kept, explore, left_over, restart_state
-from search_problems import equicorrelated, misleading, split, task_of
+from covey.stopping.search import (
+    LEFT_OVER,
+    LEFT_OVER_MUCH,
+    Kept,
+    best_leg,
+    choose_kept,
+    cleaned_error,
+    enough_left,
+    explore,
+    left_over,
+    restart_state,
+)
+from search_problems import autoregressive, equicorrelated, misleading, split, task_of
 
 TRUE = {3, 19, 21}
 
@@ -68,8 +82,72 @@ def test_a_clean_set_is_not_cleaned_again():
     trial = split(task_of(X, y, groups, restarts=5))
     legs = explore(trial, PATIENCE).legs
     assert len(legs) < 6
-    assert set(choose_kept(trial, legs[0])[0].groups) == TRUE
-    assert choose_kept(trial, legs[1])[0] is None
+    first, second = choose_kept(trial, legs[0]), choose_kept(trial, legs[1])
+    assert set(first.kept.groups) == TRUE
+    assert first.changes
+    assert not second.changes
+
+
+def crowded(seed, n=150, p=240, active=8):
+    """An AR(0.9) design with many true groups of 3: their neighbours wake with them."""
+    rng = np.random.default_rng(seed)
+    X, groups = autoregressive(rng, n, p), Groups.from_size(3, p)
+    true = rng.permutation(p // 3)[:active]
+    w = np.zeros(p)
+    w[columns_of(groups, true)] = rng.standard_normal(3 * active) * 2
+    return X, X @ w + 0.5 * rng.standard_normal(n), groups, set(true.tolist())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_path_is_cut_short_once_its_groups_cleaned_are_better_by_far(seed):
+    X, y, groups, true = crowded(seed)
+    trial = split(task_of(X, y, groups, restarts=1))
+    legs = explore(trial, PATIENCE).legs
+    first = legs[0]
+    assert first.monitor.overtaken
+    # it is: least squares on some of its groups has a much smaller error on the judging rows
+    order = np.array(first.order)
+    assert cleaned_error(trial)(columns_of(groups, order)) < OVERTAKEN * first.error
+    assert first.error == pytest.approx(min(first.monitor.errors), rel=2 * PARSIMONY)
+    # what is left to its own devices goes further and finds less
+    alone = explore(replace(trial, task=replace(trial.task, restarts=0)), PATIENCE).legs[0]
+    assert not alone.monitor.overtaken
+    assert alone.path.times[-1] > first.path.times[-1]
+    assert best_leg(trial, legs).error < alone.error
+    # and it is not counted as a restart: one is left
+    assert sum(leg.start is not None for leg in legs) >= 2
+    assert set(best_leg(trial, legs).awake) >= true
+
+
+def test_what_cleaning_would_make_of_columns_is_the_best_of_the_nested_sets():
+    X, y, groups, _ = crowded(0)
+    trial = split(task_of(X, y, groups, restarts=1))
+    order = [7, 30, 12]
+    held = np.arange(len(y)) % 4 == 0
+    errors = []
+    for which in ([], *itertools.combinations(order, 1), *itertools.combinations(order, 2), order):
+        columns = columns_of(groups, which) if which else np.empty(0, dtype=int)
+        coef, level = fitted(X[~held], y[~held], columns)
+        errors.append(float(np.mean((y[held] - X[held] @ coef - level) ** 2)))
+    found = cleaned_error(trial)(columns_of(groups, order))
+    assert min(errors) <= found * (1 + 1e-6)
+    assert np.isclose(errors, found, rtol=1e-5).any()
+
+
+def test_nothing_is_compared_where_there_are_no_restarts():
+    X, y, groups, _ = crowded(0)
+    assert cleaned_error(split(task_of(X, y, groups))) is None
+
+
+def test_a_restart_that_has_gone_on_is_settled_where_it_began():
+    X, y, groups, _ = misleading(seed=1)
+    trial = split(task_of(X, y, groups, restarts=1))
+    leg = explore(trial, PATIENCE).legs[1]
+    again = replace(leg, at_start=True)
+    assert again.time == leg.path.times[0]
+    assert again.settled
+    assert set(again.awake) == set(leg.start.groups)
+    assert again.error == leg.monitor.errors[0]
 
 
 def test_no_restart_after_the_last_iteration():
@@ -126,7 +204,7 @@ def test_what_is_left_over_of_noise_is_about_standard_normal():
         X, y = rng.standard_normal((100, 60)), rng.standard_normal(100)
         trial = split(task_of(X, y, Groups.from_size(3, 60), max_iter=400))
         (leg,) = explore(trial, PATIENCE).legs
-        found.append(left_over(trial, leg))
+        found.append(left_over(trial, *leg.model))
     # four standard errors on either side, and a little for the model having been chosen on these rows
     assert -0.8 < np.mean(found) < 0.45
     assert 0.65 < np.std(found) < 1.35
@@ -143,7 +221,7 @@ def dense_problem(seed, n=300, p=150):
 def test_a_dense_signal_is_left_over_and_denser_networks_are_tried(seed):
     trial = split(task_of(*dense_problem(seed), dense_scales=(1e-2, 1e-1)))
     legs = explore(trial, PATIENCE).legs
-    assert left_over(trial, legs[0]) > LEFT_OVER
+    assert left_over(trial, *legs[0].model) > LEFT_OVER
     assert [leg.options.get("init_scale") for leg in legs] == [None, 1e-1, 1e-2]
     best = best_leg(trial, legs)
     assert best.dense
@@ -153,11 +231,17 @@ def test_a_dense_signal_is_left_over_and_denser_networks_are_tried(seed):
     assert np.count_nonzero(choice.path.at(choice.time)) == 150
 
 
+def test_more_must_be_left_over_where_denser_networks_are_dear():
+    small, large = (task_of(np.zeros((n, 40)), np.zeros(n), Groups.from_size(2, 40)) for n in (100, 100_000))
+    assert enough_left(small) == LEFT_OVER
+    assert enough_left(large) == LEFT_OVER_MUCH > LEFT_OVER
+
+
 def test_denser_networks_are_not_tried_where_nothing_is_left():
     X, y, groups, _ = misleading(seed=1)
     trial = split(task_of(X, y, groups, restarts=2, dense_scales=(1e-2, 1e-1)))
     legs = explore(trial, PATIENCE).legs
-    assert left_over(trial, best_leg(trial, legs)) < LEFT_OVER
+    assert left_over(trial, *best_leg(trial, legs).model) < LEFT_OVER
     assert not any(leg.dense for leg in legs)
 
 

@@ -37,6 +37,8 @@ class AwakeGroups:
         The largest s for which ``w + s g`` is a stable step on the directions.
     curvature : float
         The largest eigenvalue of their Gram block, which bounds steps on the magnitudes.
+    vector : ndarray
+        Where power iteration for it has come to.
     """
 
     def __init__(self, problem: WorkingProblem, largest_stable: float = LARGEST_STABLE) -> None:
@@ -52,7 +54,7 @@ class AwakeGroups:
         self.speeds = np.empty(0)
         self.direction_step = 1.0
         self.curvature = 0.0
-        self._vector: FloatArray = np.empty(0)
+        self.vector: FloatArray = np.empty(0)
 
     def add(self, new: NDArray[np.intp], u: FloatArray, v: FloatArray, depth: int, speeds: FloatArray) -> None:
         """Add groups, in this order; `v` are their directions, one after another."""
@@ -66,11 +68,11 @@ class AwakeGroups:
         self.w = np.concatenate([self.w, np.repeat(u**depth, ranks) * v])
         self.c = np.concatenate([self.c, self.problem.correlation[own]])
         self.speeds = np.concatenate([self.speeds, speeds])
-        self._vector = np.concatenate([self._vector, np.repeat(1.0 / np.sqrt(ends), ranks)])
+        self.vector = np.concatenate([self.vector, np.repeat(1.0 / np.sqrt(ends), ranks)])
 
     def find_safe_steps(self, product: Callable[[FloatArray], FloatArray]) -> None:
         """Find steps that cannot oscillate in the Gram block of the awake groups, which `product` multiplies by."""
-        largest, self._vector = largest_eigenvalue(product, self._vector)
+        largest, self.vector = largest_eigenvalue(product, self.vector)
         self.curvature = EIGENVALUE_MARGIN * largest
         self.direction_step = 1.0 if self.curvature < self.largest_stable else 1.0 / self.curvature
 

@@ -13,7 +13,7 @@ from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem
+from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start"]
@@ -93,12 +93,13 @@ def ending(
 ) -> PathState:
     """The state in which an engine ended, on the user's scale."""
     coef = np.zeros(problem.mean.size)
-    for a, l in enumerate(which):
-        coef[problem.members(l)] = problem.to_user(l, awake.w[awake.starts[a] : awake.starts[a + 1]])
+    groups = np.array(which, dtype=np.intp)
+    columns = problem.layout.members[spans(problem.layout.starts, groups)]
+    coef[columns] = problem.models_to_user(groups, awake.w[None, :])[0][0]
     directions = None
     if switch.frozen:
         directions = problem.to_columns(v)
     return PathState(
-        time=time, coef=coef, awake=np.array(which, dtype=np.intp), log_magnitudes=log_magnitudes,
+        time=time, coef=coef, awake=groups, log_magnitudes=log_magnitudes,
         entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,
     )  # fmt: skip

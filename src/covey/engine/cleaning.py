@@ -49,6 +49,17 @@ class Nested:
         """The design's columns of the prefix."""
         return problem.layout.members[spans(problem.layout.starts, self.groups)]
 
+    def __len__(self) -> int:
+        return self.kept.shape[0]
+
+    def left(self, i: int) -> tuple[int, ...]:
+        """The groups of the i-th set."""
+        return tuple(self.groups[self.kept[i]].tolist())
+
+    def freedom(self, problem: WorkingProblem) -> FloatArray:
+        """How many columns each set has; a ridge takes degrees of freedom away."""
+        return self.kept @ problem.ranks[self.groups] / (1.0 + self.ridge)
+
     def coefficients(self, problem: WorkingProblem) -> tuple[FloatArray, FloatArray]:
         """All models on the user's scale: coefficients of `columns`, and intercepts."""
         return problem.models_to_user(self.groups, self.w)

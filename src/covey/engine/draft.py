@@ -143,3 +143,9 @@ class Pieces:
         length = np.einsum("ij,ij->i", way, way)
         along = np.einsum("ij,ij->i", self.mean - self.left, way)
         return np.where(length > 0, np.clip(along / np.where(length > 0, length, 1.0), 0.0, 1.0), 0.5)
+
+    @property
+    def farthest(self) -> float:
+        """How far the coefficients come from where they were at first."""
+        away = np.concatenate([self.right, self.mean]) - self.left[0]
+        return float(np.sqrt(np.einsum("ij,ij->i", away, away).max()))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from covey.engine.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.engine.beginning import Beginning, ending
+from covey.engine.descent import LARGEST_MAGNITUDE, RECORD_EVERY
 from covey.engine.kernels import EXPLODED, risen, step_groups, substeps_of
 from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
@@ -24,12 +25,6 @@ from covey.validation import FloatArray
 __all__ = ["ExactPath"]
 
 NEGLIGIBLE = 1e-10
-
-# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
-LARGEST_MAGNITUDE = 1e6
-
-# A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
-RECORD_EVERY = 0.02
 
 
 class ExactPath:
@@ -66,11 +61,11 @@ class ExactPath:
             horizon = self._next_stop(max_iter, stops)
             new, change = np.empty(0, dtype=np.intp), np.inf
             while self.t < horizon and new.size == 0 and not change < self.switch.tau:
-                good = self.u.copy(), self.v.copy(), self.w.copy()
+                good = self.t, self.u.copy(), self.v.copy(), self.w.copy()
                 change = self._step()
                 if not change < EXPLODED:
-                    self.t, self.g = self.t - 1, None
-                    self.u, self.v, self.w = good
+                    self.t, self.u, self.v, self.w = good
+                    self.g = None
                     return "diverged"
                 self._fetch()
                 new = np.flatnonzero(self._above(settings.enter) & ~self.entered)

@@ -111,6 +111,45 @@ class Recorder:
         self.times += times[:last].tolist()
         self.records += [row[:width] for row, width in zip(rows[:last], widths[:last].tolist(), strict=True)]
 
+    def record_batch(
+        self, times: NDArray[np.int64], models: FloatArray, n_risen: FloatArray, events: Sequence[tuple[int, float]],
+        n_events: NDArray[np.intp],
+    ) -> int:  # fmt: skip
+        """Keep models of all working columns, one a row, up to the first at which the stop rule says so.
+
+        `events` are the wake-ups on the way, and `n_events` says how many of them came before each model. Returns how
+        many models there are up to the stop.
+        """
+        use, first = self._to_keep(times), len(self.entered)
+        layout = self._kept.add(self.problem, [l for l, _ in events])
+        order = np.array([l for l, _ in (*self.entered, *events)], dtype=np.intp)
+        rows = models[use].take(spans(self.problem.starts, order), axis=1)
+        counts = first + n_events[use]
+        stop_at = use.size
+        if self.stop is not None and use.size:
+            snapshots = self._snapshots(times[use], rows, counts, n_risen[use], layout)
+            among = getattr(self.stop, "stop_among", None)
+            stop_at = self._ask(snapshots, events) if among is None else among(snapshots)
+        self.stopped = stop_at < use.size
+        kept = int(use[stop_at]) + 1 if self.stopped else times.size
+        count = int(n_events[kept - 1]) if self.stopped else len(events)
+        self._note_all(events[len(self.entered) - first : count])
+        self._kept = layout.first(first + count)
+        self.times += times[use[: stop_at + 1]].tolist()
+        widths = layout.row_starts[counts[: stop_at + 1]].tolist()
+        self.records += [row[:width] for row, width in zip(rows, widths, strict=False)]
+        return kept
+
+    def _ask(self, snapshots: Snapshots, events: Sequence[tuple[int, float]]) -> int:
+        """Ask a rule that looks at one model after another, telling of wake-ups as they come."""
+        assert self.stop is not None
+        first = len(self.entered)
+        for i in range(len(snapshots)):
+            self._note_all(events[len(self.entered) - first : int(snapshots.n_woken[i]) - first])
+            if self.stop(snapshots[i]):
+                return i
+        return len(snapshots)
+
     def _note_all(self, events: Sequence[tuple[int, float]]) -> None:
         for l, t in events:
             self._note(l, t)

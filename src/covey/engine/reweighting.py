@@ -7,10 +7,16 @@ which is which. Where the model no longer changes it is a group lasso, which thi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
+from covey.engine.working_rows import WorkingRows
 from covey.preprocess import WorkingProblem
+from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Reweighting"]
@@ -31,18 +37,20 @@ class Reweighting:
         One whose design holds columns.
     norms : ndarray, shape (n_groups,)
         Of the groups of the model, in working coordinates.
+    rows : WorkingRows or None
+        Those of the problem, where they are held.
     """
 
-    def __init__(self, problem: WorkingProblem, norms: FloatArray) -> None:
-        rows = problem.q > 0
+    def __init__(self, problem: WorkingProblem, norms: FloatArray, rows: WorkingRows | None = None) -> None:
         self.problem = problem
-        self.which = _strongest(norms, problem.ranks, MOST_COLUMNS * int(rows.sum()))
+        self.which = _strongest(norms, problem.ranks, MOST_COLUMNS * int((problem.q > 0).sum()))
         self.norms, self.ranks = norms[self.which], problem.ranks[self.which]
-        root = np.sqrt(problem.q[rows])
-        self.Z, self.y = root[:, None] * problem.working_columns(self.which)[rows], root * problem.response[rows]
-        self.wide = self.Z.shape[1] > self.Z.shape[0]
-        if not self.wide:
-            self.K, self.c = self.Z.T @ self.Z, self.Z.T @ self.y
+        self.columns = spans(problem.starts, self.which)
+        if rows is None:
+            rows = WorkingRows.of(problem, self.which)
+        elif self.columns.size < problem.n_columns:
+            rows = rows.take(self.columns)
+        self.rows, self._room = rows, np.empty((rows.Z if rows.wide else rows.gram).shape)
 
     @staticmethod
     def affordable(problem: WorkingProblem) -> bool:
@@ -50,31 +58,52 @@ class Reweighting:
         n_rows = int((problem.q > 0).sum()) if problem.design.reads_columns else 0
         return problem.design.reads_columns and min(n_rows, problem.n_columns) <= LARGEST_SYSTEM
 
-    def fit(self, penalty: float, rounds: int) -> FloatArray:
-        """Working coefficients of all columns after so many rounds."""
-        out: FloatArray = np.zeros(self.problem.n_columns)
+    def fit(self, penalties: Sequence[float], rounds: int) -> FloatArray:
+        """Working coefficients of all columns after so many rounds, a model for each penalty."""
+        out = np.zeros((len(penalties), self.problem.n_columns))
         if self.which.size == 0:
             return out
-        norms, w = self.norms, out[:0]
-        starts = np.concatenate([[0], np.cumsum(self.ranks)[:-1]]).astype(np.intp)
-        for _ in range(rounds):
-            s = np.repeat(np.sqrt(norms), self.ranks)
-            w = self._ridge(s, penalty)
-            norms = np.sqrt(np.add.reduceat(w * w, starts))
-        for l, part in zip(self.which.tolist(), np.split(w, starts[1:]), strict=True):
-            out[self.problem.starts[l] : self.problem.starts[l + 1]] = part
+        first, starts = self._system(self._scales(self.norms)), offsets(self.ranks)[:-1]
+        for i, penalty in enumerate(penalties):
+            w = first.solve(penalty)
+            for _ in range(rounds - 1):
+                norms = np.sqrt(np.add.reduceat(w * w, starts))
+                w = self._system(self._scales(norms)).solve(penalty)
+            out[i, self.columns] = w
         return out
 
-    def _ridge(self, s: FloatArray, penalty: float) -> FloatArray:
-        """Least squares with the penalty ``penalty * sum((w / s)^2)``, by rows or by columns, whichever are fewer."""
-        if self.wide:
-            A = self.Z * s
-            G = A @ A.T
-            G.flat[:: G.shape[0] + 1] += penalty
-            return s * (A.T @ np.linalg.solve(G, self.y))
-        M = s[:, None] * self.K * s
+    def _scales(self, norms: FloatArray) -> FloatArray:
+        """The root of its group's norm, for every column."""
+        return np.repeat(np.sqrt(norms), self.ranks)
+
+    def _system(self, s: FloatArray) -> _System:
+        """Least squares with a penalty on ``sum((w / s)^2)``, by rows or by columns, whichever are fewer."""
+        rows = self.rows
+        if rows.wide:
+            A = np.multiply(rows.Z, s, out=self._room)
+            return _System(A @ A.T, rows.y, s * s, rows.Z)
+        M = np.multiply(rows.gram, s, out=self._room)
+        return _System(s[:, None] * M, s * (rows.y @ rows.Z), s, None)
+
+
+class _System(NamedTuple):
+    """Linear equations ``(M + penalty) x = b`` with any penalty, and what x is in coefficients: ``gain * (Z' x)``."""
+
+    M: FloatArray
+    b: FloatArray
+    gain: FloatArray
+    Z: FloatArray | None
+
+    def solve(self, penalty: float) -> FloatArray:
+        """The coefficients."""
+        M = self.M.copy()
         M.flat[:: M.shape[0] + 1] += penalty
-        return s * np.linalg.solve(M, s * self.c)
+        # M is symmetric: its transpose is the matrix in the order that LAPACK reads without a copy
+        _, x, info = dposv(M.T, self.b, lower=True, overwrite_a=True)
+        if info:
+            # to rounding, a huge M need not be positive definite
+            x = np.linalg.solve(self.M + penalty * np.eye(self.b.size), self.b)
+        return self.gain * (x if self.Z is None else x @ self.Z)
 
 
 def _strongest(norms: FloatArray, ranks: NDArray[np.intp], most: float) -> NDArray[np.intp]:

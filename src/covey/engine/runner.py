@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, RepeatedColumns, as_design
-from covey.engine.beginning import read_start
+from covey.engine.beginning import Beginning, read_start
 from covey.engine.exact import ExactPath
+from covey.engine.held import HeldPath
 from covey.engine.overlap import InColumns, add_up
 from covey.engine.recorder import Recorder
+from covey.engine.resting import RestingPath
 from covey.engine.rowspace import RowSpacePath, all_awake, prefers_rows
 from covey.engine.screened import NearGroups, ScreenedPath
-from covey.engine.settings import read_settings, step_unit
+from covey.engine.settings import Settings, read_settings, step_unit
 from covey.engine.snapshots import StopRule
+from covey.engine.working_rows import WorkingRows
 from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
@@ -68,6 +71,7 @@ class PathRunner:
             working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
         )
         self._near = NearGroups()
+        self._held: WorkingRows | None = None
 
     def run(
         self,
@@ -85,9 +89,10 @@ class PathRunner:
         tol: float = 1e-3,
         stop: StopRule | None = None,
         start: Path | PathState | None = None,
+        rest: bool = False,
         verbose: int = 0,
     ) -> Path:
-        """Run the network; see `covey.group_path`."""
+        """Run the network; see `covey.group_path`. With `rest` it stands still: the path is the model of its start."""
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
         max_iter = whole(max_iter, "max_iter")
@@ -101,14 +106,15 @@ class PathRunner:
             switch_tol=switch_tol, depth=depth, group_weights=group_weights,
         )  # fmt: skip
         begin = read_start(start, problem, settings)
-        if begin.time >= max_iter:
+        if begin.time >= max_iter and not rest:
             raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
         recorder = Recorder(problem, stop, wanted, self.groups.names, verbose)
         recorder.enter(begin.entered)
-        run: ScreenedPath | ExactPath
-        if engine == "exact" or (engine == "auto" and all_awake(settings)):
-            kind = RowSpacePath if prefers_rows(problem) else ExactPath
-            run = kind(problem, settings, recorder, begin)
+        run: ScreenedPath | ExactPath | RestingPath
+        if rest:
+            run = RestingPath(problem, settings, recorder, begin)
+        elif engine == "exact" or (engine == "auto" and all_awake(settings)):
+            run = self._exact_path(settings, recorder, begin)
         else:
             run = ScreenedPath(problem, settings, recorder, begin, tol, self._near)
         status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
@@ -129,6 +135,21 @@ class PathRunner:
             state=state,
         )
         return add_up(path, self.groups) if self.groups.overlapping else path
+
+    def _exact_path(self, settings: Settings, recorder: Recorder, begin: Beginning) -> ExactPath:
+        """The exact engine in the form that suits the problem."""
+        held = self.working_rows
+        if held is not None:
+            return HeldPath(self.problem, settings, recorder, begin, held)
+        kind = RowSpacePath if prefers_rows(self.problem) else ExactPath
+        return kind(self.problem, settings, recorder, begin)
+
+    @property
+    def working_rows(self) -> WorkingRows | None:
+        """The problem held as one array, made when it is first asked for; None where it is too large."""
+        if self._held is None and WorkingRows.affordable(self.problem):
+            self._held = WorkingRows.of(self.problem)
+        return self._held
 
     def forget(self) -> None:
         """Run the next path as if it were the first: the runs before then do not show, not even in the last bit."""

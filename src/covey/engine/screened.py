@@ -47,6 +47,10 @@ SOON = 0.5
 # reading X.
 PIECES = 5
 
+# Awake groups that have moved by less than this, in units of the norm of y, have not changed any correlation: X need
+# not be looked at.
+AT_REST = 1e-8
+
 # Groups next in line that the stop rule is told of when it looks ahead.
 NEXT_GROUPS = 8
 
@@ -105,6 +109,7 @@ class ScreenedPath:
         self.kept = known.kept
         self.look = self._look_at([])
         self.far = problem.ranks > 0
+        self.g: FloatArray = problem.correlation
         self.pull = self._first_pulls()
         self.near = np.empty(0, dtype=np.intp)
 
@@ -216,8 +221,11 @@ class ScreenedPath:
         path = self.path
         look = self.look.join(path.problem, draft.joined.tolist())
         pieces = draft.pieces(PIECES, path.n_columns)
-        W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
-        P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
+        if pieces.farthest <= AT_REST:
+            P, g = np.broadcast_to(self.pull, (2 * pieces.steps.size, self.pull.size)), self.g
+        else:
+            W = np.stack([pieces.right, pieces.mean], axis=1).reshape(2 * pieces.steps.size, -1)
+            P, g = look.pulls(W, self.directions, self._was_frozen, row=-2)
         phi, pull, substeps = self.phi.copy(), self.pull, path.substeps
         gain, doubt = np.empty(phi.size), np.empty(phi.size)
         for i, (steps, share) in enumerate(zip(pieces.steps.tolist(), pieces.shares.tolist(), strict=True)):
@@ -248,7 +256,6 @@ class ScreenedPath:
             w = begin.v[own] * np.repeat(sizes, problem.ranks[begin.awake])
             P, self.g = self._look_at(begin.awake.tolist()).pulls(w[None, :], self.directions, self._was_frozen)
             return P[0]
-        self.g = problem.correlation
         return pulls_of(self.g[None, :], problem.starts, self.directions, self._was_frozen)[0]
 
     def _freeze(self) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from covey.engine.awake import AwakeGroups
 from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
+from covey.validation import FloatArray
 
 __all__ = ["Switch"]
 
@@ -47,9 +48,12 @@ class Switch:
         if self.tau == 0.0 or not awake.which:
             return False
         if not self.armed:
-            first = np.sqrt(np.add.reduceat(awake.c**2, awake.starts[:-1]))
-            self.armed = bool((awake.u**self.settings.depth >= ARM_AT * first).any())
+            self.arm(awake.u, np.sqrt(np.add.reduceat(awake.c**2, awake.starts[:-1])))
         return self.armed and change < self.settings.tau
+
+    def arm(self, u: FloatArray, first: FloatArray) -> None:
+        """Arm the rule once a magnitude has grown; `first` are the norms of the groups' first correlations."""
+        self.armed = self.armed or bool((u**self.settings.depth >= ARM_AT * first).any())
 
     def fire(self, awake: AwakeGroups | AwakeView) -> None:
         """Switch."""

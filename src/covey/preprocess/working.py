@@ -150,8 +150,9 @@ class WorkingProblem:
         Z = np.empty((X.shape[0], int(self.ranks[which].sum())))
         factors, factor_starts = self.factors_of(which)
         apply_factors(X, offsets(self.layout.sizes[which]), factors, factor_starts, offsets(self.ranks[which]), Z)
-        # what rounding left of the mean would meet the means of X in a product
-        return Z - self.q @ Z if mean.any() else Z
+        if mean.any():
+            Z -= self.q @ Z  # what rounding left of the mean would meet the means of X in a product
+        return Z
 
     def factors_of(self, which: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.intp]]:
         """``T_l`` of some groups, flat, with offsets."""

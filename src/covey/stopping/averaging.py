@@ -50,7 +50,7 @@ LEAST_WEIGHT = 0.01
 WHOLE = ", factors left in"
 
 # Penalties of the reweighted ridge regressions that sharpen a dense network, and how often they are reweighted.
-PENALTIES, ROUNDS = (0.01, 0.03, 0.1, 0.3), 4
+PENALTIES, ROUNDS = (0.01, 0.05, 0.2), 2
 
 
 class Model(NamedTuple):
@@ -103,13 +103,13 @@ def parts_of(trial: Trial, found: Found) -> list[Part]:
     left in: once it is known which groups matter, they may explain what the factors do better than these.
     """
     # several ways to clean may keep the same groups, which would count as often
-    known = {_key(leg.start) for leg in found.legs if leg.settled and leg.start is not None}
-    cleaned = list({_key(part.kept): part for part in found.cleaned if _key(part.kept) not in known}.values())
+    known = {leg.start.key for leg in found.legs if leg.settled and leg.start is not None}
+    cleaned = list({part.kept.key: part for part in found.cleaned if part.kept.key not in known}.values())
     dense = [leg for leg in found.legs if leg.dense]
     parts: list[Part] = [*found.legs, *cleaned, *(part for leg in dense for part in _sharpenings(trial, leg))]
     whole = trial.whole
     if whole is not None:
-        kept = {_key(part.kept): part.kept for part in found.cleaned}
+        kept = {part.kept.key: part.kept for part in found.cleaned}
         parts += [clean_whole(whole, own) for own in kept.values()]
         parts += [replace(part, whole=True) for leg in dense for part in _sharpenings(whole, leg)]
     return parts
@@ -121,10 +121,6 @@ def clean_whole(whole: Trial, kept: Kept) -> Cleaned:
     columns = np.flatnonzero(model.coef)
     error = whole.scorer.errors(columns, model.coef[None, columns], np.array([model.intercept]))[0]
     return Cleaned(kept, columns, model.coef[columns], model.intercept, float(error), whole=True)
-
-
-def _key(kept: Kept) -> tuple[frozenset[int], float]:
-    return frozenset(kept.groups), kept.ridge
 
 
 def _sharpenings(trial: Trial, leg: Leg) -> list[Sharpened]:
@@ -149,14 +145,20 @@ def sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float])
 
 def _sharpen(task: PathTask, path: Path, time: float, penalties: Sequence[float]) -> list[tuple[FloatArray, float]]:
     """The same, as coefficients of the columns less what factors explain."""
-    problem = task.scaled(DENSE_SCALING).runner.problem
+    if not penalties:
+        return []
+    runner = task.scaled(DENSE_SCALING).runner
+    problem = runner.problem
     if not Reweighting.affordable(problem):
         return []
     assert path.strengths is not None
     norms = path.strengths[[path.index(time)]].toarray().ravel()
-    start = Reweighting(problem, norms / problem.y_scale)
-    found = [problem.to_columns(start.fit(penalty, ROUNDS)) * problem.y_scale for penalty in penalties]
-    return [(_in_design(task, coef), _level(problem, coef)) for coef in found]
+    start = Reweighting(problem, norms / problem.y_scale, runner.working_rows)
+    W, everyone = start.fit(penalties, ROUNDS), np.arange(problem.ranks.size)
+    coefs, levels = problem.models_to_user(everyone, W)
+    models = np.empty_like(coefs)
+    models[:, problem.layout.members] = coefs
+    return [(_in_design(task, coef), float(level)) for coef, level in zip(models, levels, strict=True)]
 
 
 def _as_model(task: PathTask, coef: FloatArray, intercept: float) -> Model:
@@ -253,8 +255,10 @@ def kept_model(task: PathTask, kept: Kept) -> Model:
 def model_on(path: Path, time: float) -> Model:
     """The model of a path at some time."""
     at = path.index(time)
-    n_groups = int(np.count_nonzero(path.groups.norms(path.coefs[[at]].toarray().ravel())))
-    return Model(*path.model(at), n_groups)
+    columns, values, _ = path.stored(at)
+    coef = np.zeros(path.coefs.shape[1])
+    coef[columns] = values
+    return Model(*path.model(at), int(np.count_nonzero(path.groups.norms(coef))))
 
 
 def _name(part: Part) -> str:

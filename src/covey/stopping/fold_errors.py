@@ -21,7 +21,8 @@ GRID_RATIO = 1.02
 class FoldRun(NamedTuple):
     """One path in one fold: its errors, up to which time it is known, and when its groups woke up.
 
-    Of a dense network also the errors of its model sharpened, penalty by penalty (`covey.stopping.averaging`).
+    Of a dense network also the errors of its model sharpened, penalty by penalty (`covey.stopping.averaging`); and
+    whether it was cut short because its model cleaned is better by far.
     """
 
     times: list[float]
@@ -29,12 +30,13 @@ class FoldRun(NamedTuple):
     reached: float
     entered: list[tuple[int, float]]
     sharpened: list[float]
+    overtaken: bool = False
 
 
 def as_run(kept: Any) -> FoldRun:
     """A run that may have come back from a file."""
-    times, errors, reached, entered, sharpened = kept
-    return FoldRun(times, errors, reached, [(int(l), float(t)) for l, t in entered], sharpened)
+    run = FoldRun(*kept)
+    return run._replace(entered=[(int(l), float(t)) for l, t in run.entered])
 
 
 @dataclass(frozen=True)

@@ -17,25 +17,27 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from covey.checkpoint import Checkpoint, kept
-from covey.engine.cleaning import clean
+from covey.engine.cleaning import Nested, clean
 from covey.stopping.averaging import clean_whole, judge_sharpened
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import MARGIN, PARSIMONY
 from covey.stopping.search import (
     DENSE_SCALING,
-    LEFT_OVER,
     MOST_COLUMNS,
     NOISY,
     RIDGES,
     WORTH_ANOTHER,
     WORTH_GOING_ON,
     Kept,
-    Leg,
     Trial,
     cheap_average,
+    cleaned_error,
+    enough_left,
     in_columns,
+    kept_fit,
     left_over,
+    nth,
     prefix_lengths,
     restart_state,
 )
@@ -76,6 +78,8 @@ class FoldLeg:
         The start scale, where it is a dense one.
     before : tuple of FoldErrors
         Those of the legs through which it was come to.
+    starts : tuple of Kept
+        What it was restarted from, fold by fold.
     """
 
     errors: FoldErrors
@@ -83,6 +87,7 @@ class FoldLeg:
     cuts: tuple[Cut, ...] = ()
     init_scale: float | None = None
     before: tuple[FoldErrors, ...] = ()
+    starts: tuple[Kept, ...] = ()
 
     @property
     def whole(self) -> FoldErrors:
@@ -165,13 +170,14 @@ class Folds:
         return replace(self, trials=[replace(t, task=t.task.scaled(standardize)) for t in self.trials])
 
 
-def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
-    """Run all legs that the tasks' search asks for, beginning with the plain path's."""
+def explore_folds(folds: Folds, name: str, first: FoldLeg, patience: float, grid: NDArray[np.int64]) -> FoldsFound:
+    """Run all legs that the tasks' search asks for after the plain path's, called `name`."""
     trials, parallel = folds.trials, folds.parallel
     task = trials[0].task
     legs = [first]
     cleaned: list[FoldCleaned] = []
-    for i in range(task.restarts):
+    left = task.restarts
+    while left > 0:
         last = legs[-1]
         begin = int(last.errors.times[-1])
         if begin >= int(grid[-1]):
@@ -184,9 +190,11 @@ def explore_folds(folds: Folds, first: FoldLeg, patience: float, grid: NDArray[n
         starts = [(one, begin, run.entered) for one, run in zip(sets, last.runs, strict=True)]
         later = np.unique(np.minimum(begin + grid, grid[-1]))
         own = [(patience, later, first.errors.step_size, *start) for start in starts]
-        runs = folds.run(f"restart-{i}", own)
+        runs = folds.run(f"{name}-restart-{len(legs) - 1}", own)
         errors = align(runs, later, first.errors.step_size)
-        legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors)))
+        legs.append(FoldLeg(errors, runs, (*last.cuts, cut), before=(*last.before, last.errors), starts=tuple(sets)))
+        # where paths were cut short for it they go on rather than start again
+        left -= not any(run.overtaken for run in last.runs)
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
     legs += _denser(folds, legs, patience, grid)
@@ -204,9 +212,10 @@ def _denser(folds: Folds, legs: Sequence[FoldLeg], patience: float, grid: NDArra
     trials = folds.trials
     task = trials[0].task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if not scales or not (
-        cheap_average(task, _noisy(trials, legs)) or _left_over(trials, best_fold_leg(legs), folds.parallel) > LEFT_OVER
-    ):
+    if not scales:
+        return []
+    wanted = cheap_average(task, _noisy(trials, legs))
+    if not wanted and _left_over(trials, best_fold_leg(legs), folds.parallel) <= enough_left(task):
         return []
     dense, tried = folds.scaled(DENSE_SCALING), []
     for scale in sorted(scales, reverse=True):
@@ -248,13 +257,15 @@ def run_fold(
     """One leg in one fold, recorded on the common grid; `afresh`, with nothing that the legs before have read of X."""
     if afresh:
         trial.task.runner.forget()
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
+    together = "init_scale" in options
+    cleaned = None if together else cleaned_error(trial)
+    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together=together, cleaned=cleaned)
     if start is not None:
         options["start"] = restart_state(trial.task, start, begin, entered)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)
     reached = monitor.reached if path.status == "stopped" else np.inf
     sharpened = judge_sharpened(trial, path, monitor.best_time)[1] if monitor.together and trial.task.average else []
-    return FoldRun(monitor.times, monitor.errors, reached, path.entered, sharpened)
+    return FoldRun(monitor.times, monitor.errors, reached, path.entered, sharpened, monitor.overtaken)
 
 
 def _agree(
@@ -287,25 +298,25 @@ def _agree(
             own = [k for k, cut in enumerate(ways) if (cut.length, cut.ridge) == (m, ridge)]
             best = min(own, key=lambda k: means[k])
             cleaned.append(FoldCleaned(leg, ways[best], float(means[best])))
-    if ways[i].n_kept == n_chosen and means[i] >= leg.error * (1 - PARSIMONY):
-        return None, [], cleaned
-    return ways[i], [sets[i] for _, _, sets in results], cleaned
+    kept = [nth(own, i) for _, _, own in results]
+    same = ways[i].n_kept == n_chosen and means[i] >= leg.error * (1 - PARSIMONY)
+    # from where it has started it would go the same way again
+    again = [one.key for one in kept] == [one.key for one in leg.starts]
+    return (None if same or again else ways[i]), kept, cleaned
 
 
 def _clean_fold(
     trial: Trial, order: list[int], lengths: list[int], ridges: Sequence[float]
-) -> tuple[FloatArray, FloatArray, list[Kept]]:
-    """Errors, sizes and sets of every way to clean, in one fold."""
+) -> tuple[FloatArray, FloatArray, list[Nested]]:
+    """Errors and sizes of all sets of every way to clean, in one fold; and the sets."""
     problem = trial.task.runner.problem
-    errors, sizes, sets = [], [], []
-    for nested in clean(problem, order, lengths, ridges):
+    cleaned = clean(problem, order, lengths, ridges)
+    errors = []
+    for nested in cleaned:
         coefs, intercepts = nested.coefficients(problem)
         columns, models = in_columns(trial.task, nested.columns(problem), coefs)
         errors.append(trial.scorer.errors(columns, models, intercepts))
-        for left in nested.kept:
-            sets.append(Kept(tuple(nested.groups[left].tolist()), nested.ridge))
-            sizes.append(float(problem.ranks[nested.groups[left]].sum()) / (1 + nested.ridge))
-    return np.concatenate(errors), np.array(sizes), sets
+    return np.concatenate(errors), np.concatenate([nested.freedom(problem) for nested in cleaned]), cleaned
 
 
 def _simplest(curves: FloatArray, sizes: Any) -> int:
@@ -328,12 +339,10 @@ def _left_over(trials: Sequence[Trial], leg: FoldLeg, parallel: Parallel) -> flo
 
 def _left_in_fold(trial: Trial, leg: FoldLeg, k: int, time: float) -> float:
     """What a fold's model at the chosen time leaves; it is fitted again by least squares on its groups."""
-    groups = [l for l, t in leg.runs[k].entered if t <= time]
-    state = restart_state(trial.task, Kept(tuple(groups), 0.0), 0, ())
-    path = trial.task.path(start=state, max_iter=1, times=[0])
-    monitor = Monitor(trial.scorer, 1.0, trial.task.groups.n_groups)
-    monitor.times, monitor.errors, monitor.scores = [0.0], [0.0], [0.0]
-    return left_over(trial, Leg(path, monitor))
+    groups = tuple(l for l, t in leg.runs[k].entered if t <= time)
+    columns, coef, level = kept_fit(trial.task.runner.problem, Kept(groups, 0.0))
+    columns, coefs = in_columns(trial.task, columns, coef[None, :])
+    return left_over(trial, columns, coefs[0], level)
 
 
 def _factors_left_in(folds: Folds, leg: FoldLeg) -> float | None:

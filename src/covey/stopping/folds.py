@@ -101,12 +101,14 @@ class CrossValidation(Stopping):
             else:
                 runs = folds.run(name, [(patience, grid, step)] * len(masks))
             first = FoldLeg(align(runs, grid, step), runs)
-            at_edge = choose_time(first.errors, "min") > EDGE * first.errors.times[-1]
-            if not at_edge or first.errors.times[-1] <= reached:
-                break
-            reached = float(first.errors.times[-1])
+            legs = explore_folds(folds, name, first, self.patience, grid)
+            last = float(first.errors.times[-1])
+            # where another leg is better, it does not matter how the plain path would go on
+            at_edge = choose_time(first.errors, "min") > EDGE * last and best_fold_leg(legs.legs) is first
+            if not at_edge or last <= reached:
+                return legs
+            reached = last
             patience *= 2
-        return explore_folds(folds, first, self.patience, grid)
 
     def _store(self, task: PathTask, masks: list[NDArray[np.bool_]]) -> Checkpoint | None:
         """Where finished folds of this very task are kept."""

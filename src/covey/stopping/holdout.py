@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -77,8 +78,6 @@ class HoldOut(Stopping):
             refit = self.refit
         found = explore(trial, patience)
         chain = way_to(best_leg(trial, found.legs))
-        scores = pd.concat([leg.monitor.to_frame() for leg in chain])
-        scores = scores.drop_duplicates("time", keep="last", ignore_index=True)
         again = {leg: _on_all_rows(task, leg, leg is chain[-1]) for leg in chain} if refit else {}
         paths = [again.get(leg, leg.path) for leg in chain]
         mean = None
@@ -86,7 +85,7 @@ class HoldOut(Stopping):
         if parts:
             run_again = (lambda leg: again[leg] if leg in again else _on_all_rows(task, leg)) if refit else None
             mean = average(task if refit else trial.task, parts, trial.scorer.n_rows, run_again)
-        return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, scores, mean)
+        return Choice(reduce(lambda earlier, later: later.after(earlier), paths), chain[-1].time, _scores(chain), mean)
 
     def _given_rows(self, task: PathTask) -> Scorer:
         assert self.validation is not None
@@ -96,6 +95,15 @@ class HoldOut(Stopping):
             raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}.")
         y_val = design.rows(y_val, name="y_val")
         return task.scorer(design, y_val, np.ones_like(y_val))
+
+
+def _scores(chain: Sequence[Leg]) -> pd.DataFrame:
+    """The errors of some legs one after another; where two have the same time, those of the later one."""
+    times = np.concatenate([leg.monitor.times for leg in chain])
+    errors = np.concatenate([leg.monitor.errors for leg in chain])
+    # those of the later leg come first among equals, and are so the ones that are kept
+    times, last = np.unique(times[::-1], return_index=True)
+    return pd.DataFrame(np.column_stack([times, errors[::-1][last]]), columns=["time", "mse"])
 
 
 def _to_average(trial: Trial, found: Found, best: Leg) -> list[Part]:
@@ -127,7 +135,7 @@ def _on_all_rows(task: PathTask, leg: Leg, to_choice: bool = True) -> Path:
     if leg.start is not None:
         begin = int(leg.path.times[0])
         settings["start"] = restart_state(task, leg.start, begin, leg.path.entered[: len(leg.start.groups)])
-        last = max(last, begin + 1)
+        settings["rest"] = last == begin
     return task.path(max_iter=max(1, last), step_size=leg.path.step_size, **settings)
 
 

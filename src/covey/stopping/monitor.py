@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from covey.engine import Move, Prospects, Snapshot, Snapshots
 from covey.stopping.scorer import PARSIMONY, Scorer
@@ -48,6 +48,10 @@ def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
 # A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
 DOUBT = 1.5
 
+# What cleaning would make of the model is looked at whenever this many groups are awake, and then so many times more;
+# the path has been overtaken when that is better than the best so far by this share.
+FIRST_LOOK, NEXT_LOOK, OVERTAKEN = 6, 1.25, 0.8
+
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 
 
@@ -65,6 +69,8 @@ class Monitor:
         What to minimise instead of the mean square.
     together : bool
         Whether all groups rise together, from a large start scale: patience is then counted in time.
+    cleaned : callable ``(columns) -> float``, optional
+        The error that is left once the model of some columns, in the order in which they woke up, has been cleaned.
 
     Attributes
     ----------
@@ -74,6 +80,8 @@ class Monitor:
         The time up to which the model is known.
     best_time : float
         The earliest time of the least score; of an error, the earliest within 0.3% of the least.
+    overtaken : bool
+        Whether the path was ended because its model cleaned is better by far.
     """
 
     def __init__(
@@ -83,11 +91,13 @@ class Monitor:
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
         together: bool = False,
+        cleaned: Callable[[NDArray[np.intp]], float] | None = None,
     ) -> None:
         self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
-        self.score, self.together = score, together
+        self.score, self.together, self.cleaned = score, together, cleaned
+        self.overtaken, self._next_look = False, FIRST_LOOK
         self.times: list[float] = []
         self.errors: list[float] = []
         self.scores: list[float] = []
@@ -148,14 +158,19 @@ class Monitor:
         return bool(in_vain >= self.patience or crowd or late or final)
 
     def look_ahead(self, prospects: Prospects) -> bool:
-        """True when nothing that lies ahead promises to lower the error.
+        """True when nothing that lies ahead promises to lower the error, or when cleaning would do much more for it.
 
         A group next in line promises something when its own least squares lowers the error by more than `DOUBT`
         standard errors, and all of them do when they lower it together; and so does one that stands out on the rows
         that are learnt from, of which there are more. Only with the usual patience or less: who asks for more wants to
         see for himself.
         """
-        if self.score is not None or self.patience > PATIENCE or prospects.stands_out:
+        if self.score is not None or self.patience > PATIENCE:
+            return False
+        if self._is_overtaken(prospects.now):
+            self.overtaken = True
+            return True
+        if prospects.stands_out:
             return False
         ahead = prospects.next
         together = Move(
@@ -173,6 +188,13 @@ class Monitor:
         squares = np.maximum((forth + back_again) / 2 - first, 0.0)
         doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0)) * np.sqrt(squares / self._n_rows)
         return not (bool((rest < target).any()) or bool((forth < np.minimum(target, first - doubt)).any()))
+
+    def _is_overtaken(self, now: Snapshot) -> bool:
+        """Whether the present model cleaned is better by far than any so far; looked at now and then."""
+        if self.cleaned is None or now.n_woken < self._next_look:
+            return False
+        self._next_look = int(np.ceil(NEXT_LOOK * now.n_woken))
+        return self.cleaned(now.columns) < OVERTAKEN * min(self.errors)
 
     def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
         """The error of the present model after each of some moves."""
@@ -202,7 +224,3 @@ class Monitor:
             return self.times[earliest_least(scores)]
         slack = PARSIMONY * scores.min() + ROUNDING * scores[0]
         return self.times[int(np.argmax(scores <= scores.min() + slack))]
-
-    def to_frame(self) -> pd.DataFrame:
-        """The error at each time that was looked at."""
-        return pd.DataFrame(np.column_stack([self.times, self.errors]), columns=["time", "mse"])

@@ -15,23 +15,23 @@ The paper's path is one model family among a few that cost little once X has bee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.cleaning import clean, least_squares
+from covey.engine.cleaning import Nested, clean, least_squares
 from covey.engine.overlap import added_up
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem
-from covey.stopping.base import PathTask
+from covey.preprocess import WorkingProblem, spans
+from covey.stopping.base import PathTask, made_once
 from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "explore", "restart_state", "way_to"]
+__all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "cleaned_error", "explore", "restart_state", "way_to"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 40)
@@ -47,8 +47,9 @@ RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
 # vary.
 DENSE_SCALING = "block"
 
-# Denser networks are tried when `left_over` exceeds this.
-LEFT_OVER = 1.5
+# Denser networks are tried when `left_over` exceeds the first of these, which happens by chance once in fifteen times;
+# where X has more entries than `FEW_ENTRIES`, and they cost more than all the rest, the second.
+LEFT_OVER, LEFT_OVER_MUCH = 1.5, 3.0
 
 # ... or where noise is strong and X has no more entries than this, so that they cost little; to be averaged.
 FEW_ENTRIES = 1e6
@@ -72,7 +73,7 @@ class Trial:
         """The same with common factors left in, where they were taken out."""
         return None if self.scorer.whole is None else Trial(self.task.whole, self.scorer.whole())
 
-    @property
+    @made_once
     def null_error(self) -> float:
         """The error of the intercept alone, with common factors left in."""
         scorer = self.scorer if self.scorer.whole is None else self.scorer.whole()
@@ -85,6 +86,11 @@ class Kept(NamedTuple):
 
     groups: tuple[int, ...]
     ridge: float
+
+    @property
+    def key(self) -> tuple[frozenset[int], float]:
+        """The same for the same groups in any order."""
+        return frozenset(self.groups), self.ridge
 
     @property
     def name(self) -> str:
@@ -129,6 +135,8 @@ class Leg:
         The leg that was cleaned for it.
     options : dict
         What differs from the settings of the task.
+    at_start : bool
+        Whether to take the model that it was restarted from, and not the one that the judging rows chose.
     """
 
     path: Path
@@ -136,6 +144,7 @@ class Leg:
     start: Kept | None = None
     before: Leg | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    at_start: bool = False
 
     @property
     def dense(self) -> bool:
@@ -145,12 +154,17 @@ class Leg:
     @property
     def error(self) -> float:
         """The error at the time that it chose."""
-        return self.monitor.errors[self.monitor.times.index(self.monitor.best_time)]
+        return self.monitor.errors[self.monitor.times.index(self.time)]
 
     @property
     def time(self) -> float:
         """The time that it chose."""
-        return self.monitor.best_time
+        return float(self.path.times[0]) if self.at_start else self.monitor.best_time
+
+    @property
+    def model(self) -> tuple[NDArray[np.intp], FloatArray, float]:
+        """The model that it chose: columns, their coefficients, and the intercept."""
+        return self.path.stored(self.path.index(self.time))
 
     @property
     def settled(self) -> bool:
@@ -190,28 +204,32 @@ def explore(trial: Trial, patience: float) -> Found:
     """Run all legs that the task's search asks for."""
     task = trial.task
     legs = [_run(trial, patience)]
-    cleaned: list[Cleaned] = []
-    clean_already: Leg | None = None
-    for _ in range(task.restarts):
+    cleanings: dict[Leg, Cleaning] = {}
+    left = task.restarts
+    while left > 0:
         last = legs[-1]
         if _cut_short(task, last):
             # what is noise cannot be told
-            return Found(legs, cleaned, noisy=False)
-        kept, ways = choose_kept(trial, last)
-        cleaned += ways
-        if kept is None:
-            clean_already = last
+            return Found(legs, _ways(cleanings), noisy=False)
+        cleanings[last] = cleaning = choose_kept(trial, last)
+        if cleaning.kept is None or not cleaning.changes:
             break
-        legs.append(_restart(trial, patience, last, kept))
+        legs.append(_restart(trial, patience, last, cleaning.kept))
+        # a path that was cut short for it goes on rather than starts again
+        left -= not last.monitor.overtaken
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
-    noisy = is_noisy(trial, legs)
+    ways, noisy = _ways(cleanings), is_noisy(trial, legs)
     if task.restarts and not noisy:
         best = best_leg(trial, legs)
-        kept = None if best is clean_already else choose_kept(trial, best)[0]
-        legs += _settle(trial, patience, best, kept or Kept(tuple(best.awake), 0.0))
+        cleaning = cleanings[best] if best in cleanings else choose_kept(trial, best)
+        legs += _settle(trial, patience, best, cleaning.kept or Kept(tuple(best.awake), 0.0))
     legs += _denser(trial, patience, legs, noisy)
-    return Found(legs, cleaned, is_noisy(trial, legs))
+    return Found(legs, ways, is_noisy(trial, legs))
+
+
+def _ways(cleanings: Mapping[Leg, Cleaning]) -> list[Cleaned]:
+    return [way for cleaning in cleanings.values() for way in cleaning.ways]
 
 
 def _cut_short(task: PathTask, leg: Leg) -> bool:
@@ -231,14 +249,18 @@ def _settle(trial: Trial, patience: float, leg: Leg, kept: Kept) -> list[Leg]:
     again = leg.settled and set(kept.groups) == set(leg.awake)
     if again or _cut_short(trial.task, leg) or not 0 < columns <= MOST_COLUMNS * trial.task.n_rows:
         return []
-    return [_restart(trial, patience, leg, kept, max_iter=int(leg.path.times[-1]) + 1)]
+    if leg.start is not None and leg.start.key == kept.key:
+        return [replace(leg, at_start=True)]
+    return [_restart(trial, patience, leg, kept, rest=True)]
 
 
 def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
-    if not scales or not (cheap_average(task, noisy) or left_over(trial, best_leg(trial, legs)) > LEFT_OVER):
+    if not scales:
+        return []
+    if not cheap_average(task, noisy) and left_over(trial, *best_leg(trial, legs).model) <= enough_left(task):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -251,8 +273,17 @@ def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> 
 
 def cheap_average(task: PathTask, noisy: bool) -> bool:
     """Whether denser networks are wanted in any case, to be averaged with the others."""
+    return noisy and task.average and task.design.reads_columns and _is_small(task)
+
+
+def enough_left(task: PathTask) -> float:
+    """How much `left_over` there must be for denser networks to be worth their time."""
+    return LEFT_OVER if _is_small(task) else LEFT_OVER_MUCH
+
+
+def _is_small(task: PathTask) -> bool:
     n, p = task.design.shape
-    return noisy and task.average and task.design.reads_columns and n * p <= FEW_ENTRIES
+    return n * p <= FEW_ENTRIES
 
 
 def way_to(leg: Leg) -> list[Leg]:
@@ -260,24 +291,22 @@ def way_to(leg: Leg) -> list[Leg]:
     return [leg] if leg.before is None else [*way_to(leg.before), leg]
 
 
-def left_over(trial: Trial, leg: Leg) -> float:
+def left_over(trial: Trial, columns: NDArray[np.intp], coef: FloatArray, intercept: float) -> float:
     """How well one gradient step on all groups goes with what a model leaves of the judging rows, in standard errors.
 
-    Where the model has found all there is, this is a standard normal number; many small groups together show in it
-    although none of them does alone.
+    The model is one of X less what factors explain. Where it has found all there is, this is a standard normal number;
+    many small groups together show in it although none of them does alone.
     """
     problem, scorer = trial.task.runner.problem, trial.scorer
     if not problem.design.reads_columns:
         return -np.inf
-    at = leg.path.index(leg.time)
-    model, level = leg.path.coefs[[at]], leg.path.intercepts[[at]]
-    own = trial.task.adjusted_design
-    residual = trial.task.response - own.predict(model.indices, model.data[None, :], level)[:, 0]
+    own, level = trial.task.adjusted_design, np.array([intercept])
+    residual = trial.task.response - own.predict(columns, coef[None, :], level)[:, 0]
     step = problem.to_columns(problem.to_working(problem.design.correlate((problem.q * residual)[None, :]))[0])
     if trial.task.groups.overlapping:
         step = np.bincount(trial.task.groups.members, weights=step, minlength=own.shape[1]).astype(float)
     ahead = scorer.design.multiply(step)
-    left = scorer.y - scorer.design.predict(model.indices, model.data[None, :], level)[:, 0]
+    left = scorer.y - scorer.design.predict(columns, coef[None, :], level)[:, 0]
     h = scorer.weight / scorer.weight.sum()
     ahead = _unit(ahead - h @ ahead)
     left = _unit(left)
@@ -292,23 +321,49 @@ def _unit(x: FloatArray) -> FloatArray:
 
 def best_leg(trial: Trial, legs: Sequence[Leg]) -> Leg:
     """The leg whose chosen model is best; where rows cannot tell, the one with the fewest columns."""
-    models = [leg.path.coefs[[leg.path.index(leg.time)]] for leg in legs]
-    columns = np.unique(np.concatenate([model.indices for model in models]))
-    coefs = np.concatenate([model[:, columns].toarray() for model in models])
-    intercepts = np.array([leg.path.intercepts[leg.path.index(leg.time)] for leg in legs])
+    if len(legs) == 1:
+        return legs[0]
+    models = [leg.model for leg in legs]
+    columns, place = np.unique(np.concatenate([own for own, _, _ in models]), return_inverse=True)
+    which = np.repeat(np.arange(len(legs)), [own.size for own, _, _ in models])
+    coefs = np.zeros((len(legs), columns.size))
+    coefs[which, place] = np.concatenate([coef for _, coef, _ in models])
+    intercepts = np.array([level for _, _, level in models])
     # of two on the same columns the one that has settled
     sizes = [(int(np.count_nonzero(row)), not leg.settled) for row, leg in zip(coefs, legs, strict=True)]
     return legs[trial.scorer.simplest(columns, coefs, intercepts, sizes)[0]]
 
 
+def _monitor(trial: Trial, patience: float, **options: Any) -> Monitor:
+    return Monitor(trial.scorer, patience, trial.task.groups.n_groups, **options)
+
+
+def cleaned_error(trial: Trial) -> Callable[[NDArray[np.intp]], float] | None:
+    """The least error that cleaning makes of columns, for a path to compare with its own; None if there is none."""
+    task = trial.task
+    if not task.restarts or task.groups.overlapping:
+        return None
+
+    def error(columns: NDArray[np.intp]) -> float:
+        problem, labels = task.runner.problem, task.groups.labels[columns]
+        order = labels[np.append(True, np.diff(labels) != 0)]
+        if problem.ranks[order].sum() > MOST_COLUMNS * task.n_rows:
+            return np.inf
+        nested = clean(problem, order.tolist(), [order.size])[0]
+        return float(trial.scorer.errors(nested.columns(problem), *nested.coefficients(problem)).min())
+
+    return error
+
+
 def _run(trial: Trial, patience: float, **options: Any) -> Leg:
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together="init_scale" in options)
+    together = "init_scale" in options
+    monitor = _monitor(trial, patience, together=together, cleaned=None if together else cleaned_error(trial))
     return Leg(trial.task.path(stop=monitor, **options), monitor, options=options)
 
 
 def _restart(trial: Trial, patience: float, leg: Leg, kept: Kept, **settings: Any) -> Leg:
     """Run on from what was kept of a leg."""
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups)
+    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial))
     state = restart_state(trial.task, kept, int(leg.path.times[-1]), leg.path.entered)
     return Leg(trial.task.path(stop=monitor, start=state, **settings), monitor, kept, leg)
 
@@ -320,32 +375,51 @@ def prefix_lengths(task: PathTask, order: Sequence[int], n_chosen: int) -> list[
     return sorted({min(m, most) for m in (n_chosen, *PREFIXES, len(order)) if min(m, len(order)) == m} - {0})
 
 
-def choose_kept(trial: Trial, leg: Leg) -> tuple[Kept | None, list[Cleaned]]:
-    """The groups to restart from, None when cleaning would change nothing; and the best of each way to clean."""
+class Cleaning(NamedTuple):
+    """What cleaning makes of a leg: what to keep, whether that changes anything, and the best of each way to clean."""
+
+    kept: Kept | None
+    changes: bool
+    ways: list[Cleaned]
+
+
+def choose_kept(trial: Trial, leg: Leg) -> Cleaning:
+    """Clean what a leg has found."""
     lengths = prefix_lengths(trial.task, leg.order, len(leg.awake))
     if not lengths:
-        return None, []
+        return Cleaning(None, False, [])
     problem = trial.task.runner.problem
     ridges = RIDGES if leg.error > NOISY * trial.null_error else (0.0,)
+    if leg.monitor.overtaken:
+        # by least squares on what is left of all that it has
+        lengths, ridges = lengths[-1:], (0.0,)
     cleaned = clean(problem, leg.order, lengths, ridges)
     columns = cleaned[-1].columns(problem)
-    coefs, intercepts, sets = [], [], []
-    for nested in cleaned:
-        C, level = nested.coefficients(problem)
-        coefs.append(np.pad(C, ((0, 0), (0, columns.size - C.shape[1]))))
-        intercepts.append(level)
-        sets += [Kept(tuple(nested.groups[kept].tolist()), nested.ridge) for kept in nested.kept]
-    # a ridge takes degrees of freedom away
-    sizes = [float(problem.ranks[list(kept.groups)].sum()) / (1 + kept.ridge) for kept in sets]
-    columns, models = in_columns(trial.task, columns, np.concatenate(coefs))
-    levels = np.concatenate(intercepts)
+    fits = [nested.coefficients(problem) for nested in cleaned]
+    ends = np.cumsum([len(nested) for nested in cleaned])
+    coefs = np.zeros((int(ends[-1]), columns.size))
+    for (C, _), end in zip(fits, ends.tolist(), strict=True):
+        coefs[end - C.shape[0] : end, : C.shape[1]] = C
+    levels = np.concatenate([level for _, level in fits])
+    sizes = np.concatenate([nested.freedom(problem) for nested in cleaned])
+    columns, models = in_columns(trial.task, columns, coefs)
     i, errors = trial.scorer.simplest(columns, models, levels, sizes)
-    ends = np.cumsum([len(nested.kept) for nested in cleaned])
     best = [int(np.argmin(part)) + end - part.size for part, end in zip(np.split(errors, ends[:-1]), ends, strict=True)]
-    ways = [Cleaned(sets[k], columns, models[k], float(levels[k]), float(errors[k])) for k in best]
-    if set(sets[i].groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY):
-        return None, ways
-    return sets[i], ways
+    ways = [Cleaned(nth(cleaned, k), columns, models[k], float(levels[k]), float(errors[k])) for k in best]
+    kept = nth(cleaned, i)
+    same = set(kept.groups) == set(leg.awake) and errors[i] >= leg.error * (1 - PARSIMONY)
+    # from where it has started it would go the same way again
+    again = leg.start is not None and kept.key == leg.start.key
+    return Cleaning(kept, not (same or again), ways)
+
+
+def nth(cleaned: Sequence[Nested], i: int) -> Kept:
+    """The i-th set of several cleanings, one after another."""
+    for nested in cleaned:
+        if i < len(nested):
+            return Kept(nested.left(i), nested.ridge)
+        i -= len(nested)
+    raise IndexError(i)
 
 
 def in_columns(task: PathTask, columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
@@ -368,10 +442,14 @@ def restart_state(task: PathTask, kept: Kept, time: int, entered: Sequence[tuple
 
 def kept_coefficients(problem: WorkingProblem, kept: Kept) -> FloatArray:
     """Coefficients of the problem's columns, on the user's scale."""
+    columns, values, _ = kept_fit(problem, kept)
     coef = np.zeros(problem.mean.size)
-    w, at = least_squares(problem, kept.groups, kept.ridge), 0
-    for l in kept.groups:
-        rank = int(problem.ranks[l])
-        coef[problem.members(l)] = problem.to_user(l, w[at : at + rank])
-        at += rank
+    coef[columns] = values
     return coef
+
+
+def kept_fit(problem: WorkingProblem, kept: Kept) -> tuple[NDArray[np.intp], FloatArray, float]:
+    """The problem's columns of the kept groups, their coefficients, and the intercept, on the user's scale."""
+    which = np.array(kept.groups, dtype=np.intp)
+    coefs, levels = problem.models_to_user(which, least_squares(problem, kept.groups, kept.ridge)[None, :])
+    return problem.layout.members[spans(problem.layout.starts, which)], coefs[0], float(levels[0])
