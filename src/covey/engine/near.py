@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import unit
+from covey.engine.awake import unit_groups
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
-from covey.engine.growth import growth_of, join_at, phi_of, phis_of, u_of
+from covey.engine.growth import growth_of, join_at, phi_of, phis_of, us_of
 from covey.engine.kernels import (
     ASLEEP,
     DIVERGED,
@@ -54,6 +54,7 @@ from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
+from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["EXPLAINED", "NearPath"]
@@ -161,24 +162,24 @@ class NearPath:
 
     def _welcome(self, joining: NDArray[Any]) -> None:
         """Say which groups have woken up, and let others join the awake ones, in this order."""
-        now, N, t, starts = self.now, self.settings.depth, self.t, self.starts
+        now, N, t = self.now, self.settings.depth, self.t
         if now["news"]:
             self._hear_news()
-        n_awake, toward = int(now["n_awake"]), self.directions if self.switch.frozen else self.g
-        for a, l in enumerate(joining.tolist(), n_awake):
-            first, last = int(starts[l]), int(starts[l + 1])
-            u = u_of(float(self.phi[l]), N)
-            # a tie with the threshold is decided in favour of having entered
-            entered_at = t if u**N >= self.settings.enter * (1 - 1e-9) else -1
-            self.awake.join(
-                a, l, u, N, unit(toward[first:last]), float(self.settings.speeds[l]), self.c[first:last], first,
-                self.stored.rows_of(l), entered_at,
-            )  # fmt: skip
-        if joining.size:
-            self.asleep[joining] = False
-            now["n_awake"] += joining.size
-            self.draft.join(joining)
-            self._hear_news()
+        if joining.size == 0:
+            return
+        n_awake, ranks, own = int(now["n_awake"]), self.problem.ranks[joining], spans(self.starts, joining)
+        toward = self.directions if self.switch.frozen else self.g
+        u = us_of(self.phi[joining], N)
+        # a tie with the threshold is decided in favour of having entered
+        entered_at = np.where(u**N >= self.settings.enter * (1 - 1e-9), t, -1)
+        self.awake.join(
+            n_awake, joining, own, ranks, u, unit_groups(toward[own], offsets(ranks)), N, self.settings.speeds[joining],
+            self.c[own], self.stored.rows_of(joining), entered_at,
+        )  # fmt: skip
+        self.asleep[joining] = False
+        now["n_awake"] = n_awake + joining.size
+        self.draft.join(joining)
+        self._hear_news()
 
     def _hear_news(self) -> None:
         """Groups have passed the norm at which they have woken up: say so, and find safe steps for all of them.
@@ -197,8 +198,8 @@ class NearPath:
         *_, vector, x, y, _ = awake.of_awake
         largest = curvature_of(awake.K, starts, at, n_awake, t, vector, x, y, own, awake.block)
         if largest >= 0:
-            now["curvature"] = EIGENVALUE_MARGIN * largest
-            now["direction_step"] = 1.0 if now["curvature"] < LARGEST_STABLE else 1.0 / now["curvature"]
+            now["curvature"] = curvature = EIGENVALUE_MARGIN * largest
+            now["direction_step"] = 1.0 if curvature < LARGEST_STABLE else 1.0 / curvature
         now["news"] = False
 
     def _window(self) -> bool:

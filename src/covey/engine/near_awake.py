@@ -83,22 +83,24 @@ class NearAwake:
         self.of_awake[:, :k], self.places[:, : k + 1], self.K[:k, :k], self.rows[:k] = of_awake, places, K, rows
 
     def join(
-        self, a: int, l: int, u: float, depth: int, v: FloatArray, speed: float, c: FloatArray, first: int,
-        rows: FloatArray, t: int,
+        self, n_awake: int, groups: NDArray[Any], own: NDArray[np.intp], ranks: NDArray[Any], u: FloatArray, v: FloatArray,
+        depth: int, speeds: FloatArray, c: FloatArray, rows: FloatArray, entered_at: NDArray[Any],
     ) -> None:  # fmt: skip
-        """Make near group l, with columns from `first` on and Gram rows `rows`, the a-th awake one."""
-        which, starts, columns, entered_at, _, _ = self.places
-        of_u, of_v, of_w, speeds, of_c, vector = self.of_awake[:6]
-        k, size = int(starts[a]), v.size
-        end, last = k + size, first + size
-        which[a], starts[a + 1], entered_at[a], of_u[a], speeds[a] = l, end, t, u, speed
-        of_v[k:end], of_c[k:end], columns[k:end], vector[k:end] = v, c, np.arange(first, last), end**-0.5
-        np.multiply(v, u**depth, out=of_w[k:end])
+        """Put near groups, with columns `own`, directions v and Gram rows `rows`, behind those that are awake."""
+        which, starts, columns, when, _, _ = self.places
+        of_u, of_v, of_w, of_speeds, of_c, vector = self.of_awake[:6]
+        k, last = int(starts[n_awake]), n_awake + groups.size
+        ends = k + np.cumsum(ranks)
+        end = k + own.size
+        which[n_awake:last], starts[n_awake + 1 : last + 1], when[n_awake:last] = groups, ends, entered_at
+        of_u[n_awake:last], of_speeds[n_awake:last] = u, speeds
+        of_v[k:end], of_c[k:end], columns[k:end] = v, c, own
+        of_w[k:end], vector[k:end] = v * np.repeat(u**depth, ranks), np.repeat(ends**-0.5, ranks)
         self.rows[k:end] = rows
-        self.K[k:end, :k] = cross = rows[:, columns[:k]]
-        inner = rows[:, first:last]
+        cross = rows[:, columns[:end]]
         # one product rounds differently above and below the diagonal
-        self.K[:k, k:end], self.K[k:end, k:end] = cross.T, (inner + inner.T) / 2
+        self.K[k:end, :k], self.K[:k, k:end] = cross[:, :k], cross[:, :k].T
+        self.K[k:end, k:end] = (cross[:, k:] + cross[:, k:].T) / 2
 
     def widen(self, n_near: int, more: NDArray[Any]) -> None:
         """Add columns to the Gram rows."""
