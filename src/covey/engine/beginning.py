@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import AwakeGroups, unit, unit_groups
+from covey.engine.awake import AwakeGroups, unit_groups
 from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem
+from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start"]
@@ -66,18 +67,18 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
             f"this one has {p} columns in {L} groups."
         )
     log_u = np.maximum(state.log_magnitudes.astype(float), SMALLEST_LOG)
-    awake = [int(l) for l in state.awake if problem.ranks[l] > 0]
+    awake = np.asarray(state.awake, dtype=np.intp)
+    awake = awake[problem.ranks[awake] > 0]
     if state.directions is not None:
-        for l in np.flatnonzero(problem.ranks).tolist():
-            v[starts[l] : starts[l + 1]] = unit(problem.from_user(l, state.directions[problem.members(l)]))
-    for l in awake:
-        w = problem.from_user(l, state.coef[problem.members(l)])
-        size = float(np.linalg.norm(w))
-        if size > 0:
-            log_u[l] = np.log(size) / settings.depth
-            v[starts[l] : starts[l + 1]] = unit(w)
+        v = unit_groups(problem.from_user(np.arange(L), state.directions), starts)
+    w, own, first = problem.from_user(awake, state.coef), spans(starts, awake), offsets(problem.ranks[awake])
+    sizes = np.sqrt(np.add.reduceat(w * w, first[:-1])) if awake.size else np.empty(0)
+    up = sizes > 0
+    log_u[awake[up]] = np.log(sizes[up]) / settings.depth
+    of_up = np.repeat(up, problem.ranks[awake])
+    v[own[of_up]] = unit_groups(w, first)[of_up]
     return Beginning(
-        state.time, log_u, v, np.array(awake, dtype=np.intp), state.direction_step, state.armed, state.entered
+        state.time, log_u, v, awake, state.direction_step, state.armed, state.entered
     )
 
 

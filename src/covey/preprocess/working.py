@@ -172,9 +172,9 @@ class WorkingProblem:
         if on_device is not None:
             K = on_device(self.q, *self._combination(which.tolist()))
         elif self.design.reads_columns:
-            # a matrix times its own transpose is half the work
+            # a matrix times its own transpose is half the work, and symmetric
             Z = self.working_columns(which) * np.sqrt(self.q)[:, None]
-            K = Z.T @ Z
+            return Z.T @ Z, self.correlation[own]
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
@@ -257,9 +257,20 @@ class WorkingProblem:
         )  # fmt: skip
         return coefs, intercepts
 
-    def from_user(self, l: int, coef: Array) -> FloatArray:
-        """The working coefficients nearest to some of the user's for group l."""
-        return np.linalg.lstsq(self.factor(l), np.asarray(coef) / self.y_scale, rcond=None)[0]
+    def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
+        """The working coefficients of some groups nearest to the user's, ``coef`` of shape (p,); group after group."""
+        ranks, sizes = self.ranks[which], self.layout.sizes[which]
+        factors, factor_starts = self.factors_of(which)
+        wanted = np.asarray(coef, dtype=float)[self.layout.members[spans(self.layout.starts, which)]] / self.y_scale
+        columns, starts, out = offsets(sizes), offsets(ranks), np.empty(int(ranks.sum()))
+        # those of one shape at once: the factors have full rank
+        for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
+            alike = np.flatnonzero((ranks == rank) & (sizes == size))
+            T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
+            b = wanted[columns[alike][:, None] + np.arange(size)]
+            Q, R = np.linalg.qr(T)
+            out[starts[alike][:, None] + np.arange(rank)] = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))[..., 0]
+        return out
 
 
 def offsets(lengths: Array) -> NDArray[np.intp]:
