@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -93,6 +94,10 @@ def largest_eigenvalue(product: Callable[[FloatArray], FloatArray], x: FloatArra
 
 def unit(v: FloatArray) -> FloatArray:
     """The direction of v; equal entries if it has none."""
+    size = math.sqrt(v @ v)
+    # squares beyond these have lost digits
+    if 1e-100 < size < 1e100:
+        return v / size
     largest = np.abs(v).max()
     if not largest > 0:
         return np.full(v.size, 1.0 / np.sqrt(v.size))

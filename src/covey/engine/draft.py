@@ -94,11 +94,11 @@ class Draft:
         self.events = np.empty((3, n_groups), dtype=np.int64)
         self.events[:, : known.shape[1]] = known
 
-    def enter(self, groups: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+    def enter(self, groups: list[int], times: list[int]) -> None:
         """Groups have woken up, each at a time."""
         n = int(self.filled[WAKE_UPS])
-        self.events[0, n : n + groups.size], self.events[1, n : n + groups.size] = groups, times
-        self.filled[WAKE_UPS] += groups.size
+        self.events[:2, n : n + len(groups)] = groups, times
+        self.filled[WAKE_UPS] += len(groups)
 
     def join(self, groups: NDArray[np.int64]) -> None:
         """Groups have begun to be stepped."""

@@ -7,7 +7,7 @@ import numpy as np
 from covey.engine.settings import ENTER, Settings
 from covey.validation import FloatArray
 
-__all__ = ["growth_of", "join_at", "logs_of", "phi_of", "phis_of", "us_of"]
+__all__ = ["growth_of", "join_at", "logs_of", "phi_of", "phis_of", "u_of"]
 
 
 def phi_of(u: float, depth: int) -> float:
@@ -18,9 +18,9 @@ def phi_of(u: float, depth: int) -> float:
         return -float(np.power(u, 2.0 - depth)) / (depth - 2.0)
 
 
-def us_of(phi: FloatArray, depth: int) -> FloatArray:
-    """The magnitudes behind some ``phi``."""
-    return np.exp(phi) if depth == 2 else np.power(-(depth - 2.0) * phi, -1.0 / (depth - 2.0))
+def u_of(phi: float, depth: int) -> float:
+    """The magnitude behind a ``phi``."""
+    return float(np.exp(phi) if depth == 2 else np.power(-(depth - 2.0) * phi, -1.0 / (depth - 2.0)))
 
 
 def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.awake import unit_groups
+from covey.engine.awake import unit
 from covey.engine.beginning import Beginning
 from covey.engine.draft import Draft
-from covey.engine.growth import growth_of, join_at, phi_of, phis_of, us_of
+from covey.engine.growth import growth_of, join_at, phi_of, phis_of, u_of
 from covey.engine.kernels import (
     ASLEEP,
     DIVERGED,
@@ -42,7 +42,6 @@ from covey.engine.kernels import (
     STAND,
     WAKING,
     WOKE,
-    curvature_of,
     decide,
     digest,
     march,
@@ -54,7 +53,6 @@ from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
 from covey.engine.switching import Switch
 from covey.preprocess import WorkingProblem
-from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["EXPLAINED", "NearPath"]
@@ -162,45 +160,54 @@ class NearPath:
 
     def _welcome(self, joining: NDArray[Any]) -> None:
         """Say which groups have woken up, and let others join the awake ones, in this order."""
-        now, N, t = self.now, self.settings.depth, self.t
+        now, awake, N, t, enter = self.now, self.awake, self.settings.depth, self.t, self.settings.enter
+        n_awake = int(now["n_awake"])
         if now["news"]:
-            self._hear_news()
+            at, which = awake.entered_at[:n_awake], awake.which[:n_awake]
+            new = np.flatnonzero((at >= 0) & (at <= t) & ~self._told[which])
+            new = new[np.argsort(at[new], kind="stable")]
+            self._tell(which[new].tolist(), at[new].tolist())
+            self._make_safe(n_awake, t)
+            now["news"] = False
         if joining.size == 0:
             return
-        n_awake, ranks, own = int(now["n_awake"]), self.problem.ranks[joining], spans(self.starts, joining)
-        toward = self.directions if self.switch.frozen else self.g
-        u = us_of(self.phi[joining], N)
-        # a tie with the threshold is decided in favour of having entered
-        entered_at = np.where(u**N >= self.settings.enter * (1 - 1e-9), t, -1)
-        self.awake.join(
-            n_awake, joining, own, ranks, u, unit_groups(toward[own], offsets(ranks)), N, self.settings.speeds[joining],
-            self.c[own], self.stored.rows_of(joining), entered_at,
-        )  # fmt: skip
+        toward, entered = self.directions if self.switch.frozen else self.g, []
+        for l in joining.tolist():
+            first, last = int(self.starts[l]), int(self.starts[l + 1])
+            u, v = u_of(float(self.phi[l]), N), unit(toward[first:last])
+            size = u**N
+            # a tie with the threshold is decided in favour of having entered
+            up = size >= enter * (1 - 1e-9)
+            awake.join(
+                n_awake, l, u, v, size * v, float(self.settings.speeds[l]), self.c[first:last], first,
+                self.stored.rows_of(l), t if up else -1,
+            )  # fmt: skip
+            n_awake += 1
+            if up:
+                entered.append(l)
         self.asleep[joining] = False
-        now["n_awake"] = n_awake + joining.size
         self.draft.join(joining)
-        self._hear_news()
+        now["n_awake"] = n_awake
+        self._tell(entered, [t] * len(entered))
+        self._make_safe(n_awake, t)
 
-    def _hear_news(self) -> None:
-        """Groups have passed the norm at which they have woken up: say so, and find safe steps for all of them.
+    def _tell(self, groups: list[int], times: list[int]) -> None:
+        """Write into the draft that groups have woken up."""
+        if groups:
+            self._told[groups] = True
+            self.now["n_told"] += len(groups)
+            self.draft.enter(groups, times)
 
-        Only groups that have entered count for these, so that engines in which groups join earlier take the same steps.
+    def _make_safe(self, n_awake: int, t: int) -> None:
+        """Find steps that cannot oscillate in the Gram block of the groups that are up.
+
+        Only groups that have entered count, so that engines in which groups join earlier take the same steps.
         """
-        now, awake, told = self.now, self.awake, self._flags[1]
-        n_awake, t = int(now["n_awake"]), self.t
-        which, starts, _, at, _, own = awake.places
-        new = np.flatnonzero((at[:n_awake] >= 0) & (at[:n_awake] <= t) & ~told[which[:n_awake]])
-        if new.size:
-            new = new[np.argsort(at[new], kind="stable")]
-            told[which[new]] = True
-            now["n_told"] += new.size
-            self.draft.enter(which[new], at[new])
-        *_, vector, x, y, _ = awake.of_awake
-        largest = curvature_of(awake.K, starts, at, n_awake, t, vector, x, y, own, awake.block)
+        largest = self.awake.largest_curvature(n_awake, t)
         if largest >= 0:
-            now["curvature"] = curvature = EIGENVALUE_MARGIN * largest
-            now["direction_step"] = 1.0 if curvature < LARGEST_STABLE else 1.0 / curvature
-        now["news"] = False
+            curvature = EIGENVALUE_MARGIN * largest
+            self.now["curvature"] = curvature
+            self.now["direction_step"] = 1.0 if curvature < LARGEST_STABLE else 1.0 / curvature
 
     def _window(self) -> bool:
         """March on and bring the sleepers along; False if the awake groups diverged."""
@@ -221,7 +228,7 @@ class NearPath:
                     known = int(now["done"])
                 else:
                     # in vain, to a node that is known
-                    awake.places[3] = awake.places[4]
+                    awake.entered_at[:] = awake.entered_before
             first, last = 2 * known + 2, 2 * int(now["last"]) + 2
             np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
             np.subtract(self.c, G[first:last], out=G[first:last])
@@ -241,8 +248,8 @@ class NearPath:
 
     def _forget_later(self) -> None:
         """Wake-ups after the present time have not happened, but may yet."""
-        awake = self.awake
-        awake.places[4] = at = awake.places[3]
+        at = self.awake.entered_at
+        self.awake.entered_before[:] = at
         at[at > self.now["t"]] = -1
 
     def _stand_still(self) -> None:
@@ -294,7 +301,7 @@ class NearPath:
     @property
     def n_columns(self) -> int:
         """How many columns the awake groups have."""
-        return int(self.awake.places[1, self.now["n_awake"]])
+        return int(self.awake.starts[self.now["n_awake"]])
 
     @property
     def can_grow(self) -> bool:
@@ -365,13 +372,12 @@ class NearPath:
         self.c[:] = problem.correlation
         # who is asleep, and of whom it has been said that they woke up
         self._flags = np.zeros((2, L), dtype=bool)
-        self.asleep = self._flags[0]
+        self.asleep, self._told = self._flags
         self._G, self._P = np.empty((2 * NODES + 2, r)), np.empty((2 * NODES + 2, L))
         self._ready = np.empty(L, dtype=np.int64)
 
     def _read_correlations(self) -> None:
         """Correlations of all near groups at the present w."""
         k = self.n_columns
-        w = self.awake.of_awake[2, :k]
-        np.subtract(self.c, w @ self.awake.rows[:k], out=self.g)
+        np.subtract(self.c, self.awake.w[:k] @ self.awake.rows[:k], out=self.g)
         pulls(self.g[None, :], 1, self.starts, self.directions, self.switch.frozen, self.pull[None, :])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine.kernels import NODES
+from covey.engine.kernels import NODES, curvature_of
 from covey.validation import FloatArray
 
 __all__ = ["AwakeView", "NearAwake"]
@@ -63,6 +63,8 @@ class NearAwake:
         self.room = room
         self.of_awake = np.zeros((9, room))
         self.places = np.zeros((6, room + 1), dtype=np.int64)
+        self.u, self.v, self.w, self.speeds, self.c, self.vector, self._x, self._y, _ = self.of_awake
+        self.which, self.starts, self.columns, self.entered_at, self.entered_before, self._own = self.places
         self.K, self.block = np.empty((room, room)), np.empty((room, room))
         self.rows = np.empty((room, self.rows.shape[1]))
         self.state = self.of_awake.reshape(-1)[: 3 * room]
@@ -83,24 +85,28 @@ class NearAwake:
         self.of_awake[:, :k], self.places[:, : k + 1], self.K[:k, :k], self.rows[:k] = of_awake, places, K, rows
 
     def join(
-        self, n_awake: int, groups: NDArray[Any], own: NDArray[np.intp], ranks: NDArray[Any], u: FloatArray, v: FloatArray,
-        depth: int, speeds: FloatArray, c: FloatArray, rows: FloatArray, entered_at: NDArray[Any],
+        self, n_awake: int, l: int, u: float, v: FloatArray, w: FloatArray, speed: float, c: FloatArray, first: int,
+        rows: FloatArray, entered_at: int,
     ) -> None:  # fmt: skip
-        """Put near groups, with columns `own`, directions v and Gram rows `rows`, behind those that are awake."""
-        which, starts, columns, when, _, _ = self.places
-        of_u, of_v, of_w, of_speeds, of_c, vector = self.of_awake[:6]
-        k, last = int(starts[n_awake]), n_awake + groups.size
-        ends = k + np.cumsum(ranks)
-        end = k + own.size
-        which[n_awake:last], starts[n_awake + 1 : last + 1], when[n_awake:last] = groups, ends, entered_at
-        of_u[n_awake:last], of_speeds[n_awake:last] = u, speeds
-        of_v[k:end], of_c[k:end], columns[k:end] = v, c, own
-        of_w[k:end], vector[k:end] = v * np.repeat(u**depth, ranks), np.repeat(ends**-0.5, ranks)
-        self.rows[k:end] = rows
-        cross = rows[:, columns[:end]]
+        """Put near group l, with columns from `first` on and Gram rows `rows`, behind those that are awake."""
+        k, size = int(self.starts[n_awake]), v.size
+        end, last = k + size, first + size
+        self.which[n_awake], self.starts[n_awake + 1], self.entered_at[n_awake] = l, end, entered_at
+        self.u[n_awake], self.speeds[n_awake], self.vector[k:end] = u, speed, end**-0.5
+        self.v[k:end], self.w[k:end], self.c[k:end] = v, w, c
+        cross, inner = rows[:, self.columns[:k]], rows[:, first:last]
+        self.columns[k:end] = range(first, last)
+        self.rows[k:end], self.K[k:end, :k], self.K[:k, k:end] = rows, cross, cross.T
         # one product rounds differently above and below the diagonal
-        self.K[k:end, :k], self.K[:k, k:end] = cross[:, :k], cross[:, :k].T
-        self.K[k:end, k:end] = (cross[:, k:] + cross[:, k:].T) / 2
+        self.K[k:end, k:end] = (inner + inner.T) / 2
+
+    def largest_curvature(self, n_awake: int, t: int) -> float:
+        """The largest eigenvalue of the Gram block of the groups that have entered by then; below 0 for none."""
+        return float(
+            curvature_of(
+                self.K, self.starts, self.entered_at, n_awake, t, self.vector, self._x, self._y, self._own, self.block
+            )
+        )
 
     def widen(self, n_near: int, more: NDArray[Any]) -> None:
         """Add columns to the Gram rows."""
@@ -111,12 +117,10 @@ class NearAwake:
 
     def view(self, n_awake: int) -> AwakeView:
         """What is filled of the arrays."""
-        which, starts, columns, entered_at = self.places[:4]
-        k = int(starts[n_awake])
-        u, _, w, _, c = self.of_awake[:5]
+        a, k = n_awake, int(self.starts[n_awake])
         return AwakeView(
-            which[:n_awake].tolist(), starts[: n_awake + 1], columns[:k], entered_at[:n_awake], u[:n_awake], w[:k],
-            c[:k], self.K[:k, :k],
+            self.which[:a].tolist(), self.starts[: a + 1], self.columns[:k], self.entered_at[:a], self.u[:a], self.w[:k],
+            self.c[:k], self.K[:k, :k],
         )  # fmt: skip
 
     def save(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -47,13 +47,10 @@ class StoredRows:
         """Whether the rows of a group have not been read."""
         return bool(self.starts[l] < 0)
 
-    def rows_of(self, which: NDArray[Any]) -> FloatArray:
-        """The rows of some groups, which have been read, one under the other."""
-        ranks = self.problem.ranks[which]
-        if which.size == 1:
-            at = int(self.starts[which[0]])
-            return self.rows[at : at + int(ranks[0])]
-        return self.rows[np.repeat(self.starts[which] + ranks - np.cumsum(ranks), ranks) + np.arange(int(ranks.sum()))]
+    def rows_of(self, l: int) -> FloatArray:
+        """The rows of a group, which have been read."""
+        at = int(self.starts[l])
+        return self.rows[at : at + int(self.problem.ranks[l])]
 
     def fetch(self, ready: NDArray[np.intp], t: int, steps: FloatArray) -> int:
         """Read the rows of groups about to wake, and of those next in line, in one product; how many rows were read.
