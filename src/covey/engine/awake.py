@@ -15,9 +15,10 @@ from covey.validation import FloatArray
 
 __all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit", "unit_groups"]
 
-# `LARGEST_STABLE` holds for groups that rise from nothing. One that starts above its level is thrown to the other side of it by an
-# eigenvalue above 1, and there its magnitude grows again.
+# `LARGEST_STABLE` is for groups that rise from nothing. One that starts above its level is thrown to the other side of
+# it by an eigenvalue above 1, and there its magnitude grows again.
 STABLE_FROM_ABOVE = 1.0
+
 
 class AwakeGroups:
     """State of the groups that are stepped, in the order in which they joined.

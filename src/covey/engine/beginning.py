@@ -77,9 +77,7 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
     log_u[awake[up]] = np.log(sizes[up]) / settings.depth
     of_up = np.repeat(up, problem.ranks[awake])
     v[own[of_up]] = unit_groups(w, first)[of_up]
-    return Beginning(
-        state.time, log_u, v, awake, state.direction_step, state.armed, state.entered
-    )
+    return Beginning(state.time, log_u, v, awake, state.direction_step, state.armed, state.entered)
 
 
 def ending(

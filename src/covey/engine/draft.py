@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from covey.engine.kernels import JOINS, RECORDS, WAKE_UPS
 from covey.validation import FloatArray
 
 __all__ = ["Draft", "Pieces"]
+
 
 class Draft:
     """What happened since the last check, in arrays with room to grow.

@@ -271,7 +271,8 @@ def decide(
 ):
     """Decide what comes next, and how far to go: a march, to stand still, groups to welcome, or one of the ends.
 
-    Finds out who is past the threshold, the largest first, and when the others would be there.
+    Finds out who is past the threshold, the largest first, and when the others would be there. Arrays here and below
+    are those of `NearAwake`, `NearPath` and `Draft`, which say what their rows are.
     """
     u, w, speeds, c, g = of_awake[0], of_awake[2], of_awake[3], of_awake[4], of_awake[6]
     phi, pull, rate, steps, asleep = of_groups[0], of_groups[1], of_groups[2], of_groups[4], flags[0]

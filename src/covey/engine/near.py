@@ -135,7 +135,7 @@ class NearPath:
         while True:
             why = self._ask(horizon, most_awake)
             ready = self._ready[: self.now["n_ready"]]
-            if why == NO_ROWS or why == NO_ROOM:
+            if why in (NO_ROWS, NO_ROOM):
                 self._provide(ready)
             elif why == NEWS:
                 self._welcome(ready)
@@ -214,7 +214,7 @@ class NearPath:
         now, awake, draft, G = self.now, self.awake, self.draft, self._G
         W = awake.ways(self.n_columns)
         result = WAKING
-        while result != DONE and result != DOUBTFUL:
+        while result not in (DONE, DOUBTFUL):
             known = int(now["last"])
             if result == WAKING:
                 end = march(
@@ -242,7 +242,7 @@ class NearPath:
                 self.g[:] = G[2 * done]
             if result == NODE and self._switched():
                 return True
-            if result == WAKING or result == DOUBTFUL:
+            if result in (WAKING, DOUBTFUL):
                 self._forget_later()
         return True
 

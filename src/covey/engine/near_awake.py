@@ -119,8 +119,8 @@ class NearAwake:
         """What is filled of the arrays."""
         a, k = n_awake, int(self.starts[n_awake])
         return AwakeView(
-            self.which[:a].tolist(), self.starts[: a + 1], self.columns[:k], self.entered_at[:a], self.u[:a], self.w[:k],
-            self.c[:k], self.K[:k, :k],
+            self.which[:a].tolist(), self.starts[: a + 1], self.columns[:k], self.entered_at[:a], self.u[:a],
+            self.w[:k], self.c[:k], self.K[:k, :k],
         )  # fmt: skip
 
     def save(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -269,7 +269,8 @@ class WorkingProblem:
             T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
             b = wanted[columns[alike][:, None] + np.arange(size)]
             Q, R = np.linalg.qr(T)
-            out[starts[alike][:, None] + np.arange(rank)] = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))[..., 0]
+            w = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))
+            out[starts[alike][:, None] + np.arange(rank)] = w[..., 0]
         return out
 
 
