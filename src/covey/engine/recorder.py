@@ -198,33 +198,42 @@ class Recorder:
 
     def look_ahead(
         self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float,
-        settling: list[dict[int, FloatArray]], following: dict[int, FloatArray], until: float,
+        settling: tuple[NDArray[np.intp], FloatArray], following: dict[int, FloatArray], until: float,
         stands_out: bool,
     ) -> None:  # fmt: skip
-        """Tell the stop rule what lies ahead: changes of working coefficients by group."""
+        """Tell the stop rule what lies ahead.
+
+        `settling` are some groups and changes of their working coefficients, one a row; `following` those of others,
+        each by itself.
+        """
         assert self.stop is not None
         now = self._snapshot(t, self._row(which, starts, w), n_risen)
-        moves = [self._move(change) for change in settling]
-        ahead = Prospects(now, moves, self._single_moves(following), until, stands_out)
+        ahead = Prospects(now, self._moves(*settling), self._single_moves(following), until, stands_out)
         self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
 
-    def _move(self, change: dict[int, FloatArray]) -> Move:
+    def _moves(self, groups: NDArray[np.intp], changes: FloatArray) -> list[Move]:
+        """Moves of some groups together, one for each row."""
         problem = self.problem
-        which = np.fromiter(change, np.intp, len(change))
-        coef = problem.models_to_user(which, np.concatenate([np.empty(0), *change.values()])[None, :])[0][0]
-        own = spans(problem.layout.starts, which)
-        return Move(problem.layout.members[own], coef, -float(coef @ problem.mean[own]))
+        own = spans(problem.layout.starts, groups)
+        columns, mean = problem.layout.members[own], problem.mean[own]
+        coefs = problem.models_to_user(groups, changes)[0]
+        return [Move(columns, coef, -float(coef @ mean)) for coef in coefs]
 
     def _single_moves(self, change: dict[int, FloatArray]) -> list[Move]:
         """A move of each group by itself."""
         if not change:
             return []
-        problem, groups = self.problem, list(change)
-        whole = self._move(change)
-        ends = np.cumsum(problem.layout.sizes[groups])
-        parts = zip(np.split(whole.columns, ends[:-1]), np.split(whole.coef, ends[:-1]), groups, strict=True)
-        starts = problem.layout.starts
-        return [Move(own, coef, -float(coef @ problem.mean[starts[l] : starts[l + 1]])) for own, coef, l in parts]
+        problem, groups = self.problem, np.fromiter(change, np.intp, len(change))
+        own = spans(problem.layout.starts, groups)
+        columns = problem.layout.members[own]
+        coef = problem.models_to_user(groups, np.concatenate(list(change.values()))[None, :])[0][0]
+        edges = offsets(problem.layout.sizes[groups])
+        levels = -np.add.reduceat(coef * problem.mean[own], edges[:-1])
+        ends = edges.tolist()
+        return [
+            Move(columns[i:j], coef[i:j], level)
+            for i, j, level in zip(ends[:-1], ends[1:], levels.tolist(), strict=True)
+        ]
 
     def _snapshot(self, t: int, row: FloatArray, n_risen: float) -> Snapshot:
         counts = np.array([len(self.entered)], dtype=np.intp)

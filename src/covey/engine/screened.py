@@ -300,21 +300,18 @@ class ScreenedPath:
                 following[l] = path.g[i:j]
             else:
                 following[l] = self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
-        settling = []
+        of_up = self.near[np.array(awake.which, dtype=np.intp)[up]]
+        changes = np.empty((0, int(own.sum())))
         if up.any():
             block = awake.K[np.ix_(own, own)]
             block.flat[:: block.shape[0] + 1] += SMALL_RIDGE
-            whole_way = np.linalg.solve(block, g[own])
-            which = [int(self.near[awake.which[a]]) for a in np.flatnonzero(up)]
-            ends = np.cumsum(np.diff(awake.starts)[up])[:-1]
-            for change in (path.direction_step * g[own], whole_way):
-                settling.append(dict(zip(which, np.split(change, ends), strict=True)))
+            changes = np.stack([path.direction_step * g[own], np.linalg.solve(block, g[own])])
         left = awake.c - awake.K @ awake.w
         count = risen(left, np.arange(left.size), awake.starts, len(awake.which), awake.w)
         until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
         noise = 1.0 - float(awake.w @ (awake.c + left))
         self.recorder.look_ahead(
-            path.t, self.which, awake.starts, awake.w, count, settling, following, until,
+            path.t, self.which, awake.starts, awake.w, count, (of_up, changes), following, until,
             self._stands_out(following, noise),
         )  # fmt: skip
 
