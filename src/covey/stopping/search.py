@@ -363,7 +363,7 @@ def _run(trial: Trial, patience: float, **options: Any) -> Leg:
 
 def _restart(trial: Trial, patience: float, leg: Leg, kept: Kept, **settings: Any) -> Leg:
     """Run on from what was kept of a leg."""
-    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial))
+    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial), n_clean=len(kept.groups))
     state = restart_state(trial.task, kept, int(leg.path.times[-1]), leg.path.entered)
     return Leg(trial.task.path(stop=monitor, start=state, **settings), monitor, kept, leg)
 
@@ -388,8 +388,11 @@ def choose_kept(trial: Trial, leg: Leg) -> Cleaning:
     lengths = prefix_lengths(trial.task, leg.order, len(leg.awake))
     if not lengths:
         return Cleaning(None, False, [])
-    problem = trial.task.runner.problem
-    ridges = RIDGES if leg.error > NOISY * trial.null_error else (0.0,)
+    problem, noisy = trial.task.runner.problem, leg.error > NOISY * trial.null_error
+    if leg.start is not None and len(leg.path) == 1 and not noisy:
+        # it has stayed where it was restarted
+        return Cleaning(leg.start, False, [])
+    ridges = RIDGES if noisy else (0.0,)
     if leg.monitor.overtaken:
         # by least squares on what is left of all that it has
         lengths, ridges = lengths[-1:], (0.0,)
