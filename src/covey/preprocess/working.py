@@ -173,7 +173,9 @@ class WorkingProblem:
             K = on_device(self.q, *self._combination(which.tolist()))
         elif self.design.reads_columns:
             Z = self.working_columns(which)
-            K = Z.T @ (Z * self.q[:, None])
+            Z *= np.sqrt(self.q)[:, None]
+            # of a matrix with its own transpose BLAS forms half, and repeats it
+            return Z.T @ Z, self.correlation[own]
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
