@@ -59,3 +59,47 @@ def test_x_is_not_looked_at_again_where_nothing_has_moved():
     again = task.path(start=state, max_iter=400)
     assert [l for l, _ in again.entered] == [l for l, _ in exact.entered]
     np.testing.assert_allclose([t for _, t in again.entered], [t for _, t in exact.entered], rtol=5e-3, atol=2)
+
+
+class EnoughAhead:
+    """A stop rule that never stops by itself, and keeps what it is told of what lies ahead."""
+
+    def __init__(self, enough):
+        self.enough, self.told = enough, []
+
+    def __call__(self, snapshot):
+        return False
+
+    def look_ahead(self, prospects):
+        self.told.append(prospects)
+        return self.enough
+
+
+def test_a_start_at_rest_is_judged_before_anything_is_read_for_a_path():
+    X, y, groups, _ = misleading()
+    task = task_of(X, y, groups)
+    state = restart_state(task, Kept((3, 19), 0.0), 70, ())
+    enough, more = EnoughAhead(True), EnoughAhead(False)
+    stayed, went_on = (task.path(stop=rule, start=state, max_iter=2000) for rule in (enough, more))
+    assert stayed.status == "stopped"
+    assert stayed.times.tolist() == [70]
+    assert stayed.n_gram_columns == 0
+    # what it was told: nothing is left to settle, the group that is missing is next in line, and until when it sleeps
+    (ahead,) = enough.told
+    assert ahead.settling == []
+    columns = [set(move.columns.tolist()) for move in ahead.next]
+    assert set(groups.lists()[21].tolist()) in columns
+    third = next(t for l, t in went_on.entered if l not in (3, 19))
+    assert 70 < ahead.until < third
+    # one that is not stopped there goes on as ever, and the other one can
+    assert len(more.told) > 1
+    later = task.path(start=stayed, max_iter=2000)
+    assert [l for l, _ in later.entered] == [l for l, _ in went_on.entered]
+    np.testing.assert_allclose(later.at(2000), went_on.at(2000), atol=1e-6)
+
+
+def test_a_start_that_is_drawn_somewhere_is_run():
+    X, y, groups, _ = misleading()
+    task = task_of(X, y, groups)
+    state = restart_state(task, Kept((3, 19), 0.3), 70, ())
+    assert task.path(stop=EnoughAhead(True), start=state, max_iter=2000).n_gram_columns > 0

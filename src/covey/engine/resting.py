@@ -30,9 +30,13 @@ class RestingPath:
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Record the start; the status."""
+        self.record()
+        return "stopped"
+
+    def record(self) -> None:
+        """Hand the start to the recorder."""
         awake = self.awake
         self.recorder.record(self.begin.time, awake.which, awake.starts, awake.w, float(len(awake.which)))
-        return "stopped"
 
     def state(self) -> PathState:
         """Where the path stands."""

@@ -23,6 +23,7 @@ from covey.engine.kernels import gains, risen
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
 from covey.engine.near import NearPath
 from covey.engine.recorder import Recorder
+from covey.engine.resting import RestingPath
 from covey.engine.settings import Settings
 from covey.engine.stored_rows import StoredRows
 from covey.path import PathState
@@ -112,9 +113,17 @@ class ScreenedPath:
         self.g: FloatArray = problem.correlation
         self.pull = self._first_pulls()
         self.near = np.empty(0, dtype=np.intp)
+        # where it began, and whether the stop rule had enough of that
+        self.start = RestingPath(problem, settings, recorder, begin)
+        self.stayed = False
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
         """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
+        if self._rests and self._one_by_one:
+            self._judge_start()
+            if self.recorder.stopped:
+                self.stayed = True
+                return "stopped"
         self._begin(stops)
         while True:
             soonest = self._soonest_far()
@@ -143,6 +152,33 @@ class ScreenedPath:
                 return "completed"
             if not self.path.can_grow and self._soonest_far() >= 2**62:
                 return "exhausted"
+
+    # ------------------------------------------------------------------ a start at rest
+
+    @property
+    def _rests(self) -> bool:
+        """Whether groups are awake at the start, and none of them is drawn anywhere."""
+        own = self.begin.awake
+        return bool(own.size and own.size < self.far.size and self.pull[own].max() <= AT_REST)
+
+    def _judge_start(self) -> None:
+        """Record a start at rest and tell the stop rule what lies ahead of it, before anything is read for a path."""
+        recorder, awake = self.recorder, self.start.awake
+        self.start.record()
+        if recorder.stopped:
+            return
+        steps = self._steps_to_wake()
+        steps[awake.which] = np.inf
+        following = {l: self._correlations_of(l) for l in _first_to_wake(steps)}
+        until = self.begin.time + CAUTION * float(steps.min(initial=2.0**62))
+        noise = 1.0 - float(awake.w @ (awake.c + self.g[awake.columns]))
+        recorder.look_ahead(
+            self.begin.time, awake.which, awake.starts, awake.w, float(len(awake.which)), [], following, until,
+            self._stands_out(following, noise),
+        )  # fmt: skip
+
+    def _correlations_of(self, l: int) -> FloatArray:
+        return self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
 
     # ------------------------------------------------------------------ who is near
 
@@ -291,15 +327,14 @@ class ScreenedPath:
             following[int(self.near[awake.which[a]])] = g[awake.starts[a] : awake.starts[a + 1]]
         steps = self._steps_to_wake()
         steps[self.near] = path.steps_to_wake
-        line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
         position = np.full(steps.size, -1)
         position[self.near] = np.arange(self.near.size)
-        for l in line[np.isfinite(steps[line])].tolist():
+        for l in _first_to_wake(steps):
             if position[l] >= 0:
                 i, j = path.problem.starts[position[l]], path.problem.starts[position[l] + 1]
                 following[l] = path.g[i:j]
             else:
-                following[l] = self.g[self.problem.starts[l] : self.problem.starts[l + 1]]
+                following[l] = self._correlations_of(l)
         of_up = self.near[np.array(awake.which, dtype=np.intp)[up]]
         changes = np.empty((0, int(own.sum())))
         if up.any():
@@ -328,7 +363,7 @@ class ScreenedPath:
     @property
     def n_gram_columns(self) -> int:
         """Gram columns computed so far."""
-        return self.path.n_fetched
+        return 0 if self.stayed else self.path.n_fetched
 
     @property
     def which(self) -> list[int]:
@@ -337,6 +372,8 @@ class ScreenedPath:
 
     def state(self) -> PathState:
         """Where the path stands."""
+        if self.stayed:
+            return self.start.state()
         path = self.path
         phi, directions = self.phi.copy(), self.directions.copy()
         phi[self.near] = path.phi
@@ -346,3 +383,10 @@ class ScreenedPath:
         awake = path.view
         log_u[which] = np.log(awake.u)
         return ending(self.problem, path.t, awake, which, log_u, path.switch, directions, self.recorder.entered)
+
+
+def _first_to_wake(steps: FloatArray) -> list[int]:
+    """The groups next in line, by the iterations until each wakes."""
+    line = np.argsort(steps, kind="stable")[:NEXT_GROUPS]
+    found: list[int] = line[np.isfinite(steps[line])].tolist()
+    return found

@@ -172,8 +172,9 @@ class WorkingProblem:
         if on_device is not None:
             K = on_device(self.q, *self._combination(which.tolist()))
         elif self.design.reads_columns:
-            # a matrix times its own transpose is half the work, and symmetric
-            Z = self.working_columns(which) * np.sqrt(self.q)[:, None]
+            Z = self.working_columns(which)
+            Z *= np.sqrt(self.q)[:, None]
+            # of a matrix with its own transpose BLAS forms half, and repeats it
             return Z.T @ Z, self.correlation[own]
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)

@@ -259,7 +259,10 @@ def run_fold(
         trial.task.runner.forget()
     together = "init_scale" in options
     cleaned = None if together else cleaned_error(trial)
-    monitor = Monitor(trial.scorer, patience, trial.task.groups.n_groups, together=together, cleaned=cleaned)
+    n_clean = 0 if start is None else len(start.groups)
+    monitor = Monitor(
+        trial.scorer, patience, trial.task.groups.n_groups, together=together, cleaned=cleaned, n_clean=n_clean
+    )
     if start is not None:
         options["start"] = restart_state(trial.task, start, begin, entered)
     path = trial.task.path(stop=monitor, times=grid, max_iter=int(grid[-1]), step_size=step_size, **options)

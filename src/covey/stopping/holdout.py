@@ -24,7 +24,6 @@ from covey.stopping.search import (
     Kept,
     Leg,
     Trial,
-    best_leg,
     explore,
     restart_state,
     way_to,
@@ -77,7 +76,7 @@ class HoldOut(Stopping):
             trial = Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))
             refit = self.refit
         found = explore(trial, patience)
-        chain = way_to(best_leg(trial, found.legs))
+        chain = way_to(found.best)
         again = {leg: _on_all_rows(task, leg, leg is chain[-1]) for leg in chain} if refit else {}
         paths = [again.get(leg, leg.path) for leg in chain]
         mean = None

@@ -71,6 +71,8 @@ class Monitor:
         Whether all groups rise together, from a large start scale: patience is then counted in time.
     cleaned : callable ``(columns) -> float``, optional
         The error that is left once the model of some columns, in the order in which they woke up, has been cleaned.
+    n_clean : int
+        With how many groups, cleaned already, the path begins.
 
     Attributes
     ----------
@@ -92,12 +94,13 @@ class Monitor:
         score: Callable[[float, Snapshot], float] | None = None,
         together: bool = False,
         cleaned: Callable[[NDArray[np.intp]], float] | None = None,
+        n_clean: int = 0,
     ) -> None:
         self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
         self.score, self.together, self.cleaned = score, together, cleaned
-        self.overtaken, self._next_look = False, FIRST_LOOK
+        self.overtaken, self._next_look = False, max(FIRST_LOOK, int(np.ceil(NEXT_LOOK * n_clean)))
         self.times: list[float] = []
         self.errors: list[float] = []
         self.scores: list[float] = []

@@ -193,11 +193,14 @@ class Found:
     cleaned : list of Cleaned
     noisy : bool
         Whether noise is strong.
+    best : Leg
+        The leg whose chosen model is best.
     """
 
     legs: list[Leg]
     cleaned: list[Cleaned]
     noisy: bool
+    best: Leg
 
 
 def explore(trial: Trial, patience: float) -> Found:
@@ -210,7 +213,7 @@ def explore(trial: Trial, patience: float) -> Found:
         last = legs[-1]
         if _cut_short(task, last):
             # what is noise cannot be told
-            return Found(legs, _ways(cleanings), noisy=False)
+            return Found(legs, _ways(cleanings), False, best_leg(trial, legs))
         cleanings[last] = cleaning = choose_kept(trial, last)
         if cleaning.kept is None or not cleaning.changes:
             break
@@ -219,13 +222,16 @@ def explore(trial: Trial, patience: float) -> Found:
         left -= not last.monitor.overtaken
         if legs[-1].error >= WORTH_ANOTHER * min(leg.error for leg in legs[:-1]):
             break
-    ways, noisy = _ways(cleanings), is_noisy(trial, legs)
+    best, noisy = best_leg(trial, legs), is_noisy(trial, legs)
     if task.restarts and not noisy:
-        best = best_leg(trial, legs)
         cleaning = cleanings[best] if best in cleanings else choose_kept(trial, best)
-        legs += _settle(trial, patience, best, cleaning.kept or Kept(tuple(best.awake), 0.0))
-    legs += _denser(trial, patience, legs, noisy)
-    return Found(legs, ways, is_noisy(trial, legs))
+        settled = _settle(trial, patience, best, cleaning.kept or Kept(tuple(best.awake), 0.0))
+        legs += settled
+        best = best_leg(trial, legs) if settled else best
+    denser = _denser(trial, patience, legs, best, noisy)
+    legs += denser
+    best = best_leg(trial, legs) if denser else best
+    return Found(legs, _ways(cleanings), is_noisy(trial, legs), best)
 
 
 def _ways(cleanings: Mapping[Leg, Cleaning]) -> list[Cleaned]:
@@ -254,13 +260,13 @@ def _settle(trial: Trial, patience: float, leg: Leg, kept: Kept) -> list[Leg]:
     return [_restart(trial, patience, leg, kept, rest=True)]
 
 
-def _denser(trial: Trial, patience: float, legs: Sequence[Leg], noisy: bool) -> list[Leg]:
+def _denser(trial: Trial, patience: float, legs: Sequence[Leg], best: Leg, noisy: bool) -> list[Leg]:
     """Networks with larger start scales, where they promise something."""
     task = trial.task
     scales = [scale for scale in task.dense_scales if scale > task.init_scale]
     if not scales:
         return []
-    if not cheap_average(task, noisy) and left_over(trial, *best_leg(trial, legs).model) <= enough_left(task):
+    if not cheap_average(task, noisy) and left_over(trial, *best.model) <= enough_left(task):
         return []
     dense = replace(trial, task=task.scaled(DENSE_SCALING))
     tried: list[Leg] = []
@@ -363,7 +369,7 @@ def _run(trial: Trial, patience: float, **options: Any) -> Leg:
 
 def _restart(trial: Trial, patience: float, leg: Leg, kept: Kept, **settings: Any) -> Leg:
     """Run on from what was kept of a leg."""
-    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial))
+    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial), n_clean=len(kept.groups))
     state = restart_state(trial.task, kept, int(leg.path.times[-1]), leg.path.entered)
     return Leg(trial.task.path(stop=monitor, start=state, **settings), monitor, kept, leg)
 
@@ -388,8 +394,11 @@ def choose_kept(trial: Trial, leg: Leg) -> Cleaning:
     lengths = prefix_lengths(trial.task, leg.order, len(leg.awake))
     if not lengths:
         return Cleaning(None, False, [])
-    problem = trial.task.runner.problem
-    ridges = RIDGES if leg.error > NOISY * trial.null_error else (0.0,)
+    problem, noisy = trial.task.runner.problem, leg.error > NOISY * trial.null_error
+    if leg.start is not None and len(leg.path) == 1 and not noisy:
+        # it has stayed where it was restarted
+        return Cleaning(leg.start, False, [])
+    ridges = RIDGES if noisy else (0.0,)
     if leg.monitor.overtaken:
         # by least squares on what is left of all that it has
         lengths, ridges = lengths[-1:], (0.0,)
