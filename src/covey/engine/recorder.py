@@ -198,7 +198,7 @@ class Recorder:
 
     def look_ahead(
         self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float,
-        settling: tuple[NDArray[np.intp], FloatArray], following: dict[int, FloatArray], until: float,
+        settling: tuple[NDArray[np.intp], FloatArray] | None, following: dict[int, FloatArray], until: float,
         stands_out: bool,
     ) -> None:  # fmt: skip
         """Tell the stop rule what lies ahead.
@@ -208,7 +208,8 @@ class Recorder:
         """
         assert self.stop is not None
         now = self._snapshot(t, self._row(which, starts, w), n_risen)
-        ahead = Prospects(now, self._moves(*settling), self._single_moves(following), until, stands_out)
+        moves = [] if settling is None else self._moves(*settling)
+        ahead = Prospects(now, moves, self._single_moves(following), until, stands_out)
         self.stopped = bool(self.stop.look_ahead(ahead))  # type: ignore[attr-defined]
 
     def _moves(self, groups: NDArray[np.intp], changes: FloatArray) -> list[Move]:

@@ -173,7 +173,7 @@ class ScreenedPath:
         until = self.begin.time + CAUTION * float(steps.min(initial=2.0**62))
         noise = 1.0 - float(awake.w @ (awake.c + self.g[awake.columns]))
         recorder.look_ahead(
-            self.begin.time, awake.which, awake.starts, awake.w, float(len(awake.which)), [], following, until,
+            self.begin.time, awake.which, awake.starts, awake.w, float(len(awake.which)), None, following, until,
             self._stands_out(following, noise),
         )  # fmt: skip
 
@@ -335,18 +335,18 @@ class ScreenedPath:
                 following[l] = path.g[i:j]
             else:
                 following[l] = self._correlations_of(l)
-        of_up = self.near[np.array(awake.which, dtype=np.intp)[up]]
-        changes = np.empty((0, int(own.sum())))
+        settling = None
         if up.any():
             block = awake.K[np.ix_(own, own)]
             block.flat[:: block.shape[0] + 1] += SMALL_RIDGE
             changes = np.stack([path.direction_step * g[own], np.linalg.solve(block, g[own])])
+            settling = self.near[np.array(awake.which, dtype=np.intp)[up]], changes
         left = awake.c - awake.K @ awake.w
         count = risen(left, np.arange(left.size), awake.starts, len(awake.which), awake.w)
         until = path.t + CAUTION * float(steps.min(initial=2.0**62)) if path.resting else path.t
         noise = 1.0 - float(awake.w @ (awake.c + left))
         self.recorder.look_ahead(
-            path.t, self.which, awake.starts, awake.w, count, (of_up, changes), following, until,
+            path.t, self.which, awake.starts, awake.w, count, settling, following, until,
             self._stands_out(following, noise),
         )  # fmt: skip
 
