@@ -5,6 +5,7 @@ import pytest
 
 from covey import Groups, group_path
 from covey.datasets import make_group_sparse
+from covey.engine.screened import ScreenedPath
 from covey.stopping.monitor import PATIENCE, Monitor
 from covey.stopping.search import explore
 from engine_problems import LAYOUTS, make
@@ -129,7 +130,7 @@ def test_looking_ahead_finds_what_patience_does_and_less_noise(seed, n, noise):
 
 def test_looking_ahead_is_done_sooner():
     lengths = []
-    for seed in range(5):
+    for seed in range(30):
         data = make_group_sparse(160, 300, 3, active=4, sigma=0.5, random_state=seed)
         task = task_of(data.X, data.y, data.groups)
         lengths.append([len(run(task, patience).order) for patience in (PATIENCE, PATIENCE * (1 + 1e-9))])
@@ -161,3 +162,26 @@ def test_who_asks_for_more_patience_sees_for_himself():
         assert not Monitor(trial.scorer, 2 * PATIENCE, 20).look_ahead(prospects)
         by_score = Monitor(trial.scorer, PATIENCE, 20, score=lambda error, snapshot: error)
         assert not by_score.look_ahead(prospects)
+
+
+def test_correlations_are_those_of_the_present_model(monkeypatch):
+    """A march in vain, after a sleeper that did not wake, must not leave those of an earlier node behind."""
+    # of many problems one in which that happens just before a look
+    rng = np.random.default_rng(8)
+    X = np.sqrt(0.5) * rng.standard_normal((60, 40)) + np.sqrt(0.5) * rng.standard_normal((60, 1))
+    beta = np.zeros((8, 5))
+    for j in rng.choice(8, 5, replace=False):
+        beta[j] = rng.standard_normal(5)
+    y = X @ beta.ravel() + rng.standard_normal(60)
+    gaps = []
+
+    def look(self):
+        awake = self.path.view
+        gaps.append(np.abs(self.path.g[awake.columns] - (awake.c - awake.K @ awake.w)).max(initial=0.0))
+
+    monkeypatch.setattr(ScreenedPath, "_look_ahead", look)
+    monkeypatch.setattr(ScreenedPath, "_one_by_one", True)
+    group_path(X, y, Groups.from_size(4, 40), max_iter=1500, engine="screened")
+    # a group that has just joined is not in them yet
+    assert len(gaps) > 1
+    assert max(gaps) < 1e-4
