@@ -50,7 +50,7 @@ LEAST_WEIGHT = 0.01
 WHOLE = ", factors left in"
 
 # Penalties of the reweighted ridge regressions that sharpen a dense network, and how often they are reweighted.
-PENALTIES, ROUNDS = (0.01, 0.05, 0.2), 2
+PENALTIES, ROUNDS = (0.01, 0.05, 0.2), 4
 
 
 class Model(NamedTuple):

@@ -344,8 +344,11 @@ def _monitor(trial: Trial, patience: float, **options: Any) -> Monitor:
     return Monitor(trial.scorer, patience, trial.task.groups.n_groups, **options)
 
 
-def cleaned_error(trial: Trial) -> Callable[[NDArray[np.intp]], float] | None:
-    """The least error that cleaning makes of columns, for a path to compare with its own; None if there is none."""
+def cleaned_error(trial: Trial, most: float = np.inf) -> Callable[[NDArray[np.intp]], float] | None:
+    """The least error that cleaning makes of columns, for a path to compare with its own; None without restarts.
+
+    Infinite where it is more than a share `most` of that of the intercept alone.
+    """
     task = trial.task
     if not task.restarts or task.groups.overlapping:
         return None
@@ -356,7 +359,8 @@ def cleaned_error(trial: Trial) -> Callable[[NDArray[np.intp]], float] | None:
         if problem.ranks[order].sum() > MOST_COLUMNS * task.n_rows:
             return np.inf
         nested = clean(problem, order.tolist(), [order.size])[0]
-        return float(trial.scorer.errors(nested.columns(problem), *nested.coefficients(problem)).min())
+        least = float(trial.scorer.errors(nested.columns(problem), *nested.coefficients(problem)).min())
+        return least if least <= most * trial.null_error else np.inf
 
     return error
 
