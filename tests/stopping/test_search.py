@@ -9,18 +9,20 @@ import pytest
 from covey import Groups, group_path
 from covey.stopping import HoldOut
 from covey.stopping.holdout import split_rows
-from covey.stopping.monitor import OVERTAKEN, PATIENCE
+from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import PARSIMONY
 from covey.stopping.search import (
     LEFT_OVER,
     LEFT_OVER_MUCH,
+    NOISY,
+    OVERTAKEN,
     Kept,
     best_leg,
     choose_kept,
-    cleaned_error,
     enough_left,
     explore,
     left_over,
+    overtaking,
     restart_state,
 )
 from search_problems import autoregressive, equicorrelated, misleading, split, task_of
@@ -107,7 +109,7 @@ def test_a_path_is_cut_short_once_its_groups_cleaned_are_better_by_far(seed):
     assert first.monitor.overtaken
     # it is: least squares on some of its groups has a much smaller error on the judging rows
     order = np.array(first.order)
-    assert cleaned_error(trial)(columns_of(groups, order)) < OVERTAKEN * first.error
+    assert overtaking(trial)(columns_of(groups, order), first.error)
     assert first.error == pytest.approx(min(first.monitor.errors), rel=2 * PARSIMONY)
     # what is left to its own devices goes further and finds less
     alone = explore(replace(trial, task=replace(trial.task, restarts=0)), PATIENCE).legs[0]
@@ -119,7 +121,7 @@ def test_a_path_is_cut_short_once_its_groups_cleaned_are_better_by_far(seed):
     assert set(best_leg(trial, legs).awake) >= true
 
 
-def test_what_cleaning_would_make_of_columns_is_the_best_of_the_nested_sets():
+def test_what_overtakes_a_path_is_the_best_of_the_nested_sets():
     X, y, groups, _ = crowded(0)
     trial = split(task_of(X, y, groups, restarts=1))
     order = [7, 30, 12]
@@ -129,14 +131,33 @@ def test_what_cleaning_would_make_of_columns_is_the_best_of_the_nested_sets():
         columns = columns_of(groups, which) if which else np.empty(0, dtype=int)
         coef, level = fitted(X[~held], y[~held], columns)
         errors.append(float(np.mean((y[held] - X[held] @ coef - level) ** 2)))
-    found = cleaned_error(trial)(columns_of(groups, order))
-    assert min(errors) <= found * (1 + 1e-6)
-    assert np.isclose(errors, found, rtol=1e-5).any()
+    overtakes, columns = overtaking(trial), columns_of(groups, order)
+    bounds = [e / OVERTAKEN for e in errors]
+    least = [
+        e for e, b in zip(errors, bounds, strict=True) if overtakes(columns, 1.001 * b) > overtakes(columns, 0.999 * b)
+    ]
+    assert len(least) == 1
+    # noise is strong to three groups of many
+    assert least[0] > NOISY * trial.null_error
+    assert not overtaking(trial, noisy=False)(columns, 1e6)
+
+
+def test_under_weak_noise_paths_may_always_be_overtaken():
+    X, y, groups, true = crowded(0)
+    trial = split(task_of(X, y, groups, restarts=1))
+    held = np.arange(len(y)) % 4 == 0
+    columns = columns_of(groups, sorted(true))
+    coef, level = fitted(X[~held], y[~held], columns)
+    error = float(np.mean((y[held] - X[held] @ coef - level) ** 2))
+    assert error < NOISY * trial.null_error
+    for noisy in (False, True):
+        assert overtaking(trial, noisy)(columns, 1.001 * error / OVERTAKEN)
+        assert not overtaking(trial, noisy)(columns, 0.999 * error / OVERTAKEN)
 
 
 def test_nothing_is_compared_where_there_are_no_restarts():
     X, y, groups, _ = crowded(0)
-    assert cleaned_error(split(task_of(X, y, groups))) is None
+    assert overtaking(split(task_of(X, y, groups))) is None
 
 
 def test_a_restart_that_has_gone_on_is_settled_where_it_began():

@@ -32,12 +32,12 @@ from covey.stopping.search import (
     Kept,
     Trial,
     cheap_average,
-    cleaned_error,
     enough_left,
     in_columns,
     kept_fit,
     left_over,
     nth,
+    overtaking,
     prefix_lengths,
     restart_state,
 )
@@ -259,10 +259,10 @@ def run_fold(
         trial.task.runner.forget()
     together = "init_scale" in options
     # under strong noise folds that are cut short at different times agree on too little
-    cleaned = None if together else cleaned_error(trial, NOISY)
+    overtakes = None if together else overtaking(trial, noisy=False)
     n_clean = 0 if start is None else len(start.groups)
     monitor = Monitor(
-        trial.scorer, patience, trial.task.groups.n_groups, together=together, cleaned=cleaned, n_clean=n_clean
+        trial.scorer, patience, trial.task.groups.n_groups, together=together, overtakes=overtakes, n_clean=n_clean
     )
     if start is not None:
         options["start"] = restart_state(trial.task, start, begin, entered)

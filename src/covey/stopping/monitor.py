@@ -48,9 +48,8 @@ def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
 # A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
 DOUBT = 1.5
 
-# What cleaning would make of the model is looked at whenever this many groups are awake, and then so many times more;
-# the path has been overtaken when that is better than the best so far by this share.
-FIRST_LOOK, NEXT_LOOK, OVERTAKEN = 6, 1.25, 0.8
+# What cleaning would make of the model is looked at when this many groups are awake, and then so many times more.
+FIRST_LOOK, NEXT_LOOK = 6, 1.25
 
 _STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
 
@@ -69,8 +68,9 @@ class Monitor:
         What to minimise instead of the mean square.
     together : bool
         Whether all groups rise together, from a large start scale: patience is then counted in time.
-    cleaned : callable ``(columns) -> float``, optional
-        The error that is left once the model of some columns, in the order in which they woke up, has been cleaned.
+    overtakes : callable ``(columns, error) -> bool``, optional
+        Whether the model of some columns, in the order in which they woke up, is better by far than an error once it
+        has been cleaned.
     n_clean : int
         With how many groups, cleaned already, the path begins.
 
@@ -93,13 +93,13 @@ class Monitor:
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
         together: bool = False,
-        cleaned: Callable[[NDArray[np.intp]], float] | None = None,
+        overtakes: Callable[[NDArray[np.intp], float], bool] | None = None,
         n_clean: int = 0,
     ) -> None:
         self.error_of, self._n_rows = scorer.errors, scorer.n_rows
         self.patience = patience
         self.n_groups = n_groups
-        self.score, self.together, self.cleaned = score, together, cleaned
+        self.score, self.together, self.overtakes = score, together, overtakes
         self.overtaken, self._next_look = False, max(FIRST_LOOK, int(np.ceil(NEXT_LOOK * n_clean)))
         self.times: list[float] = []
         self.errors: list[float] = []
@@ -194,10 +194,10 @@ class Monitor:
 
     def _is_overtaken(self, now: Snapshot) -> bool:
         """Whether the present model cleaned is better by far than any so far; looked at now and then."""
-        if self.cleaned is None or now.n_woken < self._next_look:
+        if self.overtakes is None or now.n_woken < self._next_look:
             return False
         self._next_look = int(np.ceil(NEXT_LOOK * now.n_woken))
-        return self.cleaned(now.columns) < OVERTAKEN * min(self.errors)
+        return self.overtakes(now.columns, min(self.errors))
 
     def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
         """The error of the present model after each of some moves."""

@@ -31,13 +31,16 @@ from covey.stopping.monitor import Monitor
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 
-__all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "cleaned_error", "explore", "restart_state", "way_to"]
+__all__ = ["Cleaned", "Found", "Leg", "Trial", "best_leg", "explore", "overtaking", "restart_state", "way_to"]
 
 # Prefixes of the order in which groups woke up, from which cleaning starts, beside the set that was chosen.
 PREFIXES = (10, 40)
 
 # Another restart, if there is one left, when the last brought the error down to this share.
 WORTH_ANOTHER = 0.98
+
+# A path is cut short when what cleaning makes of it has less than this share of its least error.
+OVERTAKEN = 0.8
 
 # Penalties to clean with, where noise is strong: where more than a share of the response is noise to the best model.
 RIDGES, NOISY = (0.0, 0.1, 0.3, 1.0), 0.15
@@ -344,36 +347,36 @@ def _monitor(trial: Trial, patience: float, **options: Any) -> Monitor:
     return Monitor(trial.scorer, patience, trial.task.groups.n_groups, **options)
 
 
-def cleaned_error(trial: Trial, most: float = np.inf) -> Callable[[NDArray[np.intp]], float] | None:
-    """The least error that cleaning makes of columns, for a path to compare with its own; None without restarts.
+def overtaking(trial: Trial, noisy: bool = True) -> Callable[[NDArray[np.intp], float], bool] | None:
+    """Whether columns, cleaned, are better than an error by far, for a path to be cut short; None without restarts.
 
-    Infinite where it is more than a share `most` of that of the intercept alone.
+    `noisy` says whether that may be so where noise is strong to the cleaned model.
     """
     task = trial.task
     if not task.restarts or task.groups.overlapping:
         return None
 
-    def error(columns: NDArray[np.intp]) -> float:
+    def overtakes(columns: NDArray[np.intp], error: float) -> bool:
         problem, labels = task.runner.problem, task.groups.labels[columns]
         order = labels[np.append(True, np.diff(labels) != 0)]
         if problem.ranks[order].sum() > MOST_COLUMNS * task.n_rows:
-            return np.inf
+            return False
         nested = clean(problem, order.tolist(), [order.size])[0]
         least = float(trial.scorer.errors(nested.columns(problem), *nested.coefficients(problem)).min())
-        return least if least <= most * trial.null_error else np.inf
+        return least < OVERTAKEN * error and (noisy or least <= NOISY * trial.null_error)
 
-    return error
+    return overtakes
 
 
 def _run(trial: Trial, patience: float, **options: Any) -> Leg:
     together = "init_scale" in options
-    monitor = _monitor(trial, patience, together=together, cleaned=None if together else cleaned_error(trial))
+    monitor = _monitor(trial, patience, together=together, overtakes=None if together else overtaking(trial))
     return Leg(trial.task.path(stop=monitor, **options), monitor, options=options)
 
 
 def _restart(trial: Trial, patience: float, leg: Leg, kept: Kept, **settings: Any) -> Leg:
     """Run on from what was kept of a leg."""
-    monitor = _monitor(trial, patience, cleaned=cleaned_error(trial), n_clean=len(kept.groups))
+    monitor = _monitor(trial, patience, overtakes=overtaking(trial), n_clean=len(kept.groups))
     state = restart_state(trial.task, kept, int(leg.path.times[-1]), leg.path.entered)
     return Leg(trial.task.path(stop=monitor, start=state, **settings), monitor, kept, leg)
 
