@@ -6,7 +6,7 @@ import numpy as np
 
 from covey import Groups
 from covey.stopping import PathTask
-from covey.stopping.search import Trial
+from covey.stopping.legs import Trial
 
 __all__ = ["autoregressive", "equicorrelated", "misleading", "split", "task_of"]
 

@@ -5,8 +5,9 @@ import pytest
 
 from covey import Groups, group_path
 from covey.engine import PathRunner
+from covey.stopping.keeping import restart_state
+from covey.stopping.legs import Kept
 from covey.stopping.monitor import PATIENCE, Monitor
-from covey.stopping.search import Kept, restart_state
 from search_problems import misleading, split, task_of
 
 

@@ -9,8 +9,9 @@ import covey
 from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
 from covey.stopping import HoldOut
 from covey.stopping.averaging import LEAST_WEIGHT, PENALTIES, ROUNDS, TEMPERATURE, parts_of, weigh
+from covey.stopping.legs import Cleaned, Leg
 from covey.stopping.monitor import PATIENCE
-from covey.stopping.search import Cleaned, Leg, explore
+from covey.stopping.search import explore
 from search_problems import equicorrelated, misleading, split, task_of
 
 SEARCH = {"restarts": 2, "dense_scales": (1e-2, 1e-1), "average": True}

@@ -9,22 +9,11 @@ import pytest
 from covey import Groups, group_path
 from covey.stopping import HoldOut
 from covey.stopping.holdout import split_rows
+from covey.stopping.keeping import OVERTAKEN, choose_kept, overtaking, restart_state
+from covey.stopping.legs import NOISY, Kept
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import PARSIMONY
-from covey.stopping.search import (
-    LEFT_OVER,
-    LEFT_OVER_MUCH,
-    NOISY,
-    OVERTAKEN,
-    Kept,
-    best_leg,
-    choose_kept,
-    enough_left,
-    explore,
-    left_over,
-    overtaking,
-    restart_state,
-)
+from covey.stopping.search import LEFT_OVER, LEFT_OVER_MUCH, best_leg, enough_left, explore, left_over
 from search_problems import autoregressive, equicorrelated, misleading, split, task_of
 
 TRUE = {3, 19, 21}

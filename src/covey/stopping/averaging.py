@@ -18,7 +18,9 @@ from covey.engine.reweighting import Reweighting
 from covey.path import Path
 from covey.preprocess import WorkingProblem
 from covey.stopping.base import Average, PathTask
-from covey.stopping.search import DENSE_SCALING, Cleaned, Found, Kept, Leg, Trial, kept_coefficients
+from covey.stopping.keeping import kept_coefficients
+from covey.stopping.legs import Cleaned, Kept, Leg, Trial
+from covey.stopping.search import DENSE_SCALING, Found
 from covey.validation import FloatArray
 
 __all__ = [

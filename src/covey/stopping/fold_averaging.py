@@ -12,7 +12,7 @@ from covey.stopping.base import Average, PathTask
 from covey.stopping.fold_errors import choose_time
 from covey.stopping.fold_refit import cut_on_all_rows, run_on_all_rows
 from covey.stopping.fold_search import FoldCleaned, FoldLeg, FoldsFound
-from covey.stopping.search import Kept
+from covey.stopping.legs import Kept
 
 __all__ = ["average_folds", "least_squares_on_path"]
 

@@ -10,7 +10,9 @@ from covey.engine.cleaning import clean
 from covey.path import Path
 from covey.stopping.base import PathTask
 from covey.stopping.fold_search import Cut, FoldLeg
-from covey.stopping.search import DENSE_SCALING, Kept, prefix_lengths, restart_state
+from covey.stopping.keeping import prefix_lengths, restart_state
+from covey.stopping.legs import Kept
+from covey.stopping.search import DENSE_SCALING
 
 __all__ = ["cut_on_all_rows", "run_on_all_rows"]
 

@@ -20,27 +20,20 @@ from covey.checkpoint import Checkpoint, kept
 from covey.engine.cleaning import Nested, clean
 from covey.stopping.averaging import clean_whole, judge_sharpened
 from covey.stopping.fold_errors import FoldErrors, FoldRun, align, as_run, choose_time, standard_error
-from covey.stopping.monitor import Monitor
-from covey.stopping.scorer import MARGIN, PARSIMONY
-from covey.stopping.search import (
-    DENSE_SCALING,
+from covey.stopping.keeping import (
     MOST_COLUMNS,
-    NOISY,
     RIDGES,
-    WORTH_ANOTHER,
-    WORTH_GOING_ON,
-    Kept,
-    Trial,
-    cheap_average,
-    enough_left,
     in_columns,
     kept_fit,
-    left_over,
     nth,
     overtaking,
     prefix_lengths,
     restart_state,
 )
+from covey.stopping.legs import NOISY, Kept, Trial
+from covey.stopping.monitor import Monitor
+from covey.stopping.scorer import MARGIN, PARSIMONY
+from covey.stopping.search import DENSE_SCALING, WORTH_ANOTHER, WORTH_GOING_ON, cheap_average, enough_left, left_over
 from covey.validation import FloatArray
 
 __all__ = [

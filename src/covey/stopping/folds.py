@@ -19,8 +19,8 @@ from covey.stopping.fold_averaging import average_folds, least_squares_on_path
 from covey.stopping.fold_errors import FoldRun, align, as_run, choose_time, time_grid
 from covey.stopping.fold_refit import run_on_all_rows
 from covey.stopping.fold_search import FoldLeg, Folds, FoldsFound, best_fold_leg, explore_folds
+from covey.stopping.legs import Trial
 from covey.stopping.monitor import PATIENCE, Monitor
-from covey.stopping.search import Trial
 from covey.validation import positive
 
 __all__ = ["CrossValidation"]

@@ -15,19 +15,11 @@ from covey.designs import as_design
 from covey.path import Path
 from covey.stopping.averaging import Part, average, clean_whole, parts_of
 from covey.stopping.base import Choice, PathTask, Stopping
+from covey.stopping.keeping import MOST_COLUMNS, restart_state
+from covey.stopping.legs import Kept, Leg, Trial, way_to
 from covey.stopping.monitor import PATIENCE
 from covey.stopping.scorer import Scorer
-from covey.stopping.search import (
-    DENSE_SCALING,
-    MOST_COLUMNS,
-    Found,
-    Kept,
-    Leg,
-    Trial,
-    explore,
-    restart_state,
-    way_to,
-)
+from covey.stopping.search import DENSE_SCALING, Found, explore
 from covey.validation import positive
 
 __all__ = ["HoldOut", "split_rows"]
