@@ -32,6 +32,9 @@ STANDARDIZE = ("group", "column", "block", False)
 # Outside these the square of a column has left the range of float64, or is about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
+# One over the standard deviation of a column is a number, with room for what is multiplied by it.
+SMALLEST_SPREAD = 1e-300
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -368,10 +371,10 @@ def _factors(
     standardize: Standardize,
 ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
     """Every group's factor, flat, with offsets and ranks."""
-    # a column whose spread is rounding of its mean is constant
+    # a column whose spread is rounding of its mean is constant, and so is one whose coefficient would be no number
     noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
     root = np.sqrt(np.maximum(variance, 0.0))
-    alive = root > noise
+    alive = (root > noise) & (root / scale > SMALLEST_SPREAD)
     if standardize != "group":
         spread = np.where(alive, root / scale, 0.0)
         if standardize is False:
