@@ -147,3 +147,15 @@ def test_columns_too_small_to_have_a_coefficient_are_constant(standardize):
     assert problem.ranks[0] == 0
     assert problem.ranks[1] > 0
     assert np.isfinite(problem.correlation).all()
+
+
+def test_coefficients_of_columns_on_very_different_scales_come_back():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6)) * np.array([1e150, 1.0, 1e-150, 1.0, 1e-90, 1e90])
+    problem, _ = prepare(X, rng.standard_normal(40), Groups.from_size(3, 6))
+    w = rng.standard_normal(problem.n_columns)
+    which = np.array([1, 0])
+    coef = np.zeros(6)
+    for l in which.tolist():
+        coef[problem.members(l)] = problem.to_user(l, w[problem.starts[l] : problem.starts[l + 1]])
+    np.testing.assert_allclose(problem.from_user(which, coef), np.concatenate([w[3:], w[:3]]), rtol=1e-9)

@@ -272,6 +272,10 @@ class WorkingProblem:
             alike = np.flatnonzero((ranks == rank) & (sizes == size))
             T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
             b = wanted[columns[alike][:, None] + np.arange(size)]
+            # in units of each column: one of 1e150 would leave nothing of one of 1e-150
+            unit = np.abs(T).max(axis=2)
+            unit[unit == 0] = 1.0
+            T, b = T / unit[..., None], b / unit
             Q, R = np.linalg.qr(T)
             w = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))
             out[starts[alike][:, None] + np.arange(rank)] = w[..., 0]
