@@ -18,6 +18,7 @@ from scipy.special import chdtri
 from covey.engine.awake import unit_groups
 from covey.engine.beginning import Beginning, ending
 from covey.engine.draft import Draft
+from covey.engine.descent import LARGEST_MAGNITUDE
 from covey.engine.growth import growth_of, join_at, logs_of, phi_of, phis_of
 from covey.engine.kernels import gains, risen
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
@@ -317,6 +318,9 @@ class ScreenedPath:
     def _look_ahead(self) -> None:
         """Tell the stop rule what the groups that are up have still to go, and what those next in line would do."""
         path, awake = self.path, self.path.view
+        if np.abs(awake.w).max(initial=0.0) > LARGEST_MAGNITUDE:
+            # on its way to infinity, there is nothing to look forward to
+            return
         g = path.g[awake.columns]
         now = np.sqrt(np.add.reduceat(awake.w**2, awake.starts[:-1])) if g.size else np.empty(0)
         pointed = np.sqrt(np.add.reduceat((awake.w + g) ** 2, awake.starts[:-1])) if g.size else np.empty(0)

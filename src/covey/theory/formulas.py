@@ -303,4 +303,6 @@ def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") ->
 def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
     """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``."""
     # the eighth power of a ratio may underflow, and then no start is small enough; that of u_max would overflow
-    return min((math.sqrt(min(epsilon, 1.0)) / u_max) ** 8, u_min**2 / (80.0 * L), epsilon / L)
+    ratio = math.sqrt(min(epsilon, 1.0)) / u_max
+    # the power of a huge one is no number, and never the least
+    return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)
