@@ -17,8 +17,8 @@ from scipy.special import chdtri
 
 from covey.engine.awake import unit_groups
 from covey.engine.beginning import Beginning, ending
-from covey.engine.draft import Draft
 from covey.engine.descent import LARGEST_MAGNITUDE
+from covey.engine.draft import Draft
 from covey.engine.growth import growth_of, join_at, logs_of, phi_of, phis_of
 from covey.engine.kernels import gains, risen
 from covey.engine.looks import ColumnLook, GramLook, KeptRows, Look, pulls_of
