@@ -13,8 +13,7 @@ from covey.engine.near_awake import AwakeView
 from covey.engine.settings import Settings
 from covey.engine.switching import Switch
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem
-from covey.preprocess.working import offsets, spans
+from covey.preprocess import WorkingProblem, offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start"]

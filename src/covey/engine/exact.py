@@ -18,8 +18,7 @@ from covey.engine.recorder import Recorder
 from covey.engine.settings import ENTER, Settings
 from covey.engine.switching import Switch
 from covey.path import PathState
-from covey.preprocess import WorkingProblem
-from covey.preprocess.working import spans
+from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["ExactPath"]

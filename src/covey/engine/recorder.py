@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from covey.engine.draft import Draft
 from covey.engine.snapshots import Move, Prospects, Snapshot, Snapshots, StopRule
-from covey.preprocess import WorkingProblem
+from covey.preprocess import WorkingProblem, offsets, spans
 from covey.preprocess.kernels import models_to_user
-from covey.preprocess.working import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Recorder"]

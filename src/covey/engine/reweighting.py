@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from covey.engine.working_rows import WorkingRows
-from covey.preprocess import WorkingProblem
-from covey.preprocess.working import offsets, spans
+from covey.preprocess import WorkingProblem, offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Reweighting"]

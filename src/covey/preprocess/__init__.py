@@ -1,5 +1,7 @@
 """Working coordinates: centred, scaled, orthonormal within groups; and the way back."""
 
-from covey.preprocess.working import Standardize, WorkingProblem, check_standardize, prepare, spans
+from covey.preprocess.factoring import Standardize, check_standardize
+from covey.preprocess.layout import offsets, spans
+from covey.preprocess.working import WorkingProblem, prepare
 
-__all__ = ["Standardize", "WorkingProblem", "check_standardize", "prepare", "spans"]
+__all__ = ["Standardize", "WorkingProblem", "check_standardize", "offsets", "prepare", "spans"]

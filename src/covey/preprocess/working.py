@@ -11,43 +11,24 @@ With row weights q, adding up to one, everything is in the inner product ``<a, b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from covey.designs import Design, Moments, as_design
+from covey.designs import as_design
 from covey.groups import Groups
-from covey.preprocess.kernels import apply_factors, factor_groups, models_to_user
+from covey.preprocess.factoring import Standardize, check_standardize, group_factors
+from covey.preprocess.kernels import apply_factors, models_to_user
+from covey.preprocess.layout import Layout, chain, offsets, spans
 from covey.validation import FloatArray
 
-__all__ = ["Standardize", "WorkingProblem", "check_standardize", "prepare"]
+__all__ = ["WorkingProblem", "prepare"]
 
 Array = NDArray[Any]
-Standardize = Literal["group", "column", "block", False]
-
-STANDARDIZE = ("group", "column", "block", False)
 
 # Outside these the square of a column has left the range of float64, or is about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
-
-# One over the standard deviation of a column is a number, with room for what is multiplied by it.
-SMALLEST_SPREAD = 1e-300
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the columns of groups lie in a design: group l has columns ``members[starts[l]:starts[l + 1]]``."""
-
-    members: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    in_order: bool
-
-    @property
-    def sizes(self) -> NDArray[np.intp]:
-        """The number of columns of each group."""
-        return self.starts[1:] - self.starts[:-1]
 
 
 @dataclass(frozen=True)
@@ -134,13 +115,13 @@ class WorkingProblem:
             self,
             design=self.design.join(other.design),
             layout=Layout(
-                np.arange(self.mean.size + other.mean.size), _chain(self.layout.starts, other.layout.starts), True
+                np.arange(self.mean.size + other.mean.size), chain(self.layout.starts, other.layout.starts), True
             ),
             mean=np.concatenate([self.mean, other.mean]),
             factors=np.concatenate([self.factors, other.factors]),
-            factor_starts=_chain(self.factor_starts, other.factor_starts),
+            factor_starts=chain(self.factor_starts, other.factor_starts),
             ranks=np.concatenate([self.ranks, other.ranks]),
-            starts=_chain(self.starts, other.starts),
+            starts=chain(self.starts, other.starts),
             correlation=np.concatenate([self.correlation, other.correlation]),
         )
 
@@ -282,26 +263,6 @@ class WorkingProblem:
         return out
 
 
-def offsets(lengths: Array) -> NDArray[np.intp]:
-    """Where consecutive pieces of these lengths start, and where the last one ends."""
-    out = np.zeros(len(lengths) + 1, dtype=np.intp)
-    np.cumsum(lengths, out=out[1:])
-    return out
-
-
-def spans(starts: Array, which: Array) -> NDArray[np.intp]:
-    """The positions of some pieces, one after another."""
-    first = starts[which]
-    lengths = starts[1:][which] - first
-    ends = np.cumsum(lengths)
-    return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
-
-
-def _chain(first: Array, second: Array) -> NDArray[np.intp]:
-    """The offsets of two sequences of pieces, one after the other."""
-    return np.concatenate([first, second[1:] + first[-1]])
-
-
 def prepare(
     X: Any,
     y: ArrayLike,
@@ -344,7 +305,7 @@ def prepare(
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
         variance = moments.variance
-    factors, factor_starts, ranks = _factors(design, moments, made, q, scale, variance, standardize)
+    factors, factor_starts, ranks = group_factors(design, moments, made, q, scale, variance, standardize)
     starts = offsets(ranks)
     correlation = np.empty((1, int(starts[-1])))
     # a kernel is compiled once more for arrays that are read-only, as those of the groups are
@@ -357,108 +318,3 @@ def prepare(
         orthonormal=standardize == "group",
     )  # fmt: skip
     return problem, made
-
-
-def check_standardize(standardize: Any) -> None:
-    """Say which ways to standardise there are."""
-    if standardize not in STANDARDIZE:
-        raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")
-
-
-def _factors(
-    design: Design,
-    moments: Moments,
-    groups: Groups,
-    q: FloatArray,
-    scale: FloatArray,
-    variance: FloatArray,
-    standardize: Standardize,
-) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    """Every group's factor, flat, with offsets and ranks."""
-    # a column whose spread is rounding of its mean is constant, and so is one whose coefficient would be no number
-    noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
-    root = np.sqrt(np.maximum(variance, 0.0))
-    alive = (root > noise) & (root / scale > SMALLEST_SPREAD)
-    if standardize != "group":
-        spread = np.where(alive, root / scale, 0.0)
-        if standardize is False:
-            spread[:] = spread.max(initial=0.0)
-        elif standardize == "block":
-            spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
-        gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
-        return _diagonal_factors(gain, alive, groups)
-    # on its own device, where X has one
-    factorise = getattr(design, "factor_groups", factor_groups)
-    factors, factor_starts, ranks, doubtful = factorise(
-        moments.blocks, moments.block_starts, groups.starts, scale, root, alive
-    )
-    if doubtful.size == 0:
-        return factors, factor_starts, ranks
-    redone = _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful)
-    pieces = []
-    for l in range(groups.n_groups):
-        T = redone.get(l)
-        if T is None:
-            pieces.append(factors[factor_starts[l] : factor_starts[l + 1]])
-        else:
-            ranks[l] = T.shape[1]
-            pieces.append(T.ravel())
-    lengths = np.array([piece.size for piece in pieces])
-    return np.concatenate(pieces), offsets(lengths), ranks
-
-
-def _diagonal_factors(
-    gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
-) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    """Factors by which each live column is multiplied by its gain."""
-    before = offsets(alive)
-    ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
-    factor_starts = offsets(ranks * groups.sizes)
-    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[alive]
-    row = np.flatnonzero(alive) - groups.starts[label]
-    column = before[:-1][alive] - before[groups.starts[label]]
-    factors = np.zeros(int(factor_starts[-1]))
-    factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
-    return factors, factor_starts, ranks
-
-
-def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
-    """The root mean square of each group's entries that are not zero, whatever their units."""
-    if spread.size == 0:
-        return np.empty(0)
-    largest = np.maximum.reduceat(spread, starts[:-1])
-    unit = np.repeat(np.where(largest > 0, largest, 1.0), np.diff(starts))
-    squares = np.add.reduceat((spread / unit) ** 2, starts[:-1])
-    return largest * np.sqrt(squares / np.maximum(np.add.reduceat(spread > 0, starts[:-1]), 1))
-
-
-# R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.
-RANK_TOLERANCE = 1e-7
-
-
-def _factors_from_columns(
-    design: Design,
-    moments: Moments,
-    groups: Groups,
-    q: FloatArray,
-    scale: FloatArray,
-    root: FloatArray,
-    alive: NDArray[np.bool_],
-    which: NDArray[np.intp],
-) -> dict[int, FloatArray]:
-    """The factors of some groups by pivoted QR of their columns: twice the digits of their Gram blocks."""
-    live = {int(l): np.flatnonzero(alive[groups.starts[l] : groups.starts[l + 1]]) for l in which}
-    out: dict[int, FloatArray] = {l: np.zeros((int(groups.sizes[l]), 0)) for l in live}
-    filled = [l for l in live if live[l].size]
-    own = [groups.starts[l] + live[l] for l in filled]
-    gains = [scale[at] / root[at] for at in own]
-    triangles = design.triangles(q, [groups.members[at] for at in own], [moments.mean[at] for at in own], gains)
-    for l, R, gain in zip(filled, triangles, gains, strict=True):
-        R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True)
-        diagonal = np.abs(np.diag(R))
-        rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0]))
-        T = np.zeros((int(groups.sizes[l]), rank))
-        T[live[l][pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
-        T[live[l]] *= gain[:, None]
-        out[l] = T
-    return out

@@ -1,0 +1,129 @@
+"""The factor of every group: what its columns are multiplied by to become working columns."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from covey.designs import Design, Moments
+from covey.groups import Groups
+from covey.preprocess.kernels import factor_groups
+from covey.preprocess.layout import offsets
+from covey.validation import FloatArray
+
+__all__ = ["Standardize", "check_standardize", "group_factors"]
+
+Standardize = Literal["group", "column", "block", False]
+
+STANDARDIZE = ("group", "column", "block", False)
+
+# One over the standard deviation of a column is a number, with room for what is multiplied by it.
+SMALLEST_SPREAD = 1e-300
+
+
+def check_standardize(standardize: Any) -> None:
+    """Say which ways to standardise there are."""
+    if standardize not in STANDARDIZE:
+        raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")
+
+
+def group_factors(
+    design: Design,
+    moments: Moments,
+    groups: Groups,
+    q: FloatArray,
+    scale: FloatArray,
+    variance: FloatArray,
+    standardize: Standardize,
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Every group's factor, flat, with offsets and ranks."""
+    # a column whose spread is rounding of its mean is constant, and so is one whose coefficient would be no number
+    noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
+    root = np.sqrt(np.maximum(variance, 0.0))
+    alive = (root > noise) & (root / scale > SMALLEST_SPREAD)
+    if standardize != "group":
+        spread = np.where(alive, root / scale, 0.0)
+        if standardize is False:
+            spread[:] = spread.max(initial=0.0)
+        elif standardize == "block":
+            spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
+        gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
+        return _diagonal_factors(gain, alive, groups)
+    # on its own device, where X has one
+    factorise = getattr(design, "factor_groups", factor_groups)
+    factors, factor_starts, ranks, doubtful = factorise(
+        moments.blocks, moments.block_starts, groups.starts, scale, root, alive
+    )
+    if doubtful.size == 0:
+        return factors, factor_starts, ranks
+    redone = _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful)
+    pieces = []
+    for l in range(groups.n_groups):
+        T = redone.get(l)
+        if T is None:
+            pieces.append(factors[factor_starts[l] : factor_starts[l + 1]])
+        else:
+            ranks[l] = T.shape[1]
+            pieces.append(T.ravel())
+    lengths = np.array([piece.size for piece in pieces])
+    return np.concatenate(pieces), offsets(lengths), ranks
+
+
+def _diagonal_factors(
+    gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
+) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """Factors by which each live column is multiplied by its gain."""
+    before = offsets(alive)
+    ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
+    factor_starts = offsets(ranks * groups.sizes)
+    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[alive]
+    row = np.flatnonzero(alive) - groups.starts[label]
+    column = before[:-1][alive] - before[groups.starts[label]]
+    factors = np.zeros(int(factor_starts[-1]))
+    factors[factor_starts[label] + row * ranks[label] + column] = gain[alive]
+    return factors, factor_starts, ranks
+
+
+def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """The root mean square of each group's entries that are not zero, whatever their units."""
+    if spread.size == 0:
+        return np.empty(0)
+    largest = np.maximum.reduceat(spread, starts[:-1])
+    unit = np.repeat(np.where(largest > 0, largest, 1.0), np.diff(starts))
+    squares = np.add.reduceat((spread / unit) ** 2, starts[:-1])
+    return largest * np.sqrt(squares / np.maximum(np.add.reduceat(spread > 0, starts[:-1]), 1))
+
+
+# R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.
+RANK_TOLERANCE = 1e-7
+
+
+def _factors_from_columns(
+    design: Design,
+    moments: Moments,
+    groups: Groups,
+    q: FloatArray,
+    scale: FloatArray,
+    root: FloatArray,
+    alive: NDArray[np.bool_],
+    which: NDArray[np.intp],
+) -> dict[int, FloatArray]:
+    """The factors of some groups by pivoted QR of their columns: twice the digits of their Gram blocks."""
+    live = {int(l): np.flatnonzero(alive[groups.starts[l] : groups.starts[l + 1]]) for l in which}
+    out: dict[int, FloatArray] = {l: np.zeros((int(groups.sizes[l]), 0)) for l in live}
+    filled = [l for l in live if live[l].size]
+    own = [groups.starts[l] + live[l] for l in filled]
+    gains = [scale[at] / root[at] for at in own]
+    triangles = design.triangles(q, [groups.members[at] for at in own], [moments.mean[at] for at in own], gains)
+    for l, R, gain in zip(filled, triangles, gains, strict=True):
+        R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True)
+        diagonal = np.abs(np.diag(R))
+        rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal[0]))
+        T = np.zeros((int(groups.sizes[l]), rank))
+        T[live[l][pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
+        T[live[l]] *= gain[:, None]
+        out[l] = T
+    return out
