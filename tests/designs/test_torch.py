@@ -10,7 +10,7 @@ from covey import Groups, GroupSparseRegressor, group_path, group_paths
 from covey.designs import as_design
 from covey.engine.looks import ColumnLook
 from covey.preprocess import prepare
-from covey.preprocess.kernels import factor_groups
+from covey.preprocess.cholesky import factor_groups
 
 torch = pytest.importorskip("torch")
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
-from covey.designs.kernels import gather_columns
 from covey.designs.protocol import Design, Moments
-from covey.designs.sums import row_sums
+from covey.designs.sums import RowSums, row_sums
 
 __all__ = ["DenseDesign"]
 
@@ -19,6 +18,12 @@ Array = NDArray[Any]
 
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
+
+# Columns are summed without a shift where their squared mean is at most this many times their variance: so many times
+# the rounding of a sum is what it costs, less than a shift by an arbitrary row may.
+MOST_LOST = 64.0
+# Rows from which the mean and the spread of columns are guessed, and the number of values below which it is not worth it.
+SAMPLE, SMALL = 16, 2**17
 
 
 class DenseDesign(Design):
@@ -41,7 +46,6 @@ class DenseDesign(Design):
         self._in_blas_order = (X.strides[1] == X.itemsize and X.strides[0] >= p * X.itemsize) or (
             X.strides[0] == X.itemsize and X.strides[1] >= n * X.itemsize
         )
-        self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -56,17 +60,58 @@ class DenseDesign(Design):
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
-        The pass subtracts the row of largest weight from every row, so that a constant column gives exact zeros and
-        a column of large mean loses at most a factor n of precision: that row lies within ``sqrt(n)`` standard
-        deviations of the mean.
+        Where a column's mean is large beside its spread, the row of largest weight is subtracted from every row, so
+        that a constant column gives exact zeros and a column of large mean loses at most a factor n of precision: that
+        row lies within ``sqrt(n)`` standard deviations of the mean. Other columns are summed as they are, which needs
+        no copy of them. Which ones is guessed from a few rows, and where the guess was wrong the group is read again.
         """
         self.n_passes += 1
-        shift = self.X[int(np.argmax(q))].astype(np.float64)[members] if centre else np.zeros(members.size)
+        if not centre:
+            shift = np.zeros(members.size)
+            made = row_sums(self.X, y, q, members, starts, shift, scale)
+            self._check(made)
+            return made.moments(starts, shift, scale, centre=False)
+        row = self.X[int(np.argmax(q))].astype(np.float64)[members]
+        far = self._far_from_zero()
+        shift = row if far is None else np.where(far[members], row, 0.0)
         sums = row_sums(self.X, y, q, members, starts, shift, scale)
+        self._check(sums)
+        made = sums.moments(starts, shift, scale, centre=True)
+        if far is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                lost = ((made.mean - shift) * scale) ** 2 > MOST_LOST * made.variance
+            self._read_again(made, lost & (shift != row), y, q, members, starts, row, scale)
+        return made
+
+    def _check(self, sums: RowSums) -> None:
+        """Name the columns with values that are not finite, if sums are not; they may also have overflowed."""
         if not np.isfinite(sums.total).all():
-            # no culprit: sums merely overflowed
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
-        return sums.moments(starts, shift, scale, centre=centre)
+
+    def _far_from_zero(self) -> NDArray[np.bool_] | None:
+        """Columns whose mean seems large beside their spread; None where X is so small that all of it is shifted."""
+        if self.X.size <= SMALL:
+            return None
+        some = self.X[:: max(1, self.shape[0] // SAMPLE)][:SAMPLE]
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = some.mean(axis=0, dtype=np.float64)
+            return mean**2 > MOST_LOST / 4 * (np.einsum("ij,ij->j", some, some) / some.shape[0] - mean**2)
+
+    def _read_again(
+        self, made: Moments, lost: Array, y: Array, q: Array, members: Array, starts: Array, row: Array, scale: Array
+    ) -> None:
+        """The moments of the groups of some columns with all of their columns shifted, in place."""
+        if not lost.any():
+            return
+        group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        which = np.unique(group[lost])
+        own = np.isin(group, which)
+        edges = np.concatenate([[0], np.cumsum(np.diff(starts)[which])])
+        again = row_sums(self.X, y, q, members[own], edges, row[own], scale[own])
+        better = again.moments(edges, row[own], scale[own], centre=True)
+        made.mean[own], made.variance[own], made.correlation[own] = better.mean, better.variance, better.correlation
+        lengths = np.diff(made.block_starts)
+        made.blocks[np.repeat(np.isin(np.arange(lengths.size), which), lengths)] = better.blocks
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).
@@ -96,9 +141,7 @@ class DenseDesign(Design):
 
     def gather(self, columns: Array) -> GatheredColumns:
         """A copy of some columns, to work on between two looks at all of X."""
-        out = np.empty((self.shape[0], columns.size), dtype=self.dtype)
-        gather_columns(self.X, columns, self._by_column, out)
-        return GatheredColumns([out])
+        return GatheredColumns([np.ascontiguousarray(self.X[:, columns])])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""

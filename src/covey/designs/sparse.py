@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs.kernels import sparse_correlate, sparse_moments
 from covey.designs.protocol import Design, Moments, block_offsets
 
 __all__ = ["SparseColumns", "SparseDesign", "wrap"]
@@ -51,9 +50,9 @@ class SparseColumns:
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
-        out = np.empty((R.shape[0], self.shape[1]), dtype=self.dtype)
-        sparse_correlate(self.X.indptr, self.X.indices, self.X.data, np.ascontiguousarray(R.T, dtype=np.float64), out)
-        return out
+        # sums are kept in double precision
+        out = self.X.T @ np.ascontiguousarray(np.asarray(R).T, dtype=np.float64)
+        return np.ascontiguousarray(out.T, dtype=self.dtype)
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
@@ -99,6 +98,8 @@ class SparseDesign(SparseColumns, Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
+        from covey.designs.sparse_kernels import sparse_moments  # compiled: whoever has no sparse X does without
+
         self.n_passes += 1
         p, X = members.size, self.X
         block_starts = block_offsets(starts)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.kernels import PANEL_COLUMNS, PANEL_ROWS, panel_moments, recentre_blocks
-from covey.designs.protocol import Moments, block_offsets, diagonals
+from covey.designs.pieces import alike, gathered, scatter
+from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
+from covey.designs.tiles import Reading, segment_sums, segments
 
 __all__ = ["RowSums", "row_sums"]
 
 Array = NDArray[Any]
 
-# Columns of a large group whose squares are summed together.
-SQUARE_COLUMNS = 256
+# Groups of other sizes than their neighbours', more than so many of them and small on average: it is faster to gather
+# those of one size than to multiply each group by itself.
+FEW_RUNS, SMALL_SIZE = 32, 10
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class RowSums:
             if centre:
                 # total belongs to the shifted, scaled columns
                 mean = shift + total / scale
-                recentre_blocks(blocks, block_starts, starts, total)
+                _recentre(blocks, block_starts, starts, total)
                 cross -= total * (line[0] + line[1] * self.response / self.weight)
                 squares -= total * total
         variance = diagonals(blocks, block_starts, starts)
@@ -85,35 +86,56 @@ class RowSums:
 
 def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift: Array, scale: Array) -> RowSums:
     """The sums over all rows of a dense X, panel by panel of columns, in one reading."""
-    p = members.size
-    total, cross, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+    p, sizes = members.size, np.diff(starts)
+    order = _order(sizes)
+    at: Any = slice(None)
+    if order is not None:
+        sizes = sizes[order]
+        ends = np.cumsum(sizes)
+        at = np.repeat(starts[order] - ends + sizes, sizes) + np.arange(p)
+    columns, shift, scale = members[at], shift[at], scale[at]
     block_starts = block_offsets(starts)
-    blocks = np.empty(block_starts[-1])
-    in_order = bool(np.array_equal(members, np.arange(p)))
-    by_column = abs(X.strides[0]) < abs(X.strides[1])
-    root_q = np.sqrt(q)
-    for l0, l1 in pairwise(_panel_edges(starts)):
-        width = max(1, int(np.sqrt(np.diff(block_starts[l0 : l1 + 1]).max()) + 0.5))
-        span = int(starts[l1] - starts[l0])
-        panel_moments(
-            X, by_column, in_order, members, starts, l0, l1, block_starts, shift, scale, root_q, y,
-            total, cross, blocks, np.zeros((width, span)), np.zeros((PANEL_ROWS, span + width)),
-        )  # fmt: skip
+    own_starts = block_starts if order is None else block_starts[order]
+    blocks, squares, sums = np.empty(block_starts[-1]), np.zeros(p), np.empty((2, p))
+    reading, unit = Reading.of(X, y, q)
+    panels, tile = segments(sizes, LARGEST_BLOCK, X.shape[0], by_column=reading.by_column)
+    buffers = np.empty(tile), np.empty(tile)
+    left = 0
     with np.errstate(over="ignore", invalid="ignore"):
-        for l in np.flatnonzero(np.diff(block_starts) == 0):
-            for a in range(int(starts[l]), int(starts[l + 1]), SQUARE_COLUMNS):
-                own = slice(a, min(a + SQUARE_COLUMNS, int(starts[l + 1])))
-                Z = (X[:, members[own]] - shift[own]) * scale[own]
-                squares[own] = q @ (Z * Z)
-    return RowSums(float(q.sum()), float(q @ y), total, cross, blocks, squares)
+        for panel in panels:
+            right = left + sum(own.width for own in panel)
+            inside = slice(left, right)
+            sums[:, inside], made = segment_sums(
+                reading, panel, columns[inside], shift[inside], scale[inside], buffers
+            )
+            for own, gram in zip(panel, made, strict=True):
+                if own.squares and sizes[own.first] > 1:
+                    squares[left : left + own.width] = gram
+                else:
+                    scatter(blocks, own_starts[own.first : own.first + own.count], gram.reshape(own.count, -1))
+                left += own.width
+        if order is not None:
+            back = np.empty(p, dtype=np.intp)
+            back[at] = np.arange(p)
+            sums, squares = sums[:, back], squares[back]
+        if unit != 1.0:
+            sums, squares, blocks = sums * unit, squares * unit, blocks * unit
+        return RowSums(float(q.sum()), float(q @ y), sums[0], sums[1], blocks, squares)
 
 
-def _panel_edges(starts: Array) -> list[int]:
-    """Consecutive runs of whole groups, about a panel of columns each."""
-    n_groups = starts.size - 1
-    edges = [0]
-    while edges[-1] < n_groups:
-        a = edges[-1]
-        b = int(np.searchsorted(starts, starts[a] + PANEL_COLUMNS, side="right")) - 1
-        edges.append(min(max(b, a + 1), n_groups))
-    return edges
+def _order(sizes: Array) -> NDArray[np.intp] | None:
+    """An order of the groups in which those of one size are neighbours; None where it is not worth the gathering."""
+    n_runs = np.count_nonzero(np.diff(sizes)) + 1
+    if n_runs > FEW_RUNS and sizes.sum() < SMALL_SIZE * n_runs:
+        return np.argsort(sizes, kind="stable")
+    return None
+
+
+def _recentre(blocks: Array, block_starts: Array, starts: Array, total: Array) -> None:
+    """Move Gram blocks from the shift to the mean, in place."""
+    known = np.flatnonzero(np.diff(block_starts))
+    for (size,), at in alike(np.diff(starts)[known]):
+        groups = known[at]
+        mean = gathered(total, starts[groups], size)
+        product = (mean[:, :, None] * mean[:, None, :]).reshape(groups.size, size * size)
+        scatter(blocks, block_starts[groups], gathered(blocks, block_starts[groups], size * size) - product)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from covey.designs.pieces import gathered, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
 from covey.designs.torch_groups import SizeClass, gram_blocks, on_device, orthonormal_factors, size_classes
 
@@ -121,7 +122,7 @@ class TorchDesign(Design):
             total[same.positions], cross[same.positions] = torch.cat(sums, dim=1).cpu().numpy()
             made = torch.cat(grams).flatten(1).cpu().numpy()
             if same.size <= LARGEST_BLOCK:
-                _scatter(blocks, block_starts[same.groups], made)
+                scatter(blocks, block_starts[same.groups], made)
             else:
                 squares[same.positions] = made.ravel()
         if not np.isfinite(total).all():
@@ -170,7 +171,7 @@ class TorchDesign(Design):
     def factor_groups(
         self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Orthonormalise every group on the device; the twin of `covey.preprocess.kernels.factor_groups`."""
+        """Orthonormalise every group on the device; the twin of `covey.preprocess.cholesky.factor_groups`."""
         n_groups = starts.size - 1
         ranks = np.zeros(n_groups, dtype=np.intp)
         certain = np.diff(block_starts) > 0
@@ -182,7 +183,7 @@ class TorchDesign(Design):
             k, size = part.groups.size, part.size
             inverse = np.divide(1.0, root[part.positions], out=np.zeros(k * size), where=alive[part.positions])
             d = self.put(inverse).view(k, size)
-            A = self.put(_gathered(blocks, block_starts[part.groups], size * size)).view(k, size, size)
+            A = self.put(gathered(blocks, block_starts[part.groups], size * size)).view(k, size, size)
             T, rank, sure = orthonormal_factors(A * d[:, :, None] * d[:, None, :])
             T *= self.put(gain[part.positions]).view(k, size, 1)
             ranks[part.groups], certain[part.groups] = rank.cpu().numpy(), sure.cpu().numpy()
@@ -194,7 +195,7 @@ class TorchDesign(Design):
         for part, T in made:
             for rank in np.unique(ranks[part.groups]).tolist():
                 own = ranks[part.groups] == rank
-                _scatter(factors, factor_starts[part.groups[own]], T[own, :, :rank].reshape(int(own.sum()), -1))
+                scatter(factors, factor_starts[part.groups[own]], T[own, :, :rank].reshape(int(own.sum()), -1))
         return factors, factor_starts, ranks, np.flatnonzero(~certain)
 
     def correlate(self, R: Array) -> Array:
@@ -384,7 +385,7 @@ def _padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int
     own_ranks = ranks[part.groups]
     for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
         own = np.flatnonzero(own_ranks == rank)
-        out[own, :, :rank] = _gathered(flat, starts[part.groups[own]], rows * rank).reshape(own.size, rows, rank)
+        out[own, :, :rank] = gathered(flat, starts[part.groups[own]], rows * rank).reshape(own.size, rows, rank)
     return out.reshape(part.groups.size, rows * part.size)
 
 
@@ -393,7 +394,7 @@ def _unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Ar
     own_ranks = ranks[part.groups]
     for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
         own = np.flatnonzero(own_ranks == rank)
-        _scatter(flat, starts[part.groups[own]], values[own, :rank])
+        scatter(flat, starts[part.groups[own]], values[own, :rank])
 
 
 def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
@@ -412,19 +413,3 @@ def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
 
 def _numpy_dtype(X: torch.Tensor) -> np.dtype[Any]:
     return np.dtype(np.float32 if X.dtype == torch.float32 else np.float64)
-
-
-def _gathered(flat: Array, starts: Array, length: int) -> Array:
-    """Pieces of equal length out of a flat array, as rows; a view where they are neighbours."""
-    if starts.size and int(starts[-1]) - int(starts[0]) == (starts.size - 1) * length:
-        return flat[starts[0] : starts[0] + starts.size * length].reshape(starts.size, length)
-    return flat[starts[:, None] + np.arange(length)]
-
-
-def _scatter(flat: Array, starts: Array, rows: Array) -> None:
-    """The inverse of `_gathered`: write rows to their places."""
-    length = rows.shape[1]
-    if starts.size and int(starts[-1]) - int(starts[0]) == (starts.size - 1) * length:
-        flat[starts[0] : starts[0] + rows.size] = rows.ravel()
-    else:
-        flat[starts[:, None] + np.arange(length)] = rows

@@ -97,7 +97,7 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
     """Pivoted Cholesky factorisations of correlation matrices, of shape (..., size, size), all at once.
 
     Returns T with ``T' A T`` the identity on its first `rank` columns and zero in the others; the ranks; and whether
-    each rank is certain. The twin of the loop in `covey.preprocess.kernels`.
+    each rank is certain. The twin of the loop in `covey.preprocess.cholesky`.
     """
     A = A.clone()
     size = A.shape[-1]

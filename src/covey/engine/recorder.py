@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from covey.engine.draft import Draft
 from covey.engine.snapshots import Move, Prospects, Snapshot, Snapshots, StopRule
+from covey.engine.staircase import models_to_user
 from covey.preprocess import WorkingProblem, offsets, spans
-from covey.preprocess.kernels import models_to_user
 from covey.validation import FloatArray
 
 __all__ = ["Recorder"]

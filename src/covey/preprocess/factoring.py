@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Moments
 from covey.groups import Groups
-from covey.preprocess.kernels import factor_groups
+from covey.preprocess.cholesky import factor_groups
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 

@@ -11,15 +11,17 @@ With row weights q, adding up to one, everything is in the inner product ``<a, b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import as_design
 from covey.groups import Groups
+from covey.preprocess.blockwise import block_diagonal, times_factors, to_columns
 from covey.preprocess.factoring import Standardize, check_standardize, group_factors
-from covey.preprocess.kernels import apply_factors, models_to_user
 from covey.preprocess.layout import Layout, chain, offsets, spans
 from covey.validation import FloatArray
 
@@ -78,6 +80,11 @@ class WorkingProblem:
         flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
         return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
 
+    @cached_property
+    def factor_matrix(self) -> sp.csr_array:
+        """All factors as one block-diagonal matrix, from working columns to columns in the groups' layout; (p, r)."""
+        return block_diagonal(self.factors, self.layout.sizes, self.ranks)
+
     def members(self, l: int) -> NDArray[np.intp]:
         """The design's columns of group l."""
         return self.layout.members[self.layout.starts[l] : self.layout.starts[l + 1]]
@@ -129,11 +136,10 @@ class WorkingProblem:
         """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
         own = spans(self.layout.starts, which)
         mean = self.mean[own]
-        X = np.empty((self.design.shape[0], own.size))
-        np.subtract(self.design.take(self.layout.members[own]), mean, out=X)
-        Z = np.empty((X.shape[0], int(self.ranks[which].sum())))
-        factors, factor_starts = self.factors_of(which)
-        apply_factors(X, offsets(self.layout.sizes[which]), factors, factor_starts, offsets(self.ranks[which]), Z)
+        X = self.design.take(self.layout.members[own])
+        if mean.any():
+            X = X - mean
+        Z = times_factors(X, self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which])
         if mean.any():
             Z -= self.q @ Z  # what rounding left of the mean would meet the means of X in a product
         return Z
@@ -199,16 +205,14 @@ class WorkingProblem:
 
     def to_working(self, rows: Array) -> Array:
         """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
-        out = np.empty((rows.shape[0], self.n_columns), dtype=rows.dtype)
-        # in one order of the memory, for which the kernel is compiled
-        rows = np.ascontiguousarray(rows if self.layout.in_order else rows[:, self.layout.members])
-        apply_factors(rows, self.layout.starts, self.factors, self.factor_starts, self.starts, out)
-        return out
+        if not self.layout.in_order:
+            rows = rows[:, self.layout.members]
+        return np.ascontiguousarray((self.factor_matrix.T @ rows.T).T, dtype=rows.dtype)
 
     def to_columns(self, w: FloatArray) -> FloatArray:
         """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
         out = np.empty(self.mean.size)
-        out[self.layout.members] = self._to_user(slice(None), self.factors, w[None, :], self.mean, 1.0)[0][0]
+        out[self.layout.members] = self.factor_matrix @ w
         return out
 
     def gram_product(self, w: FloatArray) -> FloatArray:
@@ -227,20 +231,9 @@ class WorkingProblem:
 
     def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Models of some groups on the user's scale, one per row: coefficients of their columns, and intercepts."""
-        mean = self.mean[spans(self.layout.starts, which)]
-        return self._to_user(which, self.factors_of(which)[0], W, mean, self.y_scale)
-
-    def _to_user(
-        self, which: Any, factors: FloatArray, W: FloatArray, mean: FloatArray, y_scale: float
-    ) -> tuple[FloatArray, FloatArray]:
-        shapes = np.column_stack([self.layout.sizes[which], self.ranks[which]])
-        n, each = W.shape[0], np.arange(W.shape[0])
-        coefs, intercepts = np.empty((n, mean.size)), np.empty(n)
-        models_to_user(
-            factors, shapes, mean, np.full(n, len(shapes)), np.ascontiguousarray(W).reshape(-1), W.shape[1] * each,
-            y_scale, self.y_mean, coefs.reshape(-1), mean.size * each, intercepts,
-        )  # fmt: skip
-        return coefs, intercepts
+        factors, sizes, ranks = self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which]
+        coefs = to_columns(factors, sizes, ranks, np.asarray(W)) * self.y_scale
+        return coefs, self.y_mean - coefs @ self.mean[spans(self.layout.starts, which)]
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
         """The working coefficients of some groups nearest to the user's, ``coef`` of shape (p,); group after group."""
@@ -306,15 +299,15 @@ def prepare(
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
         variance = moments.variance
     factors, factor_starts, ranks = group_factors(design, moments, made, q, scale, variance, standardize)
-    starts = offsets(ranks)
-    correlation = np.empty((1, int(starts[-1])))
-    # a kernel is compiled once more for arrays that are read-only, as those of the groups are
-    layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     # factors act on unscaled columns, and the moments are those of scaled ones
-    apply_factors((moments.correlation / scale)[None, :], layout.starts, factors, factor_starts, starts, correlation)
+    matrix = block_diagonal(factors, made.sizes, ranks)
+    correlation = matrix.T @ (moments.correlation / scale)
+    # compiled code above would be compiled once more for arrays that are read-only, as those of the groups are
+    layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
-        ranks=ranks, starts=starts, y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation[0],
+        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
         orthonormal=standardize == "group",
     )  # fmt: skip
+    problem.__dict__["factor_matrix"] = matrix
     return problem, made

@@ -1,0 +1,66 @@
+"""Pieces of one length in a flat array: those of groups of one size are read and written together.
+
+What belongs to groups (columns, Gram blocks, factors) lies one after another in flat arrays. Groups of one size make a
+matrix of it, without a copy where they are neighbours, and so are handled by a few operations on whole arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["alike", "gathered", "run", "scatter"]
+
+Array = NDArray[Any]
+
+
+def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
+    """Which entries of some arrays of whole numbers agree in all of them: the values, and the positions in order.
+
+    >>> alike(np.array([2, 1, 2]))
+    [((1,), array([1])), ((2,), array([0, 2]))]
+    """
+    n = keys[0].size
+    if n == 0:
+        return []
+    if all(bool((key == key[0]).all()) for key in keys):
+        return [(tuple(int(key[0]) for key in keys), np.arange(n))]
+    code = np.zeros(n, dtype=np.intp)
+    for key in keys:
+        code = code * (int(key.max()) + 1) + key
+    order = np.argsort(code, kind="stable")
+    edges = np.flatnonzero(np.diff(code[order])) + 1
+    return [(tuple(int(key[at[0]]) for key in keys), at) for at in np.split(order, edges)]
+
+
+def run(positions: Array) -> slice | None:
+    """The slice that some positions make; None where they are no neighbours in order."""
+    first, count = int(positions[0]), positions.size
+    if int(positions[-1]) - first + 1 != count or (count > 1 and bool((positions[1:] <= positions[:-1]).any())):
+        return None
+    return slice(first, first + count)
+
+
+def gathered(flat: Array, starts: Array, length: int) -> Array:
+    """Pieces of equal length out of a flat array, as rows; a view where they are neighbours.
+
+    The pieces do not overlap, and `starts` increases.
+    """
+    if _neighbours(starts, length):
+        return flat[starts[0] : starts[0] + starts.size * length].reshape(starts.size, length)
+    return flat[starts[:, None] + np.arange(length)]
+
+
+def scatter(flat: Array, starts: Array, rows: Array) -> None:
+    """The inverse of `gathered`: write rows to their places."""
+    length = rows.shape[1]
+    if _neighbours(starts, length):
+        flat[starts[0] : starts[0] + rows.size] = rows.ravel()
+    else:
+        flat[starts[:, None] + np.arange(length)] = rows
+
+
+def _neighbours(starts: Array, length: int) -> bool:
+    return bool(starts.size) and int(starts[-1]) - int(starts[0]) == (starts.size - 1) * length
