@@ -162,6 +162,42 @@ def test_multiply(kind, dtype, tmp_path):
         np.testing.assert_allclose(stored.multiply(coef), X @ coef, rtol=0, atol=TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_products_of_residuals(kind, dtype, tmp_path):
+    X, y = problem(90, LAYOUTS["equal"], dtype)
+    rng = np.random.default_rng(1)
+    parts = rng.integers(0, 3, 90)
+    masses = [rng.integers(0, 3, 90) * (parts != k) for k in range(3)]
+    columns, which = np.array([17, 3, 60, 61, 4]), np.array([2, 0, 1, 1, 0, 2, 2])
+    coefs, intercepts = rng.standard_normal((7, 5)), rng.standard_normal(7)
+    stored = as_design(kind(X, tmp_path))
+    weights = [stored.weights(mass) for mass in masses]
+    before = stored.n_passes
+    found = stored.residual_products(stored.rows(y), weights, which, columns, coefs, intercepts)
+    assert stored.n_passes == before + 1
+    assert found.shape == (7, X.shape[1])
+    q = np.array([mass / mass.sum() for mass in masses])[which]
+    expected = (q * (y - coefs @ X[:, columns].T - intercepts[:, None])) @ X
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[dtype] * abs(expected).max())
+
+
+@pytest.mark.parametrize("columns", [[17, 3, 60, 61, 4], []], ids=["five columns", "none"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_second_moments_of_parts(kind, dtype, columns, tmp_path):
+    X, y = problem(90, LAYOUTS["equal"], dtype)
+    rng = np.random.default_rng(1)
+    parts, mass = rng.integers(0, 3, 90), rng.integers(0, 3, 90)
+    masses = [mass * (parts == k) for k in range(3)]
+    stored, columns = as_design(kind(X, tmp_path)), np.array(columns, dtype=np.intp)
+    shift = rng.standard_normal(columns.size)
+    before = stored.n_passes
+    found = stored.gram_parts(columns, shift, stored.rows(y), [stored.weights(own) for own in masses])
+    assert stored.n_passes <= before + 1
+    A = np.column_stack([np.ones(90), X[:, columns].astype(float) - shift, y])
+    expected = [(A.T * (own / own.sum())) @ A for own in masses]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
 def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):
     groups = LAYOUTS["many"]
     X, y = problem(90, groups)

@@ -32,10 +32,12 @@ from covey.designs.row_blocks import (
     block_columns,
     block_count,
     block_gram,
+    block_gram_parts,
     block_largest,
     block_moments,
     block_predictions,
     block_product,
+    block_residual_products,
     block_response,
     block_spread,
     block_table,
@@ -264,6 +266,23 @@ class DaskDesign(Design):
         product: Array = self._reduce(add, self._each_block(block_product, [rows]))
         return product
 
+    def residual_products(
+        self, y: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        self.n_passes += 1
+        vectors = [y, self._side_by_side(weights)]
+        parts = self._each_block(block_residual_products, vectors, which, columns, coefs, intercepts)
+        products: Array = self._reduce(add, parts)
+        return products
+
+    def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        self.n_passes += 1
+        parts = self._each_block(block_gram_parts, [y, self._side_by_side(weights)], columns, shift)
+        grams: Array = self._reduce(add, parts)
+        return grams
+
     def take(self, columns: Array) -> Any:
         """Some columns as a Dask array of float64, shape (n, k): nothing is read yet."""
         return self._each_row(block_columns, len(columns), columns)
@@ -273,6 +292,10 @@ class DaskDesign(Design):
         return self._each_row(block_predictions, len(coefs), columns, coefs, intercepts)
 
     # ------------------------------------------------------------------ the way to the scheduler
+
+    def _side_by_side(self, vectors: Sequence[Any]) -> da.Array:
+        """Row vectors as the columns of one matrix, with the chunks of X."""
+        return da.stack([da.asarray(vector) for vector in vectors], axis=1).rechunk((self.counts, -1))
 
     def _vector(self, values: Any, name: str) -> da.Array:
         """Whatever a user has a number per row in, as a Dask vector of n entries."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.protocol import Design, Moments
-from covey.designs.sums import RowSums, row_sums
+from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
+from covey.designs.sums import RowSums, accumulate, row_sums
 
 __all__ = ["DenseDesign"]
 
@@ -146,6 +147,33 @@ class DenseDesign(Design):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+
+    def residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        n, m = self.shape[0], len(coefs)
+        if n * m <= RESIDUALS:
+            return self.correlate(weighted_residuals(self.X[:, columns], y, weights, which, coefs, intercepts))
+        self.n_passes += 1
+        out = np.zeros((m, self.shape[1]))
+        step = max(RESIDUALS // m, 1)
+        if not self._in_blas_order:
+            step = min(step, max(1, COPY_NUMBERS // self.shape[1]))
+        for a in range(0, n, step):
+            at, X = slice(a, a + step), self.X[a : a + step]
+            R = weighted_residuals(X[:, columns], y[at], [w[at] for w in weights], which, coefs, intercepts)
+            accumulate(R.T, X if self._in_blas_order else np.ascontiguousarray(X), out)
+        return out.astype(self.dtype, copy=False)
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
+        step = RESIDUALS // (columns.size + 2) + 1
+        for a in range(0, self.shape[0], step):
+            at = slice(a, a + step)
+            out += part_grams(self.X[at, columns], shift, y[at], [w[at] for w in weights])
+        return out
 
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
+from covey.designs.residuals import part_grams, weighted_residuals
 from covey.designs.rows import fold_masks, hold_out, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
@@ -219,6 +220,37 @@ class Design(ABC):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.take(columns) @ np.asarray(coefs).T + intercepts
+
+    def residual_products(
+        self, y: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p).
+
+        One pass, whatever the number m of models.
+
+        Parameters
+        ----------
+        y : row vector
+        weights : sequence of row vectors
+            Not negative; zero for rows that take no part.
+        which : ndarray of int, shape (m,)
+            For each model, its weights.
+        columns : ndarray of int, shape (k,)
+        coefs, intercepts : ndarray, shapes (m, k) and (m,)
+
+        Returns
+        -------
+        ndarray of `dtype`, shape (m, p)
+            Residuals are in double precision whatever X is.
+        """
+        return self.correlate(weighted_residuals(self.take(columns), y, weights, which, coefs, intercepts))
+
+    def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2), float64.
+
+        At most one pass. The parts are disjoint: no row has a positive weight in two of them.
+        """
+        return part_grams(self.take(columns), shift, y, weights)
 
     def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,17 @@ class RepeatedColumns(Design):
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns."""
         return self.design.triangles(q, [self.index[piece] for piece in pieces], means, gains)
+
+    def residual_products(
+        self, y: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        made = self.design.residual_products(y, weights, which, self.index[columns], coefs, intercepts)
+        return made[:, self.index]
+
+    def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        return self.design.gram_parts(self.index[columns], shift, y, weights)
 
     def gather(self, columns: Array) -> Any:
         """A copy of some columns, to work on between two looks at all of X."""

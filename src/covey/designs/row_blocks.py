@@ -29,10 +29,12 @@ __all__ = [
     "block_columns",
     "block_count",
     "block_gram",
+    "block_gram_parts",
     "block_largest",
     "block_moments",
     "block_predictions",
     "block_product",
+    "block_residual_products",
     "block_response",
     "block_spread",
     "block_table",
@@ -165,6 +167,18 @@ def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset
     out[:, :-1] = design.correlate(np.vstack([Z.T * q, q]))
     out[:-1, -1] = q @ Z
     return out
+
+
+def block_residual_products(
+    design: Design, y: Array, weights: Array, which: Array, columns: Array, coefs: Array, intercepts: Array
+) -> Array:
+    """The block's part of the products of residuals with X; weights are the columns of a matrix."""
+    return design.residual_products(y, list(weights.T), which, columns, coefs, intercepts)
+
+
+def block_gram_parts(design: Design, y: Array, weights: Array, columns: Array, shift: Array) -> Array:
+    """The block's part of the second moments of some columns in several parts of the rows."""
+    return design.gram_parts(columns, shift, y, list(weights.T))
 
 
 def block_product(design: Design, rows: Array) -> Array:

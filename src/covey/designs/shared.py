@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
 
 from covey.designs.protocol import Moments
-from covey.designs.sums import RowSums, row_sums
+from covey.designs.sums import RowSums, accumulate, row_sums
 
 __all__ = ["SharedSums"]
 
@@ -144,7 +143,7 @@ class SharedSums:
             for part, inside in self._inside(top, X):
                 whole = inside.size == X.shape[0]
                 left = (Z if whole else Z[inside]) * self.weight[top + inside][:, None]
-                _accumulate(left, X if whole else X[inside], out[part])
+                accumulate(left, X if whole else X[inside], out[part])
         for part, rows in enumerate(out):
             self._gram[part].append(rows[:k])
             if first:
@@ -176,11 +175,3 @@ class SharedSums:
             a, b = np.searchsorted(rows, (top, top + X.shape[0]))
             if b > a:
                 yield k, rows[a:b] - top
-
-
-def _accumulate(left: Array, X: Array, out: Array) -> None:
-    """``out += left' X``, without a copy of the size of `out` where X is in double precision and C order."""
-    if X.dtype == np.float64 and X.flags.c_contiguous:
-        dgemm(1.0, X.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
-    else:
-        out += left.T.astype(X.dtype) @ X

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets
+from covey.designs.residuals import RESIDUALS, part_grams
 
 __all__ = ["SparseColumns", "SparseDesign", "wrap"]
 
@@ -151,3 +152,29 @@ class SparseDesign(SparseColumns, Design):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+
+    def residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        self.n_passes += 1
+        coefs, intercepts = np.asarray(coefs, dtype=np.float64), np.asarray(intercepts)
+        out = np.empty((len(coefs), self.shape[1]), dtype=self.dtype)
+        own, q = self.X[:, columns], np.stack(list(weights))
+        # what is stored is read once per model in any case, so models may as well come a few at a time
+        step = max(1, RESIDUALS // self.shape[0])
+        for a in range(0, len(coefs), step):
+            at = slice(a, a + step)
+            R = y - (own @ coefs[at].T + intercepts[at]).T
+            out[at] = SparseColumns.correlate(self, R * q[which[at]])
+        return out
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        own = self.X[:, columns].tocsr()
+        out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
+        step = RESIDUALS // (columns.size + 2) + 1
+        for a in range(0, self.shape[0], step):
+            at = slice(a, a + step)
+            out += part_grams(own[at].toarray(), shift, y[at], [w[at] for w in weights])
+        return out

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.protocol import Design, Moments
+from covey.designs.residuals import part_grams, weighted_residuals
 from covey.designs.shared import SharedSums
-from covey.designs.sums import row_sums
+from covey.designs.sums import accumulate, row_sums
 from covey.validation import whole
 
 try:
@@ -210,6 +211,25 @@ class StreamedDesign(Design):
         coefs = np.asarray(coefs)
         parts = [X[:, columns] @ coefs.T + intercepts for _, X in self.blocks()]
         return np.concatenate(parts)
+
+    def residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        out = np.zeros((len(coefs), self.shape[1]))
+        for top, X in self.blocks():
+            at = slice(top, top + X.shape[0])
+            R = weighted_residuals(X[:, columns], y[at], [w[at] for w in weights], which, coefs, intercepts)
+            accumulate(R.T, X, out)
+        return out.astype(self.dtype, copy=False)
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
+        for top, X in self.blocks():
+            at = slice(top, top + X.shape[0])
+            out += part_grams(X[:, columns], shift, y[at], [w[at] for w in weights])
+        return out
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of several sets of centred columns, in one pass: that of a block under the one so far."""

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm
 
 from covey.designs.pieces import alike, gathered, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.tiles import Reading, segment_sums, segments
 
-__all__ = ["RowSums", "row_sums"]
+__all__ = ["RowSums", "accumulate", "row_sums"]
 
 Array = NDArray[Any]
 
@@ -139,3 +140,11 @@ def _recentre(blocks: Array, block_starts: Array, starts: Array, total: Array) -
         mean = gathered(total, starts[groups], size)
         product = (mean[:, :, None] * mean[:, None, :]).reshape(groups.size, size * size)
         scatter(blocks, block_starts[groups], gathered(blocks, block_starts[groups], size * size) - product)
+
+
+def accumulate(left: Array, X: Array, out: Array) -> None:
+    """``out += left' X``, without a copy of the size of `out` where X is in double precision and C order."""
+    if X.dtype == np.float64 and X.flags.c_contiguous:
+        dgemm(1.0, X.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
+    else:
+        out += left.T.astype(X.dtype) @ X

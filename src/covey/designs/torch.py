@@ -201,7 +201,7 @@ class TorchDesign(Design):
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         self.n_passes += 1
-        return product(self.put(R), self.X).cpu().numpy()
+        return self._product(self.put(R))
 
     def multiply(self, coef: Array) -> Array:
         """The product ``X coef``; shape (n,)."""
@@ -216,8 +216,7 @@ class TorchDesign(Design):
 
     def combine(self, columns: Array, loadings: Array, offset: Array) -> torch.Tensor:
         """``X[:, columns] loadings - offset`` in float64, on the device; shape (n, k)."""
-        own = self.X[:, self.put(columns)].double()
-        return own @ self.put(loadings) - self.put(offset)
+        return self._columns(columns) @ self.put(loadings) - self.put(offset)
 
     def gram_block(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) Z`` with ``Z = X[:, columns] loadings - offset``, formed on the device; shape (k, k)."""
@@ -228,7 +227,7 @@ class TorchDesign(Design):
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
-        return self.X[:, self.put(columns)].double().cpu().numpy()
+        return self._columns(columns).cpu().numpy()
 
     def gather(self, columns: Array) -> TorchColumns:
         """A copy of some columns, on the device, to work on between two looks at all of X."""
@@ -241,6 +240,35 @@ class TorchDesign(Design):
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.combine(columns, np.asarray(coefs).T, -np.asarray(intercepts)).cpu().numpy()
+
+    def residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        self.n_passes += 1
+        response, q, index = self.put(y), self.put(np.stack(list(weights))), self.put(which)
+        coefs, levels = np.asarray(coefs), np.asarray(intercepts)
+        # as many models at a time as make a good product and fit a tile
+        step = max(1, min(WIDE, TILE_BYTES[self.X.device.type] // (8 * self.shape[0])))
+        out = []
+        for a in range(0, len(coefs), step):
+            at = slice(a, a + step)
+            residuals = response - self.combine(columns, coefs[at].T, -levels[at]).T
+            out.append(self._product(residuals * q[index[at]]))
+        return np.concatenate(out)
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
+        own, response = self._columns(columns) - self.put(shift), self.put(y)[:, None]
+        A = torch.cat([torch.ones_like(response), own, response], dim=1)
+        return torch.stack([(A.T * self.put(w)) @ A for w in weights]).cpu().numpy()
+
+    def _columns(self, columns: Array) -> torch.Tensor:
+        """Some columns in float64, on the device."""
+        return self.X[:, self.put(columns)].double()
+
+    def _product(self, R: torch.Tensor) -> Array:
+        return product(R, self.X).cpu().numpy()
 
     def batches(self, n_paths: int) -> bool:
         """Whether so many paths run faster as one batch than one after another."""
@@ -298,14 +326,6 @@ class TorchColumns(TorchDesign):
     def cross_rows(self, other: TorchColumns, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """The same with the columns of another copy."""
         return other._product((self.combine(columns, loadings, offset) * self.put(q)[:, None]).T)
-
-    def combine(self, columns: Array, loadings: Array, offset: Array) -> torch.Tensor:
-        """``X[:, columns] loadings - offset`` in float64, on the device; shape (n, k)."""
-        return self._columns(columns) @ self.put(loadings) - self.put(offset)
-
-    def take(self, columns: Array) -> Array:
-        """Some columns as a dense float64 array, shape (n, k)."""
-        return self._columns(columns).cpu().numpy()
 
     def _columns(self, columns: Array) -> torch.Tensor:
         which = np.searchsorted(self.starts, columns, side="right") - 1
