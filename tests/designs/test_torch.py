@@ -76,7 +76,7 @@ def test_responses_and_weights_may_be_tensors_too():
 
 
 @pytest.mark.parametrize("groups", [Groups.from_size(5, 60), SCATTERED, Groups.from_sizes([3, 40, 2, 15])])
-def test_factors_are_those_of_the_compiled_loop(groups):
+def test_factors_are_those_of_the_host(groups):
     X, y = data(60)
     members = groups.lists()
     X[:, members[1][2]] = X[:, members[1][0]] - 2 * X[:, members[1][1]]

@@ -12,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.pieces import alike, gathered, scatter
-from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
+from covey.designs.pivots import DEPENDENT, DOUBTFUL, LEAST_EIGENVALUE, TIE
 from covey.preprocess.layout import offsets
 
 __all__ = ["factor_groups"]
 
 Array = NDArray[Any]
-
-# A matrix without an eigenvalue below this is factorised without pivoting: every pivot, in every order, is at least
-# the least eigenvalue, so none is near DOUBTFUL.
-LEAST_EIGENVALUE = 1e-4
 
 # Numbers of the matrices that are factorised at a time (1 MiB): they stay in a core's second-level cache.
 NUMBERS = 2**17
@@ -92,7 +88,8 @@ def _one_by_one(A: Array) -> tuple[Array, Array]:
     try:
         T = np.linalg.inv(np.linalg.cholesky(A)).transpose(0, 2, 1).copy()
     except np.linalg.LinAlgError:
-        return np.empty_like(A), np.zeros(A.shape[0], dtype=bool)
+        # it does not say which one failed
+        return _sweep(A)
     return T, np.einsum("gai,gai->g", T, T) < 1.0 / LEAST_EIGENVALUE
 
 
@@ -120,7 +117,7 @@ def _sweep(A: Array) -> tuple[Array, Array]:
 
 
 def _pivoted(A: Array) -> tuple[Array, Array, Array]:
-    """The factorisation that takes the column of largest pivot next; the twin of `torch_groups.orthonormal_factors`."""
+    """The factorisation that takes the column of largest pivot next; the twin of that in `torch_groups`."""
     A = A.copy()
     count, size = A.shape[:2]
     each = np.arange(count)
