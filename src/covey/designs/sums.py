@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
-from covey.designs.pieces import alike, gathered, scatter
+from covey.designs.pieces import alike, gathered, run, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.tiles import Reading, segment_sums, segments
 
@@ -20,6 +21,9 @@ Array = NDArray[Any]
 # Groups of other sizes than their neighbours', more than so many of them and small on average: it is faster to gather
 # those of one size than to multiply each group by itself.
 FEW_RUNS, SMALL_SIZE = 32, 10
+
+# Numbers of scattered columns that are put in order at a time (4 MiB), and rows at least.
+GATHERED, FEW_ROWS = 2**19, 32
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,17 @@ class RowSums:
 def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift: Array, scale: Array) -> RowSums:
     """The sums over all rows of a dense X, panel by panel of columns, in one reading."""
     p, sizes = members.size, np.diff(starts)
+    if abs(X.strides[0]) >= abs(X.strides[1]) and run(members) is None:
+        # columns are scattered in long rows: they are put in order for some rows at a time
+        step, ones = max(FEW_ROWS, GATHERED // p), np.arange(p)
+        return reduce(
+            RowSums.__add__,
+            (
+                row_sums(np.take(X[a : a + step], members, axis=1), y[at], q[at], ones, starts, shift, scale)
+                for a in range(0, X.shape[0], step)
+                for at in [slice(a, a + step)]
+            ),
+        )
     order = _order(sizes)
     at: Any = slice(None)
     if order is not None:
@@ -100,15 +115,13 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
     blocks, squares, sums = np.empty(block_starts[-1]), np.zeros(p), np.empty((2, p))
     reading, unit = Reading.of(X, y, q)
     panels, tile = segments(sizes, LARGEST_BLOCK, X.shape[0], by_column=reading.by_column)
-    buffers = np.empty(tile), np.empty(tile)
+    buffer = np.empty(tile)
     left = 0
     with np.errstate(over="ignore", invalid="ignore"):
         for panel in panels:
             right = left + sum(own.width for own in panel)
             inside = slice(left, right)
-            sums[:, inside], made = segment_sums(
-                reading, panel, columns[inside], shift[inside], scale[inside], buffers
-            )
+            sums[:, inside], made = segment_sums(reading, panel, columns[inside], shift[inside], scale[inside], buffer)
             for own, gram in zip(panel, made, strict=True):
                 if own.squares and sizes[own.first] > 1:
                     squares[left : left + own.width] = gram

@@ -66,32 +66,51 @@ class Reading:
         root = np.sqrt(q)
         return cls(X, np.stack([root, root * y]), root, by_column, as_it_lies), 1.0
 
-    def tiles(self, columns: Array, shift: Array, scale: Array, buffer: Array) -> Iterator[tuple[slice, Array]]:
-        """Some columns of all rows, as many rows at a time as fit the buffer; that is overwritten where it is needed."""
-        n, own, width = self.X.shape[0], run(columns), columns.size
+    def tiles(
+        self, columns: Array, shift: Array, scale: Array, buffer: Array
+    ) -> tuple[Array, Iterator[tuple[slice, slice]]]:
+        """Some columns of all rows, as many rows at a time as fit the buffer.
+
+        Returns an array, X itself or the buffer, and for every tile its rows in X and those of the array that hold it
+        when it comes.
+        """
+        own, width = run(columns), columns.size
         shifted, scaled = bool(shift.any()), bool((scale != 1.0).any())
-        plain = self.as_it_lies and own is not None and self.root is None and not shifted and not scaled
-        step = min(n, max(1, buffer.size // width))
-        for a in range(0, n, step):
-            rows = slice(a, min(a + step, n))
-            part = self.X[rows, columns if own is None else own]
-            if plain:
-                yield rows, part
-                continue
-            flat = buffer[: part.size]
-            tile = flat.reshape(width, -1).T if self.by_column else flat.reshape(-1, width)
-            if shifted and part.dtype == np.float64:
+        step = min(self.X.shape[0], max(1, buffer.size // width))
+        if self.as_it_lies and own is not None and self.root is None and not shifted and not scaled:
+            return self.X[:, own], ((rows, rows) for rows in self._rows(step))
+        flat = buffer[: step * width]
+        base = flat.reshape(width, step).T if self.by_column else flat.reshape(step, width)
+        source = columns if own is None else own
+        return base, self._copies(base, source, shift if shifted else None, scale if scaled else None)
+
+    def _rows(self, step: int) -> Iterator[slice]:
+        n = self.X.shape[0]
+        return (slice(a, min(a + step, n)) for a in range(0, n, step))
+
+    def _copies(
+        self, base: Array, source: Array | slice, shift: Array | None, scale: Array | None
+    ) -> Iterator[tuple[slice, slice]]:
+        """Copy one tile after another."""
+        for rows in self._rows(base.shape[0]):
+            inside = slice(0, rows.stop - rows.start)
+            tile = base[inside]
+            if isinstance(source, slice):
+                part = self.X[rows, source]
+            else:
+                part = np.take(self.X[rows], source, axis=1)
+            if shift is not None and part.dtype == np.float64:
                 np.subtract(part, shift, out=tile)
             else:
                 # converted first: arithmetic on two types takes a detour
                 tile[...] = part
-                if shifted:
+                if shift is not None:
                     tile -= shift
-            if scaled:
+            if scale is not None:
                 tile *= scale
             if self.root is not None:
                 tile *= self.root[rows, None]
-            yield rows, tile
+            yield rows, inside
 
 
 class Segment(NamedTuple):
@@ -151,55 +170,67 @@ def _cut(first: int, count: int, size: int, largest: int, wide: int) -> Iterator
 
 
 def segment_sums(
-    reading: Reading, panel: list[Segment], columns: Array, shift: Array, scale: Array, buffers: tuple[Array, Array]
+    reading: Reading, panel: list[Segment], columns: Array, shift: Array, scale: Array, buffer: Array
 ) -> tuple[Array, list[Array]]:
     """Sums of a panel's columns, with and without y; and of every segment the Gram blocks, or the squares.
 
     Shapes are (2, columns), and (groups, size, size) or (groups,).
     """
     sums = np.zeros((2, columns.size))
-    totals = [
-        np.zeros(own.count)
-        if own.squares
-        else np.zeros((own.count // own.together, own.together * own.size, own.together * own.size))
-        for own in panel
-    ]
-    for rows, tile in reading.tiles(columns, shift, scale, buffers[0]):
-        sums += reading.sides[:, rows] @ tile
-        at = 0
-        for own, total in zip(panel, totals, strict=True):
-            part = tile[:, at : at + own.width]
-            at += own.width
-            if own.squares:
-                flat = buffers[1][: part.size]
-                squares = flat.reshape(own.width, -1).T if reading.by_column else flat.reshape(-1, own.width)
-                np.multiply(part, part, out=squares)
-                total += np.ones(part.shape[0]) @ squares
-            else:
-                _add_grams(total, part)
-    return sums, [own_blocks(own, total) for own, total in zip(panel, totals, strict=True)]
+    base, tiles = reading.tiles(columns, shift, scale, buffer)
+    products: list[_Squares | _Grams] = []
+    left = 0
+    for own in panel:
+        part = base[:, left : left + own.width]
+        products.append(_Squares(part) if own.squares else _Grams(part, own))
+        left += own.width
+    for rows, inside in tiles:
+        sums += reading.sides[:, rows] @ base[inside]
+        for product in products:
+            product.add(inside)
+    return sums, [product.blocks() for product in products]
 
 
-def own_blocks(own: Segment, total: Array) -> Array:
-    """The blocks of single groups out of those of several together."""
-    if own.squares or own.together == 1:
-        return total
-    square = total.reshape(-1, own.together, own.size, own.together, own.size)
-    return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(own.count, own.size, own.size)
+class _Squares:
+    """Sums of squares of columns."""
+
+    def __init__(self, base: Array) -> None:
+        self.base, self.total = base, np.zeros(base.shape[1])
+
+    def add(self, rows: slice) -> None:
+        part = self.base[rows]
+        self.total += np.einsum("ij,ij->j", part, part)
+
+    def blocks(self) -> Array:
+        return self.total
 
 
-def _add_grams(total: Array, tile: Array) -> None:
-    """Add the products of runs of columns with themselves, shape (runs, width, width)."""
-    count, width, _ = total.shape
-    if count == 1:
-        total[0] += tile.T @ tile
-        return
-    row, column = tile.strides
-    right = tile.reshape(-1, count, width).transpose(1, 0, 2)
-    if width > NARROW:
-        total += right.transpose(0, 2, 1) @ right
-        return
-    # one more column on the left: BLAS takes the general product, of which the last row is not used
-    left = as_strided(tile, (count - 1, width + 1, tile.shape[0]), (width * column, column, row))
-    total[:-1] += (left @ right[:-1])[:, :-1]
-    total[-1] += right[-1].T @ right[-1]
+class _Grams:
+    """Products of the columns of neighbouring groups with themselves, a few groups together."""
+
+    def __init__(self, base: Array, own: Segment) -> None:
+        self.own = own
+        count, width = own.count // own.together, own.together * own.size
+        row, column = base.strides
+        self.total = np.zeros((count, width, width))
+        self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
+        self.left = None
+        if count > 1 and width <= NARROW:
+            # one more column on the left: BLAS takes the general product, of which the last row is not used
+            self.left = as_strided(base, (count - 1, width + 1, base.shape[0]), (width * column, column, row))
+
+    def add(self, rows: slice) -> None:
+        right = self.right[:, rows]
+        if self.left is None:
+            self.total += right.transpose(0, 2, 1) @ right
+        else:
+            self.total[:-1] += (self.left[:, :, rows] @ right[:-1])[:, :-1]
+            self.total[-1] += right[-1].T @ right[-1]
+
+    def blocks(self) -> Array:
+        """The blocks of single groups out of those of several together."""
+        own = self.own
+        if own.together == 1:
+            return self.total
+        square = self.total.reshape(-1, own.together, own.size, own.together, own.size)
+        return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(own.count, own.size, own.size)
