@@ -148,6 +148,33 @@ class Path:
             n_gram_columns=earlier.n_gram_columns + self.n_gram_columns,
         )
 
+    def added_up(self, groups: Groups) -> Path:
+        """A path of `groups.apart()`, on copies of shared columns, as one of the overlapping groups themselves."""
+        copies = np.arange(groups.members.size)
+        total = sp.csr_array((np.ones(copies.size), (copies, groups.members)), shape=(copies.size, groups.n_columns))
+        coefs = sp.csr_array(self.coefs @ total)
+        coefs.sort_indices()
+        return replace(self, coefs=coefs, parts=self.coefs, groups=groups)
+
+    def ending_in(self, coef: FloatArray, intercept: float, strengths: FloatArray, parts: FloatArray | None) -> Path:
+        """The path with a model after its last one, to which coefficients jump: the one that was chosen."""
+        last = float(self.times[-1])
+        time = 1.05 * last if last > 0 else 1.0
+
+        def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
+            return sp.csr_array(sp.vstack([table, sp.csr_array(row[None, :])]))
+
+        assert self.strengths is not None
+        return replace(
+            self,
+            times=np.append(self.times, time),
+            coefs=below(self.coefs, coef),
+            intercepts=np.append(self.intercepts, intercept),
+            strengths=below(self.strengths, strengths),
+            parts=None if self.parts is None or parts is None else below(self.parts, parts),
+            restarted=(*self.restarted, time),
+        )
+
     def index(self, t: float) -> int:
         """The position of the last recorded time not after ``t``."""
         if t < self.times[0]:

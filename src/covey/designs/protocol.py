@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.residuals import part_grams, weighted_residuals
-from covey.designs.rows import fold_masks, hold_out, standard_response
+from covey.designs.rows import hold_out, split_masks, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
@@ -260,9 +260,13 @@ class Design(ABC):
         """Whether so many paths run faster as one batch than one after another."""
         return False
 
+    def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[Any, Any]]:
+        """Masks of the training and of the held-out rows of each fold; `labels` of the rows are for grouped splitters."""
+        return split_masks(self.shape[0], cv, y, labels)
+
     def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
-        """Masks of the rows that each fold holds out; `labels` of the rows are for grouped splitters."""
-        return fold_masks(self.shape[0], cv, y, labels)
+        """Masks of the rows that each fold holds out."""
+        return [held for _, held in self.splits(cv, y, labels)]
 
     def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
         """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""

@@ -21,7 +21,7 @@ __all__ = [
     "KEY_COLUMNS",
     "all_equal",
     "check_size",
-    "fold_masks",
+    "split_masks",
     "hold_out",
     "key_columns",
     "mix",
@@ -59,14 +59,16 @@ def check_size(largest: float) -> None:
         raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
 
 
-def fold_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[NDArray[np.bool_]]:
-    """The held-out rows of each fold of anything that scikit-learn takes as `cv`."""
-    masks = []
-    for _, test in check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels):
-        held = np.zeros(n, dtype=bool)
-        held[test] = True
-        masks.append(held)
-    return masks
+def split_masks(
+    n: int, cv: Any, y: FloatArray, labels: Any
+) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Training and held-out rows of each fold of anything that scikit-learn takes as `cv`."""
+    pairs = []
+    for train, test in check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels):
+        learn, held = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        learn[train], held[test] = True, True
+        pairs.append((learn, held))
+    return pairs
 
 
 def hold_out(

@@ -1,218 +1,328 @@
-"""GroupSparseRegressor: one path, one rule that chooses the time."""
+"""GroupSparseRegressor: validate, pose, select, publish."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any, TextIO
 
-from sklearn.utils import check_random_state
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
-from covey.estimators.base import PathRegressor
-from covey.stopping import AtTime, CrossValidation, Discrepancy, HoldOut, InformationCriterion, Stopping
+from covey.designs import is_table
+from covey.estimators.reading import read_problem, read_rows
+from covey.groups import Groups
+from covey.path import Path
+from covey.selection import Problem, Selected, read_selection, select
+from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
 
 
-class GroupSparseRegressor(PathRegressor):
-    r"""Group-sparse linear regression without a penalty.
+class GroupSparseRegressor(RegressorMixin, BaseEstimator):
+    r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
-    Gradient descent on ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` with every direction ``v_l`` at unit
-    norm and every magnitude ``u_l`` started tiny, stopped early. Groups wake up one after another, strongest first;
-    the time of stopping is the only regularisation, and a group that has woken up is not shrunk.
+    Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the limit
+    of small starts; groups that turn out not to be needed are dropped again. Of all models that come of it, fitted by
+    least squares and, where noise is strong, by ridges, cross-validation chooses one. That model, fitted on all rows, is
+    what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
 
     Parameters
     ----------
     groups : None, int, labels, lists, dict, callable or Groups
-        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per
-        column, lists of columns (positions, or names of a DataFrame), a dictionary name to columns, or a function of
-        the column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
-    algorithm : {"single-stage", "two-stage"}
-        The paper's Algorithm 1, with a smaller direction step only where the large one would oscillate, or Algorithm
-        2, where the direction step of all groups is decreased once magnitudes have settled.
-    init_scale : "auto" or float
-        Start of every magnitude, in units of the response's standard deviation; alpha in the paper. ``"auto"`` is
-        1e-6; and where the residuals show that many small groups explain something together, denser networks that
-        start from 1e-2 and 1e-1 are tried on the same held-out rows.
-    step_size : "auto" or float
-        Step on the magnitudes, gamma; ``"auto"`` is the paper's limit for the strongest group.
-    direction_step : "auto" or float
-        Step on the directions after the switch, eta; ``"auto"`` is the largest stable one.
-    switch_tol : "auto" or float
-        Relative change of the magnitudes below which Algorithm 2 switches, tau.
-    depth : int
-        The power N on the magnitudes.
-    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        A group's growth rate is divided by its weight (of mean one). ``"noise"`` is what noise alone would reach in a
-        group of its size, so that groups of all sizes are equally likely to wake up on it; ``"sqrt"`` is the square
-        root of the size, which favours small groups, and None favours large ones.
-    stopping : "holdout", "ebic", "bic", "gcv", "discrepancy", "cv", int or a rule of `covey.stopping`
-        How the time is chosen; an int is a fixed number of iterations.
-    max_iter : int
-        Where a path ends at the latest.
-    fit_intercept : bool
-    standardize : {"group", "column", "block", False}
-        Orthonormalise the columns of each group (the method's theory wants this); or scale each column; or the columns
-        of each group by one number, which keeps their variances relative to each other; or none of it. Coefficients
-        are always those of the columns as given.
-    factors : "auto" or int
-        How many common factors of the columns to fit by themselves and take out of X, so that groups do not wake up
-        for what all columns share. ``"auto"`` counts those that stand out among the eigenvalues, usually none.
-    restarts : int
-        How often the path is cleaned and run on, at most. The path never lets a group go; cleaning drops, by held-out
-        error, the groups that the others can do without, and the network goes on from there. Like the denser networks
-        of `init_scale` it needs rows that judge: held-out ones or folds; other stopping rules take the path as it is.
-        With ``restarts=0``, ``factors=0`` and ``init_scale=1e-6`` this is the paper's method.
+        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
+        lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
+        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    always : iterable
+        Names of groups that are in every model: they are neither selected nor shrunk.
+    selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
+        How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
+        (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; the discrepancy
+        principle; a number of groups (``covey.selection.Size(k)``). With `network`, rules of `covey.stopping` too.
+    rule : {"min", "1se"}
+        Of the models judged by held-out rows, the simplest within a quarter of a standard error of the best one
+        ("min"), or within one standard error ("1se"), which has fewer groups.
     average : bool
-        Where noise is strong (more than 15% of the variance is left to the best model), predict with a mean of the
-        models that the judging rows can hardly tell apart, each weighted by the exponential of its error, rather than
-        with the one that was luckiest; see `average_`. Where it is weak and common factors were taken out, take least
-        squares on the selected groups with the factors left in, if the judging rows cannot tell it from the best.
-    engine : {"auto", "exact", "screened"}
-        Step every group at every iteration, or only those that are awake.
-    validation_fraction : float
-        Share of the rows that ``stopping="holdout"`` holds out to choose the time. The model is then fitted on all.
-    warm_start : bool
-        Continue from the path of the previous fit instead of from `init_scale`.
-    random_state : int, RandomState or None
-        For the rows that are held out.
+        Take the mean of the candidates instead, each weighted by the exponential of its judged error. It predicts a
+        little better under strong noise and is dense; everything then describes the mean.
+    network : Network, optional
+        Run the paper's network from a finite start instead, and choose a time on its path.
+    factors : "auto" or int
+        How many common factors of the columns are in the model while the order of the groups is found, so that groups
+        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model itself
+        has no factors in it.
+    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
+        What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
+        that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,
+        which favours small groups, and None favours large ones.
+    standardize : {"group", "column", "block", False}
+        The coordinates in which the path runs: columns orthonormal within each group; or each of unit variance; or the
+        columns of each group divided by one number; or as they are. Coefficients are always those of the columns as
+        given.
+    fit_intercept : bool
+    n_jobs : int, optional
+        Folds of a network in parallel, through joblib. The default search runs all folds together.
+    checkpoint : path, optional
+        With `network` and folds: a folder in which finished folds are kept, so that an interrupted fit goes on there.
+    random_state : int or None
+        For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
     verbose : int
-        1: a line per path; 2: a line per group that wakes up.
+        1: a line on what was chosen.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
-    n_iter_ : int
-        The chosen time.
-    n_factors_ : int
-        How many common factors were fitted. If there are any, `coef_` adds up their part and that of the groups, and
-        is not sparse, unless `average_` says that they were left in; `group_norms_` and `selected_groups_` go by the
-        groups' part.
-    average_ : DataFrame or None
-        Where `coef_` is not the model on the path, what it is the mean of: ``model``, the number of its ``groups``, its
-        ``mse`` on the judging rows, its ``weight``. `path_`, `n_iter_`, `group_norms_`, `group_strengths_` and
-        `selected_groups_` are those of the simplest model that the judging rows cannot tell from the best.
-    init_scale_ : float
-        The start scale of the network that was chosen: `init_scale`, or with ``"auto"`` 1e-6 for the sparse one, and
-        1e-2 or 1e-1 for a dense one, which has all groups awake.
-    dense_network_ : bool
-        Whether ``init_scale="auto"`` chose a dense one.
     groups_ : Groups
+    selected_groups_ : list
+        Names of the groups with coefficients, in the order in which they woke up.
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
         How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
-    selected_groups_ : list
-        Names of the selected groups, in the order in which they woke up.
+    recipe_ : str
+        How the model was made, in words.
+    shrunk_ : bool
+        Whether it was shrunk by a ridge, or is a mean of models; otherwise it is least squares on the selected groups.
+    candidates_ : DataFrame
+        Every candidate with its judged error, the chosen one marked.
+    fold_frequencies_ : ndarray of shape (n_groups,) or None
+        In how many folds (`n_splits_` of them) the chosen recipe has each group; None where no rows judged.
     path_ : Path
-    scores_ : DataFrame
-        What the stopping rule looked at.
+        The path on all rows; its last model is the chosen one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had column names.
 
-    See Also
-    --------
-    GroupSparseRegressorCV : the time chosen by cross-validation.
-
     References
     ----------
-    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023, Algorithms 1 and 2.
+    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023.
 
     Examples
     --------
     >>> from covey import GroupSparseRegressor
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(150, 300, 3, active=3, random_state=0)
-    >>> model = GroupSparseRegressor(groups=3, random_state=0).fit(data.X, data.y)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
     >>> sorted(model.selected_groups_)
     [0, 1, 2]
     >>> bool(abs(model.coef_ - data.w_star).max() < 0.2)
     True
     """
 
+    coef_: FloatArray
+    intercept_: float
+    groups_: Groups
+    selected_groups_: list[Any]
+    group_norms_: FloatArray
+    group_strengths_: FloatArray
+    recipe_: str
+    shrunk_: bool
+    candidates_: pd.DataFrame
+    fold_frequencies_: Any
+    n_splits_: int
+    path_: Path
+    n_features_in_: int
+
     def __init__(
         self,
         groups: Any = None,
         *,
-        algorithm: str = "single-stage",
-        init_scale: float | str = "auto",
-        step_size: float | str = "auto",
-        direction_step: float | str = "auto",
-        switch_tol: float | str = "auto",
-        depth: int = 2,
-        group_weights: Any = "noise",
-        stopping: Any = "holdout",
-        max_iter: int = 100_000,
-        fit_intercept: bool = True,
-        standardize: Any = "group",
+        always: Iterable[Any] = (),
+        selection: Any = 5,
+        rule: str = "min",
+        average: bool = False,
+        network: Any = None,
         factors: int | str = "auto",
-        restarts: int = 2,
-        average: bool = True,
-        engine: str = "auto",
-        validation_fraction: float = 0.2,
-        warm_start: bool = False,
+        group_weights: Any = "noise",
+        standardize: Any = "group",
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.groups = groups
-        self.algorithm = algorithm
-        self.init_scale = init_scale
-        self.step_size = step_size
-        self.direction_step = direction_step
-        self.switch_tol = switch_tol
-        self.depth = depth
-        self.group_weights = group_weights
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.factors = factors
-        self.restarts = restarts
+        self.always = always
+        self.selection = selection
+        self.rule = rule
         self.average = average
-        self.engine = engine
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
+        self.network = network
+        self.factors = factors
+        self.group_weights = group_weights
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GroupSparseRegressor:
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, split_groups: Any = None) -> GroupSparseRegressor:
         """Fit.
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_rows, n_features), or any kind of design
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             A weight of two is the same as the row twice.
+        split_groups : array-like of shape (n_rows,), optional
+            Labels of the rows, for splitters such as GroupKFold.
 
         Returns
         -------
         self
         """
-        task = self._pose(X, y, sample_weight)
-        choice = self._rule().choose(task)
-        self._adopt(task, choice)
-        self.scores_ = choice.scores
-        if "mse" in choice.scores:
-            self._warn_if_cut_short(choice.scores["time"].to_numpy(), choice.scores["mse"].to_numpy())
+        if self.rule not in ("min", "1se"):
+            raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
+        design, y, weight = read_problem(self, X, y, sample_weight)
+        groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
+        selection = read_selection(self.selection, self.random_state, split_groups)
+        options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
+        always = [groups.position(name) for name in self.always]
+        problem = Problem(design, y, weight, groups, always, options)
+        if self.network is None:
+            made = select(problem, selection, self.rule, boolean(self.average, "average"))
+        else:
+            from covey.selection.network_time import select_on_network  # the network's kernels are compiled
+
+            if boolean(self.average, "average"):
+                raise ValueError("average=True is for the default search; network= chooses one time on one path.")
+            made = select_on_network(
+                problem, selection, self.network, self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
+                verbose=int(self.verbose),
+            )  # fmt: skip
+        self._publish(groups, made, design.dtype)
+        if self.verbose:
+            print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
         return self
 
-    def _rule(self) -> Stopping:
-        stopping = self.stopping
-        if isinstance(stopping, Stopping):
-            return stopping
-        if stopping == "holdout":
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            return HoldOut(self.validation_fraction, random_state=seed)
-        if stopping in ("bic", "ebic", "gcv"):
-            return InformationCriterion(stopping)
-        if stopping == "discrepancy":
-            return Discrepancy()
-        if stopping == "cv":
-            return CrossValidation()
-        if isinstance(stopping, int) and not isinstance(stopping, bool):
-            return AtTime(stopping)
-        raise ValueError(
-            "stopping must be 'holdout', 'ebic', 'bic', 'gcv', 'discrepancy', 'cv', a number of iterations or a rule "
-            f"from covey.stopping, not {stopping!r}."
+    def _publish(self, groups: Groups, made: Selected, dtype: Any) -> None:
+        """Set everything that describes the model, from the model."""
+        self.groups_ = groups
+        own = made.own.astype(dtype)
+        self.coef_ = groups.from_contiguous(own)
+        self.intercept_ = made.intercept
+        self.group_norms_ = groups.apart().norms(own)
+        in_model = set(np.flatnonzero(self.group_norms_).tolist())
+        self.selected_groups_ = [groups.names[l] for l in made.order if l in in_model]
+        self.group_strengths_ = made.strengths
+        self.recipe_, self.shrunk_ = made.recipe, made.shrunk
+        self.candidates_ = made.candidates
+        self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
+        self.path_ = made.path
+        if made.path.status == "diverged":
+            warnings.warn(made.path.message, ConvergenceWarning, stacklevel=3)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            A numpy array, or what the kind of X keeps its rows in.
+        """
+        check_is_fitted(self)
+        design = read_rows(self, X)
+        used = np.flatnonzero(self.coef_)
+        fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_], dtype=self.coef_.dtype))
+        return fitted[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R^2 of the predictions, computed where the rows are.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if is_table(X):
+            return float(super().score(X, y, sample_weight))
+        design = read_rows(self, X)
+        response, weight = design.rows(y), design.weights(sample_weight)
+        used = np.flatnonzero(self.coef_)
+        error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
+        spread = design.standard(response, weight, centre=True)[2]
+        return 1.0 - float(error / spread**2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
+        state = dict(super().__getstate__())
+        if "candidates_" in state:
+            state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "candidates_" in state:
+            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
+        super().__setstate__(state)
+
+    def group_table(self) -> pd.DataFrame:
+        """The selected groups, in the order in which they woke up.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction, with
+            the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time on the path; NaN
+            for a group of a dense model that did not wake up), and ``folds`` (in how many folds it was chosen, where
+            folds judged).
+        """
+        check_is_fitted(self)
+        woke = dict(self.path_.entered)
+        chosen = [self.groups_.position(name) for name in self.selected_groups_]
+        table = pd.DataFrame(
+            {
+                "size": self.groups_.sizes[chosen],
+                "strength": self.group_strengths_[chosen],
+                "norm": self.group_norms_[chosen],
+                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
+            },
+            index=pd.Index(self.selected_groups_, name="group"),
         )
+        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
+            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
+        return table
+
+    def summary(self, file: TextIO | None = None) -> None:
+        """Print what was selected: how the model was made, and one line per group."""
+        table = self.group_table()
+        out = sys.stdout if file is None else file
+        n_columns = int(np.count_nonzero(self.coef_))
+        print(
+            f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
+            f"({n_columns} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
+            file=out,
+        )
+        if len(table):
+            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
+            if "folds" in shown:
+                shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
+            print(shown.reset_index().to_string(index=False), file=out)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -341,12 +342,22 @@ class Groups:
     def __len__(self) -> int:
         return self.n_groups
 
+    def position(self, name: Hashable) -> int:
+        """Where the group with this name stands.
+
+        >>> Groups.from_labels(["age", "bmi", "age"]).position("bmi")
+        1
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            near = get_close_matches(str(name), [str(own) for own in self.names], 3)
+            hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise KeyError(f"There is no group named {name!r}.{hint}") from None
+
     def __getitem__(self, name: Hashable) -> IntArray:
         """The columns of the group with this name."""
-        try:
-            l = self.names.index(name)
-        except ValueError:
-            raise KeyError(f"no group is called {name!r}") from None
+        l = self.position(name)
         return self.members[self.starts[l] : self.starts[l + 1]]
 
     # ------------------------------------------------------------------ moving between layouts

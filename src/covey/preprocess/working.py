@@ -151,7 +151,7 @@ class WorkingProblem:
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
         # Z has mean zero, so the means of X need not be taken off the other side
-        return self.to_working(self.design.gram_rows(self.q, *self._combination(which)))
+        return self.to_working(self.design.gram_rows(self.q, *self.combination(which)))
 
     def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
@@ -160,7 +160,7 @@ class WorkingProblem:
             return np.empty((0, 0)), np.empty(0)
         on_device = getattr(self.design, "gram_block", None)
         if on_device is not None:
-            K = on_device(self.q, *self._combination(which.tolist()))
+            K = on_device(self.q, *self.combination(which.tolist()))
         elif self.design.reads_columns:
             Z = self.working_columns(which)
             Z *= np.sqrt(self.q)[:, None]
@@ -188,11 +188,11 @@ class WorkingProblem:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
         on_device = getattr(self.design, "cross_rows", None)
         if on_device is not None:
-            return other.to_working(on_device(other.design, self.q, *self._combination(which)))
+            return other.to_working(on_device(other.design, self.q, *self.combination(which)))
         Z = self.working_columns(np.array(which))
         return other.to_working(other.design.correlate(Z.T * self.q))
 
-    def _combination(self, which: list[int]) -> tuple[Array, Array, Array]:
+    def combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """Columns, loadings and offset that make the working columns of some groups."""
         groups = np.array(which, dtype=np.intp)
         own, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]

@@ -1,0 +1,87 @@
+"""Backward elimination: from all groups down, each time without the one that costs least per dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.validation import FloatArray
+
+__all__ = ["eliminate"]
+
+
+# Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
+JITTER = 1e-9
+
+
+def eliminate(
+    K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: int = 0
+) -> tuple[list[int], FloatArray]:
+    """Drop groups one by one, each time the one without which ``w'Kw/2 - c'w`` rises least per dimension.
+
+    Parameters
+    ----------
+    K, c : ndarray, shape (k, k) and (k,)
+        A Gram matrix and the correlations.
+    starts : ndarray of int, shape (m + 1,)
+        Where the columns of each group begin.
+    n_always : int
+        The first so many groups are never dropped.
+
+    Returns
+    -------
+    dropped : list of int
+        The groups in the order in which they were dropped.
+    W : ndarray, shape (m - n_always + 1, k)
+        Least squares before each of the drops, and after the last one.
+    """
+    sizes = np.diff(starts)
+    K = K + np.diag(JITTER * np.diag(K))
+    inverse = np.linalg.inv(K)
+    w = inverse @ c
+    dropped: list[int] = []
+    W = [w]
+    classes = [_SizeClass(size, starts, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
+    for _ in range(sizes.size - n_always):
+        rises = [one.least_rise(inverse, w) for one in classes]
+        best = min(range(len(classes)), key=lambda i: rises[i][0])
+        group = classes[best].remove(rises[best][1])
+        dropped.append(group)
+        own = slice(int(starts[group]), int(starts[group + 1]))
+        side = inverse[:, own]
+        gain = np.linalg.solve(inverse[own, own], side.T)
+        w = w - gain.T @ w[own]
+        w[own] = 0.0
+        # rows and columns of the group become zero, but for rounding that nothing reads any more
+        inverse = inverse - side @ gain
+        W.append(w)
+    return dropped, np.array(W)
+
+
+class _SizeClass:
+    """The remaining groups of one size, so that their small systems are solved in one call."""
+
+    def __init__(self, size: int, starts: NDArray[np.intp], groups: NDArray[np.intp]) -> None:
+        self.size, self.groups = int(size), groups
+        self.at = starts[groups][:, None] + np.arange(self.size)
+
+    def least_rise(self, inverse: FloatArray, w: FloatArray) -> tuple[float, int]:
+        """The least rise of the objective per dimension, and the place of that group."""
+        if self.groups.size == 0:
+            return np.inf, -1
+        if self.size == 0:
+            return 0.0, 0
+        own = w[self.at]
+        if self.size == 1:
+            rise = (own * own / inverse[self.at, self.at])[:, 0]
+        else:
+            blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
+            rise = np.einsum("ij,ij->i", own, np.linalg.solve(blocks, own[:, :, None])[:, :, 0]) / self.size
+        place = int(np.argmin(rise))
+        return float(rise[place]), place
+
+    def remove(self, place: int) -> int:
+        """Take a group out; which one it was."""
+        group = int(self.groups[place])
+        self.groups, self.at = np.delete(self.groups, place), np.delete(self.at, place, axis=0)
+        return group

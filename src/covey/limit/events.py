@@ -1,0 +1,118 @@
+"""The path in the limit of small starts: a list of events in closed form.
+
+As the start scale of the network goes to zero its path becomes a sequence of events. With ``g_l`` minus the gradient of
+the loss on group l at the present model and ``c_l`` the weight of the group,
+
+- a sleeping group adds up ``norm(g_l) / c_l`` over time, starting at 0, and wakes when its sum reaches 1;
+- the awake groups are at the minimiser of the loss on them, at once, and stay there until the next event.
+
+So the next event is that of least ``(1 - s_l) c_l / norm(g_l)``: there is no step size, no start scale and nothing to
+iterate (docs/theory.md derives it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.limit.objective import Objective
+from covey.validation import FloatArray
+
+__all__ = ["EventPath"]
+
+# Rates below this share of the first ones are rounding: nothing is left to explain.
+EXHAUSTED = 1e-7
+
+# Waiting times this close are a tie, which the group that stands first wins: rounding must not decide the order.
+TIE = 1e-10
+
+
+class EventPath:
+    """Groups that wake one after another.
+
+    Parameters
+    ----------
+    objective : Objective
+    weights : ndarray, shape (n_groups,)
+        ``c_l``.
+    positions : ndarray of int, shape (n_groups,)
+        Where each group stands among all groups; decides ties.
+    awake : iterable of int
+        Groups that are awake from the start.
+
+    Attributes
+    ----------
+    groups : list of int
+        The awake groups, in the order in which they woke up.
+    times : list of float
+        When; zero for those that were awake from the start.
+    sums : ndarray, shape (n_groups,)
+        ``s_l``: what each group has added up so far.
+    """
+
+    def __init__(
+        self, objective: Objective, weights: FloatArray, positions: NDArray[np.intp], awake: Iterable[int] = ()
+    ) -> None:
+        self.objective, self.weights, self.positions = objective, weights, positions
+        self.groups: list[int] = []
+        self.times: list[float] = []
+        self.time = 0.0
+        self.sums = np.zeros(objective.n_groups)
+        self.asleep = np.ones(objective.n_groups, dtype=bool)
+        self.first_rate: float | None = None
+        self._before: list[FloatArray] = []
+        for group in awake:
+            self._wake(int(group), 0.0)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def rates(self) -> FloatArray:
+        """``norm(g_l) / c_l`` of every group at the present model."""
+        return self.objective.gradient_norms() / self.weights
+
+    def advance(self) -> bool:
+        """Go to the next event; False where nothing is left to explain."""
+        rate = self.rates()
+        rate[~self.asleep] = 0.0
+        if self.first_rate is None:
+            self.first_rate = float(rate.max(initial=0.0))
+        live = rate > EXHAUSTED * self.first_rate
+        if not live.any():
+            return False
+        wait = np.full(rate.size, np.inf)
+        np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
+        close = np.flatnonzero(wait <= wait.min() * (1 + TIE))
+        group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])
+        self._wake(group, self.time + float(wait[group]), self.sums + wait[group] * rate)
+        return True
+
+    def replay(self, groups: Iterable[int], times: Iterable[float], sums: Iterable[FloatArray]) -> None:
+        """Let groups wake at times that are known, with what all groups have added up by then."""
+        for group, time, after in zip(groups, times, sums, strict=True):
+            self._wake(group, time, after)
+
+    def truncate(self, n_events: int) -> None:
+        """Go back to just after the first so many events, those awake from the start included."""
+        for group in self.groups[n_events:]:
+            self.asleep[group] = True
+        if n_events < len(self.groups):
+            self.sums = self._before[n_events]
+        del self.groups[n_events:], self.times[n_events:], self._before[n_events:]
+        self.time = self.times[-1] if self.times else 0.0
+        self.objective.truncate(n_events)
+
+    def history(self) -> list[FloatArray]:
+        """What all groups had added up just after each event."""
+        return [*self._before[1:], self.sums] if self._before else []
+
+    def _wake(self, group: int, time: float, sums: FloatArray | None = None) -> None:
+        self.objective.refit(group)
+        self._before.append(self.sums)
+        self.sums = self.sums if sums is None else sums
+        self.groups.append(group)
+        self.times.append(time)
+        self.time = time
+        self.asleep[group] = False

@@ -1,0 +1,202 @@
+"""Limit paths of several splits of the rows, advanced together.
+
+Events run among the near groups, whose rows are in hand. Then all far groups are checked at all these events, of all
+splits, by one product with X; where a far group would have woken, the path goes back to that event and the group is near
+from then on. The set of near groups only grows, so two decisions that differ in the last bit cannot alternate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.limit.events import TIE, EventPath
+from covey.limit.least_squares import LeastSquares
+from covey.limit.posed import Posed
+from covey.limit.rows import PartedRows
+from covey.validation import FloatArray
+
+__all__ = ["Near", "Paths"]
+
+# Events between two checks of the far groups: more cost more where one has to go back, fewer read X more often.
+EVENTS_PER_CHECK = 12
+
+# Near groups grow by at least this share when some were missing.
+GROWTH = 0.25
+
+
+class Near:
+    """The groups in hand, and their table; shared by the rounds of a search."""
+
+    def __init__(self, posed: Posed) -> None:
+        self.posed = posed
+        self.groups = posed.nearest()
+        self.rows: PartedRows = posed.rows(self.groups)
+
+    @property
+    def all(self) -> bool:
+        """Whether no group is far."""
+        return self.groups.size == self.posed.problem.ranks.size
+
+    def add(self, groups: NDArray[np.intp]) -> None:
+        """Take groups in that were far; those in hand keep their places."""
+        new = groups[~np.isin(groups, self.groups)]
+        if new.size:
+            self.groups = np.concatenate([self.groups, new])
+            self.rows = self.posed.rows(self.groups)
+
+
+class Paths:
+    """One limit path per split.
+
+    Parameters
+    ----------
+    near : Near
+    starts : sequence of sequences of int
+        For every split the groups, among all, that are awake from the start.
+
+    Attributes
+    ----------
+    paths : list of EventPath
+        Groups are counted among the near ones.
+    ended : bool
+        Whether nothing is left to explain on some split.
+    """
+
+    def __init__(self, near: Near, starts: Sequence[Sequence[int]]) -> None:
+        self.near, self.posed = near, near.posed
+        near.add(np.unique(np.array([l for own in starts for l in own], dtype=np.intp)))
+        place = {int(l): i for i, l in enumerate(near.groups)}
+        self.starts = [[place[int(l)] for l in own] for own in starts]
+        self.paths = [self._new(s) for s in range(len(starts))]
+        self.ended = False
+        self._checked = [len(own) for own in starts]
+        self._sums = np.zeros((len(starts), self.posed.problem.ranks.size))
+
+    def _new(self, split: int) -> EventPath:
+        near = self.near
+        objective = LeastSquares(near.rows, self.posed.splits[split].train, self.posed.intercept)
+        return EventPath(objective, self.posed.weights[near.groups], near.groups, self.starts[split])
+
+    def groups(self, split: int) -> list[int]:
+        """The awake groups of a split among all groups, in the order in which they woke up."""
+        return [int(self.near.groups[l]) for l in self.paths[split].groups]
+
+    def objective(self, split: int) -> LeastSquares:
+        """The loss of a split, at the present model."""
+        made = self.paths[split].objective
+        assert isinstance(made, LeastSquares)
+        return made
+
+    def n_events(self) -> int:
+        """How far all splits have come, groups that were awake from the start not counted."""
+        return min(len(path) - len(own) for path, own in zip(self.paths, self.starts, strict=True))
+
+    def advance(self, n_events: int) -> None:
+        """Let every split have so many events, or end where nothing is left to explain."""
+        done = self.n_events()
+        while done < n_events and not self.ended:
+            target = n_events if self.near.all else min(n_events, done + EVENTS_PER_CHECK)
+            for path, own in zip(self.paths, self.starts, strict=True):
+                while len(path) - len(own) < target:
+                    if not path.advance():
+                        self.ended = True
+                        break
+            if not self.near.all and self._check():
+                self.ended = False  # what was missing may be left to explain
+            done = self.n_events()
+        if self.ended:
+            self.truncate(self.n_events())
+
+    def truncate(self, n_events: int) -> None:
+        """Go back to so many events in every split."""
+        for path, own in zip(self.paths, self.starts, strict=True):
+            if len(path) - len(own) > n_events:
+                path.truncate(len(own) + n_events)
+
+    # ------------------------------------------------------------------ far groups
+
+    def _check(self) -> bool:
+        """Look at all groups at the events since the last check, and go back where one was missing; whether so."""
+        which, models, steps = self._unchecked()
+        if not which.size:
+            return False
+        rates = self.posed.products(which, *models) / self.posed.weights
+        far = np.ones(rates.shape[1], dtype=bool)
+        far[self.near.groups] = False
+        missing: list[NDArray[np.intp]] = []
+        for split, path in enumerate(self.paths):
+            own = np.flatnonzero(which == split)
+            sums = self._sums[split] + np.cumsum(steps[own][:, None] * rates[own], axis=0)
+            late = np.flatnonzero((sums[:, far] > 1 + TIE).any(axis=1))
+            good = int(late[0]) if late.size else own.size
+            if late.size:
+                missing.append(np.flatnonzero(far & (sums[good] > 1 + TIE)))
+                path.truncate(self._checked[split] + good)
+            if good:
+                self._sums[split] = sums[good - 1]
+            self._checked[split] += good
+        if not missing:
+            return False
+        self._widen(np.unique(np.concatenate(missing)), far)
+        return True
+
+    def _unchecked(
+        self,
+    ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray], FloatArray]:
+        """The models before each event since the last check, with how long each of them stood."""
+        used = sorted({l for path in self.paths for l in path.groups})
+        place = {l: i for i, l in enumerate(used)}
+        rows = self.near.rows
+        groups = np.array(used, dtype=np.intp)
+        starts = np.concatenate([[0], np.cumsum(rows.ranks[groups])]).astype(np.intp)
+        which, W, scores, levels, steps = [], [], [], [], []
+        for split, path in enumerate(self.paths):
+            first, last = self._checked[split], len(path) - 1
+            if last < first:
+                continue
+            objective = self.objective(split)
+            knots = objective.knots(first, last)
+            basis = np.array(objective.basis, dtype=np.intp)
+            wide = np.zeros((len(knots), int(starts[-1])))
+            own = basis < rows.n_columns
+            group = np.searchsorted(rows.starts, basis[own], side="right") - 1
+            at = starts[[place[int(l)] for l in group]] + basis[own] - rows.starts[group]
+            wide[:, at] = knots[:, own]
+            W.append(wide)
+            levels.append(knots[:, basis == rows.one].sum(axis=1))
+            extras = np.zeros((len(knots), rows.extras.size))
+            extra = (basis >= rows.n_columns) & (basis < rows.one)
+            extras[:, basis[extra] - rows.n_columns] = knots[:, extra]
+            scores.append(extras)
+            times = np.array([0.0, *path.times])
+            steps.append(np.diff(times)[first : last + 1])
+            which.append(np.full(len(knots), split))
+        if not which:
+            empty = np.empty(0, dtype=np.intp)
+            return empty, (empty, np.empty((0, 0)), np.empty(0)), np.empty(0)
+        models = self.posed.on_columns(
+            self.near.groups[groups], np.vstack(W), np.vstack(scores), np.concatenate(levels)
+        )
+        return np.concatenate(which), models, np.concatenate(steps)
+
+    def _widen(self, missing: NDArray[np.intp], far: NDArray[np.bool_]) -> None:
+        """Take missing groups in, and with them those that have added up most."""
+        most = self._sums.max(axis=0)
+        most[~far] = -1.0
+        count = max(missing.size, int(GROWTH * self.near.groups.size))
+        before = self.near.groups.size
+        self.near.add(np.concatenate([missing, np.argsort(-most, kind="stable")[:count]]))
+        new = self.near.groups[before:]
+        for split, old in enumerate(self.paths):
+            made = self._new(split)
+            awake = len(self.starts[split])
+            added = self._sums[split][new]
+            sums = [np.concatenate([own, added]) for own in old.history()]
+            made.replay(old.groups[awake:], old.times[awake:], sums[awake:])
+            if len(old) == awake:
+                made.sums = np.concatenate([old.sums, added])
+            made.first_rate = old.first_rate
+            self.paths[split] = made

@@ -1,0 +1,179 @@
+"""Posed: a regression problem with the parts of its rows, and the table of the groups near to waking.
+
+Limit paths work on the groups next in line (the near ones), whose rows are in hand. All others are looked at now and
+then, by one product with X for many models at once (`covey.limit.lockstep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
+
+from covey.designs import Design, Factors
+from covey.limit.rows import PartedRows, Split
+from covey.preprocess import WorkingProblem, spans
+from covey.validation import FloatArray
+
+__all__ = ["Posed", "Validation"]
+
+# Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
+NEAR_COLUMNS = 1000
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows of another design that judge the models."""
+
+    design: Design
+    y: Any
+    weight: Any
+
+
+@dataclass(frozen=True)
+class Posed:
+    """What all limit paths of one search share.
+
+    Attributes
+    ----------
+    problem : WorkingProblem
+        Of all rows.
+    parts : list of row vectors
+        Weights of the rows of each part, zero elsewhere; they add up to the weights of all rows.
+    counts : list of float
+        How many rows each part has, that of the validation rows included.
+    splits : list of Split
+        The last one is that of the model: all rows.
+    weights : ndarray, shape (n_groups,)
+        Of the groups.
+    intercept : bool
+    factors : Factors or None
+        Common factors that are in every model of a path while it decides which group comes next.
+    validation : Validation or None
+        Rows of another design: the last part.
+    """
+
+    problem: WorkingProblem
+    parts: list[Any]
+    counts: list[float]
+    splits: list[Split]
+    weights: FloatArray
+    intercept: bool
+    factors: Factors | None = None
+    validation: Validation | None = None
+
+    def nearest(self) -> NDArray[np.intp]:
+        """The groups to begin with, in order: all of them, or those most correlated with the response."""
+        ranks = self.problem.ranks
+        if ranks.sum() <= max(NEAR_COLUMNS, 2 * self.problem.design.shape[0]):
+            return np.arange(ranks.size)
+        correlation = self.problem.correlation
+        if self.factors is not None:
+            F = self.factors.scores(self.problem.design)
+            q, y = self.problem.q, self.problem.response
+            rest = y - F @ (F.T @ (q * y))
+            correlation = self.problem.to_working(self.problem.design.correlate((q * rest)[None, :]))[0]
+        rates = self.problem.group_norms(correlation) / self.weights
+        order = np.argsort(-rates, kind="stable")
+        count = int(np.searchsorted(np.cumsum(ranks[order]), NEAR_COLUMNS)) + 1
+        return np.sort(order[:count])
+
+    def rows(self, near: NDArray[np.intp]) -> PartedRows:
+        """The table of some groups."""
+        design = self.problem.design
+        tables = self._held_rows(near) if design.reads_columns else self._gram_roots(design, near, self.parts)
+        if self.validation is not None:
+            tables.append(self._validation_rows(near, self.validation))
+        return PartedRows(tables, self.problem.ranks[near])
+
+    def _held_rows(self, near: NDArray[np.intp]) -> list[FloatArray]:
+        """From the columns of X."""
+        problem = self.problem
+        Z = problem.working_columns(near)
+        scores = None if self.factors is None else self.factors.scores(problem.design)
+        tables = []
+        for weight in self.parts:
+            rows = np.flatnonzero(weight > 0)
+            tables.append(_table(Z[rows], None if scores is None else scores[rows], problem.response[rows], weight[rows]))
+        return tables
+
+    def _validation_rows(self, near: NDArray[np.intp], other: Validation) -> FloatArray:
+        problem, design = self.problem, other.design
+        y = (other.y - problem.y_mean) / problem.y_scale
+        if not design.reads_columns:
+            return self._gram_roots(design, near, [other.weight], y)[0]
+        columns, loadings, offset = problem.combination(near.tolist())
+        Z = np.asarray(design.take(columns)) @ loadings - offset
+        scores = None if self.factors is None else self.factors.scores(design)
+        used = np.flatnonzero(other.weight > 0)
+        return _table(Z[used], None if scores is None else scores[used], y[used], other.weight[used])
+
+    def _gram_roots(
+        self, design: Design, near: NDArray[np.intp], parts: Sequence[Any], y: Any = None
+    ) -> list[FloatArray]:
+        """From Gram matrices of the parts, which one reading of X gives."""
+        problem = self.problem
+        columns, loadings, _ = problem.combination(near.tolist())
+        shift = problem.mean[spans(problem.layout.starts, near)]
+        grams = design.gram_parts(columns, shift, problem.response if y is None else y, parts)
+        k, r = loadings.shape
+        change = np.zeros((k + 2, r + 2))
+        change[1:-1, :r], change[0, r], change[-1, r + 1] = loadings, 1.0, 1.0
+        return [_root(change.T @ gram @ change) for gram in grams]
+
+    # ------------------------------------------------------------------ models in working coordinates and on X
+
+    def products(
+        self, which: NDArray[np.intp], columns: NDArray[np.intp], coefs: FloatArray, intercepts: FloatArray
+    ) -> FloatArray:
+        """Norms of all groups of the gradient at some models, each on the rows of a split; one reading of X.
+
+        Parameters
+        ----------
+        which : ndarray of int, shape (m,)
+            The split of each model.
+        columns, coefs, intercepts
+            Models on the columns of X, for the response in working coordinates.
+        """
+        problem = self.problem
+        weights = [sum(self.parts[part] for part in split.train) for split in self.splits]
+        totals = np.array([problem.design.total(weight) for weight in weights])
+        raw = problem.design.residual_products(problem.response, weights, which, columns, coefs, intercepts)
+        G = problem.to_working(raw)
+        squares = np.add.reduceat(np.hstack([G * G, np.zeros((len(G), 1))]), problem.starts[:-1], axis=1)
+        return np.sqrt(np.where(problem.ranks > 0, squares, 0.0)) / totals[which][:, None]
+
+    def on_columns(
+        self, groups: NDArray[np.intp], W: FloatArray, scores: FloatArray | None, levels: FloatArray
+    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """Models of some groups (and of the factors' scores) as models on the columns of X, response as it is here."""
+        problem = self.problem
+        columns, loadings, offset = problem.combination(groups.tolist())
+        coefs, intercepts = W @ loadings.T, levels - W @ offset
+        if self.factors is not None and scores is not None:
+            extra = scores @ self.factors.loadings.T
+            columns, coefs = np.concatenate([columns, self.factors.columns]), np.hstack([coefs, extra])
+            intercepts = intercepts - extra @ self.factors.means
+        return columns, coefs, intercepts
+
+
+def _table(Z: FloatArray, scores: FloatArray | None, y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Rows ``sqrt(weight) [Z, E, 1, y]``."""
+    blocks = [Z] if scores is None else [Z, scores]
+    out = np.column_stack([*blocks, np.ones(len(y)), y])
+    out *= np.sqrt(weight)[:, None]
+    return out
+
+
+def _root(gram: FloatArray) -> FloatArray:
+    """A matrix with this Gram matrix and as many rows as it has dimensions."""
+    unit = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    unit[unit == 0] = 1.0
+    factor, pivots, rank, _ = dpstrf(gram / unit / unit[:, None], tol=1e-14)
+    out = np.zeros_like(gram)
+    out[:, pivots - 1] = np.triu(factor)
+    return np.asarray(out[: max(rank, 1)] * unit)

@@ -1,0 +1,169 @@
+"""Reweighted ridges: ridge on all columns, then with each group's penalty divided by its norm before.
+
+Repeated, this tends to a group lasso. It is for signals that are dense, in which no few groups explain much. Coefficients
+are counted on columns of mean variance one per group, as in `covey.limit.ridges`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from covey.limit.ridges import Penalties
+from covey.limit.rows import PartedRows, Split
+from covey.validation import FloatArray
+
+__all__ = ["DenseRows", "RidgeFit", "noise_norms", "shares_of"]
+
+# A group's penalty grows at most by one over this from one round to the next, so that none is lost for ever.
+SMALLEST_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """A ridge regression on the rows of one split.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (r,)
+        On scaled columns.
+    intercept : float
+    norms : ndarray, shape (n_groups,)
+    """
+
+    coef: FloatArray
+    intercept: float
+    norms: FloatArray
+
+
+class DenseRows:
+    """Rows of scaled columns, part by part: ``V_l = Z_l C_l`` with ``C_l C_l'`` the inverse of the group's penalty.
+
+    Parameters
+    ----------
+    rows : PartedRows
+    groups : ndarray of int
+        Which of all groups these are.
+    penalties : Penalties
+    intercept : bool
+    """
+
+    def __init__(
+        self, rows: PartedRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool
+    ) -> None:
+        self.rows, self.groups, self.intercept = rows, groups, intercept
+        self.roots = _inverse_roots(penalties.of(groups))
+        n = rows.n_columns
+        self.tables = [np.empty((len(part), n)) for part in rows.parts]
+        for which, roots in _by_rank(rows.ranks, self.roots):
+            at = rows.starts[which][:, None] + np.arange(roots.shape[1])
+            for part, out in zip(rows.parts, self.tables, strict=True):
+                out[:, at] = np.einsum("nlk,lkj->nlj", part[:, at], roots, optimize=True)
+
+    def training(self, split: Split) -> Training:
+        """The rows of a split, centred."""
+        rows, train = self.rows, split.train
+        B = np.concatenate([self.tables[k] for k in train])
+        one = np.concatenate([rows.parts[k][:, rows.one] for k in train])
+        y = np.concatenate([rows.parts[k][:, rows.response] for k in train])
+        weight = rows.weight(train)
+        mean, level = np.zeros(B.shape[1]), 0.0
+        if self.intercept:
+            mean, level = one @ B / weight, float(one @ y) / weight
+            B, y = B - np.outer(one, mean), y - one * level
+        return Training(B / np.sqrt(weight), y / np.sqrt(weight), mean, level)
+
+    def residuals(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
+        """Of some models on the rows that judge a split; shape (n_rows, n_models)."""
+        rows = self.rows
+        W, levels = np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits])
+        return np.concatenate(
+            [
+                rows.parts[k][:, [rows.response]] - self.tables[k] @ W.T - np.outer(rows.parts[k][:, rows.one], levels)
+                for k in split.test
+            ]
+        )
+
+    def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
+        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2``, the penalty in units of `training`."""
+        coef = training.ridge(penalty * training.unit, np.repeat(1.0 / shares, self.rows.ranks))
+        squares = np.add.reduceat(np.append(coef * coef, 0.0), self.rows.starts[:-1])
+        norms = np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0))
+        return RidgeFit(coef, training.level - float(training.mean @ coef), norms)
+
+    def working(self, fit: RidgeFit) -> FloatArray:
+        """The coefficients of a model in working coordinates; shape (r,)."""
+        out = np.empty(self.rows.n_columns)
+        for which, roots in _by_rank(self.rows.ranks, self.roots):
+            at = self.rows.starts[which][:, None] + np.arange(roots.shape[1])
+            out[at] = np.einsum("lkj,lj->lk", roots, fit.coef[at])
+        return out
+
+
+@dataclass(frozen=True)
+class Training:
+    """Centred rows B and response y, weights taken in, and what they were centred at."""
+
+    B: FloatArray
+    y: FloatArray
+    mean: FloatArray
+    level: float
+
+    @cached_property
+    def unit(self) -> float:
+        """The mean eigenvalue of ``B B'``."""
+        return float(np.einsum("ij,ij->", self.B, self.B)) / max(len(self.y), 1) or 1.0
+
+    @cached_property
+    def gram(self) -> tuple[FloatArray, FloatArray]:
+        """``B'B`` and ``B'y``."""
+        return self.B.T @ self.B, self.B.T @ self.y
+
+    def ridge(self, penalty: float, gain: FloatArray) -> FloatArray:
+        """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
+        if self.B.shape[1] < self.B.shape[0]:
+            K, c = self.gram
+            K = K.copy()
+            K[np.diag_indices(len(K))] += penalty / gain
+            return np.asarray(dposv(K, c)[1])
+        K = (self.B * gain) @ self.B.T
+        K[np.diag_indices(len(K))] += penalty
+        return np.asarray(gain * (dposv(K, self.y)[1] @ self.B))
+
+
+def shares_of(norms: FloatArray, scales: FloatArray) -> FloatArray:
+    """What the penalties are multiplied by, given the groups' norms: large where a group has hardly any."""
+    typical = float(norms.mean()) or 1.0
+    return scales / np.maximum(norms / typical, SMALLEST_SHARE)
+
+
+def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
+    """What noise alone reaches in a group of each size, up to a factor; mean one."""
+    made = np.sqrt(sizes) + np.sqrt(2 * np.log(max(sizes.size, 2)))
+    return np.asarray(made / made.mean())
+
+
+def _inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
+    """C with ``C C'`` the inverse, for each of some positive definite matrices; those of one size at once."""
+    out: list[FloatArray] = [np.empty((0, 0))] * len(forms)
+    sizes = np.array([len(M) for M in forms])
+    for size in set(sizes.tolist()) - {0}:
+        which = np.flatnonzero(sizes == size)
+        roots = np.linalg.inv(np.linalg.cholesky(np.array([forms[i] for i in which]))).transpose(0, 2, 1)
+        for i, root in zip(which.tolist(), roots, strict=True):
+            out[i] = root
+    return out
+
+
+def _by_rank(ranks: NDArray[np.intp], roots: list[FloatArray]) -> list[tuple[NDArray[np.intp], FloatArray]]:
+    """Groups of one rank with their roots, stacked."""
+    made = []
+    for rank in set(ranks.tolist()) - {0}:
+        which = np.flatnonzero(ranks == rank)
+        made.append((which, np.array([roots[i] for i in which])))
+    return made

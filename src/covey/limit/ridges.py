@@ -1,0 +1,72 @@
+"""Ridge regressions on sets of groups, with a penalty in units of the columns.
+
+In working coordinates all directions of a group count the same, also those in which its columns hardly vary. A ridge on
+the columns themselves, divided by one number per group so that their mean variance is one, shrinks such directions first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from covey.limit.least_squares import NormalEquations
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray
+
+__all__ = ["Penalties", "ridge_models"]
+
+
+class Penalties:
+    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of mean variance one."""
+
+    def __init__(self, problem: WorkingProblem) -> None:
+        self.problem = problem
+        self._known: dict[int, FloatArray] = {}
+
+    def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
+        """Make those of some groups, all of one shape at once."""
+        new = np.array([l for l in np.unique(groups).tolist() if l not in self._known], dtype=np.intp)
+        sizes, ranks = self.problem.layout.sizes[new], self.problem.ranks[new]
+        for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
+            alike = new[(sizes == size) & (ranks == rank)]
+            at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
+            T = self.problem.factors[at].reshape(-1, size, rank)
+            inverse = np.linalg.inv(T) if size == rank else np.linalg.pinv(T)
+            # the columns are Z T^+, up to directions in which the group does not vary
+            variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)
+            M = T.transpose(0, 2, 1) @ T * variance[:, None, None]
+            self._known.update(zip(alike.tolist(), M, strict=True))
+
+    def of(self, groups: Sequence[int] | NDArray[np.intp]) -> list[FloatArray]:
+        """Those of some groups, each of shape (rank, rank)."""
+        self.learn(groups)
+        return [self._known[int(l)] for l in groups]
+
+    def block(self, groups: Sequence[int], own: Sequence[NDArray[np.intp]]) -> FloatArray:
+        """Those of several groups along a diagonal, of each the working columns `own`."""
+        size = sum(at.size for at in own)
+        out = np.zeros((size, size))
+        a = 0
+        for M, at in zip(self.of(groups), own, strict=True):
+            b = a + at.size
+            out[a:b, a:b] = M if at.size == len(M) else M[np.ix_(at, at)]
+            a = b
+        return out
+
+
+def ridge_models(
+    equations: NormalEquations, M: FloatArray, sets: Sequence[NDArray[np.intp]], penalties: Sequence[float]
+) -> FloatArray:
+    """``(K + penalty M) w = c`` on sets of columns, one row per set and penalty; zero elsewhere."""
+    W = np.zeros((len(sets) * len(penalties), equations.c.size))
+    row = 0
+    for columns in sets:
+        at = np.ix_(columns, columns)
+        K, P, c = equations.K[at], M[at], equations.c[columns]
+        for penalty in penalties:
+            W[row, columns] = dposv(K + penalty * P, c)[1]
+            row += 1
+    return W

@@ -1,0 +1,89 @@
+"""PartedRows: the rows of some groups in working coordinates, in disjoint parts, and their Gram rows part by part.
+
+Sums over rows add up, so the Gram rows of a training set are the sum of those of its parts: every fold, the rows that it
+leaves out and the whole data share one table. Where a part has more rows than columns it is replaced by the triangular
+factor of its QR decomposition, which has the same Gram matrix and the same squared errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.preprocess.layout import offsets, spans
+from covey.validation import FloatArray
+
+__all__ = ["PartedRows", "Split"]
+
+# A part of at least this many rows per column is compressed: below, the decomposition costs more than it saves.
+ROWS_PER_COLUMN = 1.5
+
+
+@dataclass(frozen=True)
+class Split:
+    """Parts of the rows that a model is fitted on, and parts that it is judged by; none where it is not judged."""
+
+    train: tuple[int, ...]
+    test: tuple[int, ...] = ()
+
+
+class PartedRows:
+    """Rows ``sqrt(weight) [Z, E, 1, y]`` of some groups, part by part.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray, shape (n_part, width)
+        Z holds the working columns of the groups, one group after another, E the scores of common factors; then come a
+        column of ones and the response; each row is multiplied by the square root of its weight.
+    ranks : ndarray of int, shape (n_groups,)
+        The number of columns of each group.
+    """
+
+    def __init__(self, parts: Sequence[FloatArray], ranks: NDArray[np.intp]) -> None:
+        self.parts = [_compressed(part) for part in parts]
+        self.ranks = ranks
+        self.starts = offsets(ranks)
+        self.n_columns = int(self.starts[-1])
+        self.width = parts[0].shape[1]
+        self.one, self.response = self.width - 2, self.width - 1
+        self.extras = np.arange(self.n_columns, self.one)
+        # Gram rows of E, of the ones and of the response in every part, shape (n_parts, e + 2, width)
+        self.special_rows = np.array([part[:, self.n_columns :].T @ part for part in self.parts])
+        self._rows: dict[int, FloatArray] = {}
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return self.ranks.size
+
+    def columns(self, groups: Sequence[int] | NDArray[np.intp]) -> NDArray[np.intp]:
+        """The columns of some groups, one group after another."""
+        return spans(self.starts, np.asarray(groups, dtype=np.intp))
+
+    def gram_rows(self, group: int) -> FloatArray:
+        """``A_l' A`` in every part, A being all columns; shape (n_parts, rank of the group, width)."""
+        known = self._rows.get(group)
+        if known is None:
+            a, b = int(self.starts[group]), int(self.starts[group + 1])
+            known = np.empty((len(self.parts), b - a, self.width))
+            for part, out in zip(self.parts, known, strict=True):
+                np.matmul(part[:, a:b].T, part, out=out)
+            self._rows[group] = known
+        return known
+
+    def weight(self, parts: Sequence[int]) -> float:
+        """The total weight of the rows of some parts."""
+        return float(self.special_rows[list(parts), -2, self.one].sum())
+
+    def total_response(self, parts: Sequence[int]) -> float:
+        """The weighted sum of the response over some parts."""
+        return float(self.special_rows[list(parts), -1, self.one].sum())
+
+
+def _compressed(part: FloatArray) -> FloatArray:
+    """A part with no more rows than columns, with the same Gram matrix."""
+    n, width = part.shape
+    return part if n < ROWS_PER_COLUMN * width else np.asarray(np.linalg.qr(part, mode="r"))

@@ -1,0 +1,56 @@
+"""Weights of groups: what a group's gradient is divided by, so that size alone does not decide who comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from covey.validation import FloatArray
+
+__all__ = ["noise_weights", "read_weights"]
+
+# Weights are fair to groups of all sizes when about so many are to wake: the race is longer than its first place.
+FIRST_GROUPS = 10.0
+
+
+def noise_weights(ranks: FloatArray, first: float = FIRST_GROUPS) -> FloatArray:
+    """The norm that noise exceeds in `first` of all groups, whatever their size.
+
+    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
+    weights by the mean (the square root of the size) let groups of one column win.
+    """
+    distinct, position = np.unique(ranks, return_inverse=True)
+    share = min(first / (ranks.size + 1), 0.5)
+    return np.asarray(np.sqrt(chdtri(distinct, share))[position])
+
+
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": noise_weights, "sqrt": np.sqrt}
+
+
+def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 adds up half as fast."""
+    if group_weights is None:
+        return np.ones(ranks.size)
+    if isinstance(group_weights, str):
+        if group_weights not in WEIGHTS:
+            raise ValueError(
+                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
+            )
+        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
+        return (named / named.mean()).astype(np.float64)
+    try:
+        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    if weights.shape != (ranks.size,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
+    largest = weights.max()
+    return (weights / largest) / (weights / largest).mean()

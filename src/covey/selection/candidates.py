@@ -1,0 +1,128 @@
+"""Candidates of one split: sets of groups by backward elimination, fitted by least squares and by ridges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.limit.cleaning import eliminate
+from covey.limit.least_squares import LeastSquares, NormalEquations
+from covey.limit.ridges import Penalties, ridge_models
+from covey.selection.recipe import Cleaned
+from covey.validation import FloatArray
+
+__all__ = ["CleanedModels", "cleaned_models"]
+
+# Sizes of sets on which ridges are tried grow by this factor: neighbours differ by less than ridges do.
+SIZE_RATIO = 1.2
+
+
+@dataclass(frozen=True)
+class CleanedModels:
+    """Models of one split in working coordinates.
+
+    Attributes
+    ----------
+    recipes : list of Cleaned
+    W, levels : ndarray, shape (n_models, k) and (n_models,)
+        Coefficients and intercepts.
+    columns : ndarray of int, shape (k,)
+        Of the table of the near groups.
+    sizes : list of int
+        The number of columns of each model.
+    sets : dict
+        The groups of each recipe of least squares, by their places on the path.
+    """
+
+    recipes: list[Cleaned]
+    W: FloatArray
+    levels: FloatArray
+    columns: NDArray[np.intp]
+    sizes: list[int]
+    sets: dict[Cleaned, list[int]]
+
+
+def cleaned_models(
+    objective: LeastSquares,
+    groups: Sequence[int],
+    round_: int,
+    n_always: int,
+    prefixes: Sequence[int],
+    ridges: Sequence[float],
+    penalties: Penalties,
+) -> CleanedModels:
+    """All candidates of a path.
+
+    Parameters
+    ----------
+    objective : LeastSquares
+        At the end of the path.
+    groups : sequence of int
+        The awake groups among all groups, in order.
+    round_ : int
+    n_always : int
+        How many of the first groups are in every model and not penalised.
+    prefixes : sequence of int
+        Lengths of the path to eliminate from.
+    ridges : sequence of float
+    penalties : Penalties
+    """
+    whole = objective.normal_equations()
+    k = whole.c.size
+    recipes: list[Cleaned] = []
+    blocks: list[FloatArray] = []
+    sizes: list[int] = []
+    sets: dict[Cleaned, list[int]] = {}
+    M = _penalty(objective, whole, groups, n_always, penalties) if ridges else None
+    for prefix in prefixes:
+        equations = whole.first(prefix)
+        dropped, W = eliminate(equations.K, equations.c, equations.starts, n_always)
+        left = list(range(prefix))
+        nested = [left]
+        for group in dropped:
+            left = [l for l in left if l != group]
+            nested.append(left)
+        own = [Cleaned(round_, prefix, len(kept) - n_always, 0.0) for kept in nested]
+        counts = [int(np.diff(equations.starts)[kept].sum()) for kept in nested]
+        recipes += own
+        sizes += counts
+        sets.update(zip(own, nested, strict=True))
+        blocks.append(_widened(W, k))
+        if M is None:
+            continue
+        tried = [i for i, kept in enumerate(nested) if len(kept) > n_always and _is_tried(len(kept) - n_always, i)]
+        columns = [equations.positions(nested[i]) for i in tried]
+        size = equations.c.size
+        blocks.append(_widened(ridge_models(equations, M[:size, :size], columns, ridges), k))
+        recipes += [own[i]._replace(ridge=ridge) for i in tried for ridge in ridges]
+        sizes += [counts[i] for i in tried for _ in ridges]
+    W = np.concatenate(blocks)
+    return CleanedModels(recipes, W, whole.intercepts(W), whole.columns, sizes, sets)
+
+
+def _is_tried(size: int, place: int) -> bool:
+    """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
+    step = round(np.log(size) / np.log(SIZE_RATIO))
+    return bool(place == 0) or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))
+
+
+def _penalty(
+    objective: LeastSquares, equations: NormalEquations, groups: Sequence[int], n_always: int, penalties: Penalties
+) -> FloatArray:
+    """The quadratic form of a ridge on the groups of a path; zero on those that are always in."""
+    place = np.concatenate([np.arange(rank) for rank in objective.rows.ranks]) if objective.rows.n_groups else []
+    within = np.asarray(place, dtype=np.intp)[equations.columns]
+    own = [within[a:b] for a, b in zip(equations.starts[:-1], equations.starts[1:], strict=True)]
+    M = penalties.block(groups, own)
+    first = int(equations.starts[n_always])
+    M[:first, :first] = 0.0
+    return M
+
+
+def _widened(W: FloatArray, k: int) -> FloatArray:
+    out = np.zeros((len(W), k))
+    out[:, : W.shape[1]] = W
+    return out

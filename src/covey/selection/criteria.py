@@ -1,0 +1,141 @@
+"""Choices that need no judging rows: information criteria, the discrepancy principle, a number of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from covey.limit.lockstep import Near, Paths
+from covey.limit.posed import Posed
+from covey.limit.ridges import Penalties
+from covey.selection.candidates import CleanedModels, cleaned_models
+from covey.selection.thresholds import THRESHOLDS
+from covey.stopping import Discrepancy, InformationCriterion
+from covey.validation import FloatArray, positive, whole
+
+__all__ = ["Criterion", "Size", "TrainingTable"]
+
+# Beyond this share of the rows the criteria extrapolate, and the residual variance of a saturated model is zero.
+MOST_FREEDOM = 0.5
+
+# Events that may pass without a lower criterion.
+PATIENCE = 10
+
+# Groups beyond the wanted number from which the ones to keep are chosen, and at least as a share of it.
+SPARE_GROUPS, SPARE_SHARE = 8, 0.5
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of groups: that many are left of those that the path has woken, fitted by least squares.
+
+    Parameters
+    ----------
+    n_groups : int
+        Groups that are always in the model do not count.
+    """
+
+    n_groups: int
+
+    def __post_init__(self) -> None:
+        whole(self.n_groups, "the number of groups", least=0)
+
+
+Criterion = InformationCriterion | Discrepancy | Size
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Sets of groups on all rows, fitted by least squares, with what they leave unexplained.
+
+    Attributes
+    ----------
+    paths : Paths
+    models : CleanedModels
+    rss, df, sizes : ndarray, shape (n_sets,)
+        The residual sum of squares, degrees of freedom, and number of groups of each set.
+    n_rows : float
+    n_groups : int
+    """
+
+    paths: Paths
+    models: CleanedModels
+    rss: FloatArray
+    df: FloatArray
+    sizes: FloatArray
+    n_rows: float
+    n_groups: int
+
+    def scores(self, rule: Criterion) -> FloatArray:
+        """What a rule makes least; shape (n_sets,)."""
+        if isinstance(rule, InformationCriterion):
+            return rule.value(self.rss, self.df, self.sizes, self.n_groups, self.n_rows)
+        share = self.rss / (self.rss.max(initial=0.0) or 1.0)
+        if isinstance(rule, Size):
+            return np.abs(self.sizes - rule.n_groups) + 0.5 * share
+        if rule.sigma is None:
+            at = int(np.argmin(self.scores(InformationCriterion("gcv"))))
+            variance = self.rss[at] / max(self.n_rows - self.df[at], 1.0)
+        else:
+            variance = positive(rule.sigma, "sigma") ** 2
+        enough = self.rss / self.n_rows <= positive(rule.factor, "factor") * variance * (1 + 1e-9)
+        # the least residual stands in where none is small enough
+        return np.where(enough, self.df, 2 * self.n_rows) + 0.5 * share
+
+    def frame(self, rule: Criterion) -> pd.DataFrame:
+        """One row per set."""
+        name = rule.criterion if isinstance(rule, InformationCriterion) else "score"
+        return pd.DataFrame(
+            {
+                "recipe": [str(recipe) for recipe in self.models.recipes],
+                "groups": self.sizes.astype(int),
+                "columns": self.models.sizes,
+                "rss": self.rss,
+                "df": self.df,
+                name: self.scores(rule),
+            }
+        )
+
+
+def training_table(posed: Posed, always: list[int], rule: Criterion) -> TrainingTable:
+    """Run the path on all rows as far as a rule needs it, and eliminate."""
+    near = Near(posed)
+    paths = Paths(near, [always])
+    n, begun = posed.counts[0], len(always)
+    most = int((posed.problem.ranks > 0).sum()) - begun
+    if isinstance(rule, Size):
+        paths.advance(min(most, rule.n_groups + max(SPARE_GROUPS, int(SPARE_SHARE * rule.n_groups))))
+    else:
+        _advance(paths, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
+    total = begun + paths.n_events()
+    prefixes = sorted({min(total, max(begun, prefix)) for prefix in THRESHOLDS.prefixes} | {total})
+    models = cleaned_models(paths.objective(0), paths.groups(0), 0, begun, prefixes, (), Penalties(posed.problem))
+    rows = near.rows
+    table = rows.parts[0]
+    residuals = table[:, [rows.response]] - table[:, models.columns] @ models.W.T - np.outer(table[:, rows.one], models.levels)
+    return TrainingTable(
+        paths, models,
+        np.einsum("ij,ij->j", residuals, residuals) * n * posed.problem.y_scale**2,
+        np.array(models.sizes) + float(posed.intercept),
+        np.array([float(recipe.size) for recipe in models.recipes]),
+        n, posed.problem.ranks.size,
+    )  # fmt: skip
+
+
+def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
+    """Let groups wake until the criterion has not fallen for a while, or half of the rows are spent."""
+    posed = paths.posed
+    n, L = posed.counts[0], posed.problem.ranks.size
+    while not paths.ended and paths.n_events() < most:
+        done = paths.n_events()
+        paths.advance(done + 1)
+        objective = paths.objective(0)
+        df = np.array([objective.n_extras, *objective.ends], dtype=float)
+        if df[-1] > MOST_FREEDOM * n:
+            paths.truncate(done)
+            return
+        values = rule.value(objective.unexplained() * n, df, np.arange(df.size, dtype=float), L, n)
+        if df.size - 1 - int(np.argmin(values)) > PATIENCE:
+            return

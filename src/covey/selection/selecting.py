@@ -1,0 +1,217 @@
+"""From a problem and a way to choose to one model, with everything that describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.designs import Design
+from covey.groups import Groups
+from covey.limit.as_path import as_path
+from covey.limit.posed import Posed
+from covey.limit.posing import pose
+from covey.limit.rows import Split
+from covey.path import Path
+from covey.selection.average import mean_weights
+from covey.selection.criteria import Criterion, training_table
+from covey.selection.recipe import Cleaned, Recipe
+from covey.selection.search import Found, Model, cleaned_model, search
+from covey.selection.splitting import Folds, HoldOut
+from covey.selection.thresholds import THRESHOLDS, Thresholds
+from covey.validation import FloatArray
+
+__all__ = ["Problem", "Selected", "select"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regression problem as the user has it.
+
+    Attributes
+    ----------
+    design, y, weight
+        X, the response, and the weights of the rows.
+    groups : Groups
+    always : list of int
+        Groups that are in every model.
+    options : dict
+        ``group_weights``, ``standardize``, ``fit_intercept`` and ``factors``, as in `covey.limit_path`.
+    """
+
+    design: Design
+    y: Any
+    weight: Any
+    groups: Groups
+    always: list[int]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The model, and how it was come to.
+
+    Attributes
+    ----------
+    own : ndarray, shape (sum of the groups' sizes,)
+        Coefficients group after group; with overlapping groups those of shared columns add up.
+    coef : ndarray, shape (n_columns,)
+        On the columns of X.
+    intercept : float
+    order : list of int
+        The groups in the model, in the order in which they woke up.
+    strengths : ndarray, shape (n_groups,)
+        The standard deviation of each group's part of the prediction, where groups are orthonormalised.
+    path : Path
+        On all rows; its last model is this one.
+    candidates : DataFrame
+        What there was to choose from, the chosen one marked.
+    frequencies : ndarray of int, shape (n_groups,), or None
+        In how many judged splits the chosen recipe has each group.
+    n_splits : int
+        How many there were.
+    recipe : str
+        In words.
+    shrunk : bool
+        Whether a ridge was chosen.
+    """
+
+    own: FloatArray
+    coef: FloatArray
+    intercept: float
+    order: list[int]
+    strengths: FloatArray
+    path: Path
+    candidates: pd.DataFrame
+    frequencies: FloatArray | None
+    n_splits: int
+    recipe: str
+    shrunk: bool
+
+
+def select(
+    problem: Problem,
+    selection: Folds | HoldOut | Criterion,
+    rule: str = "min",
+    average: bool = False,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Selected:
+    """The model that a way to choose chooses."""
+    if isinstance(selection, Folds | HoldOut):
+        return _by_judge(problem, selection, rule, average, thresholds)
+    return _by_criterion(problem, selection)
+
+
+def _by_judge(
+    problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, thresholds: Thresholds
+) -> Selected:
+    parts = selection.parts(problem.design, problem.y, problem.weight)
+    posed = pose(
+        problem.design, problem.y, problem.groups, problem.weight, parts.weights, parts.counts, parts.splits,
+        validation=parts.validation, **problem.options,
+    )  # fmt: skip
+    found = search(posed, problem.always, thresholds)
+    verdict = found.verdict()
+    chosen = verdict.choose(rule, thresholds)
+    n_rows = float(found.judge.counts.sum())
+    weights = mean_weights(verdict, n_rows) if average else np.eye(len(verdict.recipes))[chosen]
+    unit = posed.problem.y_scale**2
+    candidates = pd.DataFrame(
+        {
+            "recipe": [str(recipe) for recipe in verdict.recipes],
+            "groups": [_n_groups(found, recipe) for recipe in verdict.recipes],
+            "mse": verdict.errors * unit,
+            "standard_error": verdict.doubts * unit,
+            **{f"fold_{s}": verdict.by_split[:, s] * unit for s in range(verdict.by_split.shape[1])},
+            "weight": weights,
+            "chosen": np.arange(len(verdict.recipes)) == chosen,
+        }
+    )
+    if average:
+        candidates["chosen"] = weights > 0
+    used = np.flatnonzero(weights)
+    model = _mean(posed.problem.layout.members.size, [(found.model(verdict.recipes[i]), weights[i]) for i in used])
+    frequencies = np.zeros(problem.groups.n_groups, dtype=int)
+    for split in found.judged:
+        seen = {l for i in used for l in found.model(verdict.recipes[i], split).groups}
+        frequencies[list(seen)] += 1
+    recipe = verdict.recipes[chosen]
+    text = f"a mean of {used.size} models" if average and used.size > 1 else str(recipe)
+    shrunk = any(not isinstance(r, Cleaned) or r.ridge > 0 for r in (verdict.recipes[i] for i in used)) or used.size > 1
+    assert found.paths is not None
+    path = as_path(found.paths, found.final, problem.groups)
+    return _published(problem.groups, posed, model, path, candidates, frequencies, len(found.judged), text, shrunk)
+
+
+def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
+    weight = problem.weight
+    posed = pose(
+        problem.design, problem.y, problem.groups, weight, [weight], [problem.design.count(weight)], [Split((0,))],
+        **problem.options,
+    )  # fmt: skip
+    made = training_table(posed, problem.always, rule)
+    chosen = int(np.argmin(made.scores(rule)))
+    candidates = made.frame(rule).assign(chosen=np.arange(made.rss.size) == chosen)
+    recipe = made.models.recipes[chosen]
+    model = cleaned_model(made.paths.near, made.models, made.paths.groups(0), recipe)
+    path = as_path(made.paths, 0, problem.groups)
+    mean = _mean(posed.problem.layout.members.size, [(model, 1.0)])
+    return _published(problem.groups, posed, mean, path, candidates, None, 0, str(recipe), False)
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A model, or a mean of models, on all columns group after group."""
+
+    own: FloatArray
+    intercept: float
+    order: list[int]
+
+
+def _mean(n_columns: int, parts: list[tuple[Model, float]]) -> _Mean:
+    own, level = np.zeros(n_columns), 0.0
+    order: dict[int, None] = {}
+    for model, weight in sorted(parts, key=lambda part: -part[1]):
+        np.add.at(own, model.columns, weight * model.coef)
+        level += weight * model.intercept
+        order.update(dict.fromkeys(model.groups))
+    return _Mean(own, level, list(order))
+
+
+def _published(
+    groups: Groups,
+    posed: Posed,
+    mean: _Mean,
+    path: Path,
+    candidates: pd.DataFrame,
+    frequencies: FloatArray | None,
+    n_splits: int,
+    recipe: str,
+    shrunk: bool,
+) -> Selected:
+    """The model with its path: columns of X to columns of the groups, which differ where groups overlap or interleave."""
+    own = mean.own if groups.overlapping else mean.own[groups.members]
+    coef = groups.from_contiguous(own)
+    strengths = _strengths(posed, mean)
+    ended = path.ending_in(coef, mean.intercept, strengths, own if groups.overlapping else None)
+    return Selected(
+        own, coef, mean.intercept, mean.order, strengths, ended, candidates, frequencies, n_splits, recipe, shrunk
+    )
+
+
+def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
+    """The norm of each group in working coordinates, in units of the response."""
+    problem = posed.problem
+    which = np.array(mean.order, dtype=np.intp)
+    w = problem.from_user(which, mean.own)
+    out = np.zeros(problem.ranks.size)
+    out[which] = Groups.from_sizes(problem.ranks[which]).norms(w) * problem.y_scale if which.size else 0.0
+    return out
+
+
+def _n_groups(found: Found, recipe: Recipe) -> int:
+    if isinstance(recipe, Cleaned):
+        return recipe.size + len(found.always)
+    return found.near.groups.size

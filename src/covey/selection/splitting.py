@@ -1,0 +1,177 @@
+"""Which rows judge: folds, a held-out share, or a validation set; and the parts of the rows that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import Design, as_design
+from covey.limit.posed import Validation
+from covey.limit.rows import Split
+from covey.validation import FloatArray, whole
+
+__all__ = ["Folds", "HoldOut", "Parts", "balanced_folds"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Disjoint parts of the rows, and the splits made of them.
+
+    Attributes
+    ----------
+    weights : list of row vectors
+        Of every part, zero elsewhere.
+    counts : list of float
+        How many rows each part has.
+    splits : list of Split
+        The last one is that of all rows, unless there is a validation set, where the only one is.
+    validation : Validation or None
+        Rows of another design: the part after the last.
+    """
+
+    weights: list[Any]
+    counts: list[float]
+    splits: list[Split]
+    validation: Validation | None = None
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Cross-validation.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        A number of folds, or anything that scikit-learn takes. A number gives folds that depend on the response alone:
+        neighbours among the sorted values are dealt to different folds, equal values to the same one, so that the order
+        of the rows does not matter and repeated rows stay together.
+    labels : array-like of shape (n_rows,), optional
+        Labels of the rows, for splitters such as GroupKFold.
+    random_state : int or None
+        How neighbours are dealt.
+    """
+
+    cv: Any = 5
+    labels: Any = None
+    random_state: Any = None
+
+    def parts(self, design: Design, y: Any, weight: Any) -> Parts:
+        """The parts of the rows of a problem."""
+        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None:
+            k = whole(int(self.cv), "the number of folds", least=2)
+            own = balanced_folds(np.asarray(y), np.asarray(weight), k, self.random_state)
+            n_folds = int(own.max()) + 1
+            if n_folds < 2:
+                raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
+            masks = [design.rows((own == fold).astype(float)) > 0 for fold in range(n_folds)]
+            splits = [Split(tuple(k for k in range(n_folds) if k != f), (f,)) for f in range(n_folds)]
+        else:
+            masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
+        weights = [np.where(mask, weight, 0.0) for mask in masks]
+        for number, split in enumerate(splits):
+            for name, own_parts in (("held-out", split.test), ("training", split.train)):
+                if sum(design.total(weights[k]) for k in own_parts) <= 0:
+                    raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
+        every = Split(tuple(range(len(masks))))
+        return Parts(weights, [_count(design, weight, own) for own in weights], [*splits, every])
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """Some rows held out once, or a validation set beside the rows.
+
+    Parameters
+    ----------
+    fraction : float
+        The share of the rows to hold out. The model is then fitted on all rows.
+    validation : (X, y) or None
+        Rows to judge by; nothing is held out then.
+    random_state : int or None
+        Which rows; None is 0.
+    """
+
+    fraction: float = 0.2
+    validation: Any = None
+    random_state: Any = None
+
+    def parts(self, design: Design, y: Any, weight: Any) -> Parts:
+        """The parts of the rows of a problem."""
+        if self.validation is not None:
+            other = read_validation(self.validation, design.shape[1])
+            n = _count(other.design, other.weight, other.weight)
+            return Parts([weight], [_count(design, weight, weight), n], [Split((0,), (1,))], other)
+        held = self.mask(design, y, weight)
+        weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
+        counts = [_count(design, weight, own) for own in weights]
+        return Parts(weights, counts, [Split((0,), (1,)), Split((0, 1))])
+
+    def mask(self, design: Design, y: Any, weight: Any) -> Any:
+        """The rows to hold out."""
+        if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
+            raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
+        seed = 0 if self.random_state is None else self.random_state
+        return design.hold_out(y, weight, self.fraction, seed)
+
+
+def read_validation(validation: Any, n_columns: int) -> Validation:
+    """Check a validation set."""
+    try:
+        X, y = validation
+    except (TypeError, ValueError):
+        raise ValueError("validation must be a pair (X, y) of rows to judge by.") from None
+    design = as_design(X, name="X_val")
+    if design.shape[1] != n_columns:
+        raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
+    response = design.rows(y, name="y_val")
+    return Validation(design, response, np.ones_like(response))
+
+
+def balanced_folds(y: FloatArray, weight: FloatArray, k: int, seed: Any = None) -> NDArray[np.intp]:
+    """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
+
+    >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
+    >>> folds = balanced_folds(y, np.ones(6), 2)
+    >>> bool(folds[2] == folds[3]), np.bincount(folds).tolist() in ([3, 3], [2, 4], [4, 2])
+    (True, True)
+    """
+    used = np.flatnonzero(weight > 0)
+    out = np.full(y.size, -1, dtype=np.intp)
+    values, rank = np.unique(y[used], return_inverse=True)
+    shares = np.bincount(rank, weights=weight[used])
+    if shares.max(initial=0.0) * k > shares.sum():
+        # a value that would fill a fold of its own is dealt out row by row
+        rank = np.empty(used.size, dtype=np.intp)
+        rank[np.argsort(y[used], kind="stable")] = np.arange(used.size)
+    n = int(rank.max(initial=-1)) + 1
+    k = min(k, n)
+    rng = np.random.default_rng(0 if seed is None else seed)
+    dealt = np.concatenate([rng.permutation(k) for _ in range(-(-n // k))])[:n] if n else np.empty(0, dtype=np.intp)
+    out[used] = dealt[rank]
+    return out
+
+
+def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Split]]:
+    """Disjoint parts of which all training and test rows of some splits are unions."""
+    if not all(isinstance(mask, np.ndarray) for pair in pairs for mask in pair):
+        # rows that are kept elsewhere: the folds themselves, which partition the rows
+        n = len(pairs)
+        return [test for _, test in pairs], [Split(tuple(k for k in range(n) if k != f), (f,)) for f in range(n)]
+    memberships = np.array([mask for pair in pairs for mask in pair])
+    kinds, own = np.unique(memberships, axis=1, return_inverse=True)
+    own = own.ravel()
+    masks = [own == k for k in range(kinds.shape[1])]
+    splits = [
+        Split(tuple(np.flatnonzero(kinds[2 * f]).tolist()), tuple(np.flatnonzero(kinds[2 * f + 1]).tolist()))
+        for f in range(len(pairs))
+    ]
+    return masks, splits
+
+
+def _count(design: Design, weight: Any, own: Any) -> float:
+    """How many rows a part has, counted by their weights in units of the least one among all rows."""
+    total = design.total(own)
+    return 0.0 if total <= 0 else total / design.total(weight) * design.count(weight)

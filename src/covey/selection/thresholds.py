@@ -1,0 +1,60 @@
+"""Every number of the search that could have been another one, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["THRESHOLDS", "Thresholds"]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Settings of the search; decided on simulated problems that no published figure is taken from (decision 0040).
+
+    Attributes
+    ----------
+    most_columns : float
+        A path ends when its groups have this share of the training rows as columns: beyond, least squares follows the
+        noise, and backward elimination has nothing to go by.
+    improvement, patience : float, int
+        A path ends when the judged error has not fallen by this share for so many events.
+    prefixes : tuple of int
+        Elimination begins from the first so many groups, and from all: where most of a path is noise, a short prefix is
+        eliminated in a better order.
+    rounds : int
+        How often a path is run at most, each time from the groups that were left before.
+    worthwhile : float
+        A further round or reweighting must lower the judged error by this share for another one to follow.
+    noisy : float
+        Ridges are tried where the best least squares model leaves more than this share of the null model's error:
+        below, shrinking can gain next to nothing.
+    ridges : tuple of float
+        Penalties on sets of groups, in units of the columns' variance.
+    penalties : tuple of float
+        Of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
+    reweightings, within : int, float
+        How often penalties on all columns are divided by the groups' norms, for the best penalty and its neighbours;
+        not at all where the plain ridge's error is more than `within` times the least.
+    parsimony : float
+        Of models within this many standard errors of the best one the simplest is taken.
+    evidence : float
+        The model without any group stands unless it is beaten by this many standard errors: of hundreds of candidates
+        one looks a little better than nothing by chance.
+    """
+
+    most_columns: float = 0.6
+    improvement: float = 0.003
+    patience: int = 8
+    prefixes: tuple[int, ...] = (10, 40)
+    rounds: int = 2
+    worthwhile: float = 0.02
+    noisy: float = 0.15
+    ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
+    reweightings: int = 5
+    within: float = 1.3
+    parsimony: float = 0.25
+    evidence: float = 1.0
+
+
+THRESHOLDS = Thresholds()
