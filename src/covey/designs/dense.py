@@ -47,6 +47,7 @@ class DenseDesign(Design):
         self._in_blas_order = (X.strides[1] == X.itemsize and X.strides[0] >= p * X.itemsize) or (
             X.strides[0] == X.itemsize and X.strides[1] >= n * X.itemsize
         )
+        self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -138,15 +139,21 @@ class DenseDesign(Design):
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
-        return self.X[:, columns].astype(np.float64, copy=False)
+        return self._copy(columns).astype(np.float64, copy=False)
+
+    def _copy(self, columns: Array) -> Array:
+        """Some columns, copied in the order in which X lies."""
+        if self._by_column:
+            return self.X.T[columns].T
+        return np.take(self.X, columns, axis=1)
 
     def gather(self, columns: Array) -> GatheredColumns:
         """A copy of some columns, to work on between two looks at all of X."""
-        return GatheredColumns([np.ascontiguousarray(self.X[:, columns])])
+        return GatheredColumns([np.ascontiguousarray(self._copy(columns))])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
-        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+        return self._copy(columns) @ np.asarray(coefs).T + intercepts
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
@@ -154,7 +161,7 @@ class DenseDesign(Design):
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
         n, m = self.shape[0], len(coefs)
         if n * m <= RESIDUALS:
-            return self.correlate(weighted_residuals(self.X[:, columns], y, weights, which, coefs, intercepts))
+            return self.correlate(weighted_residuals(self._copy(columns), y, weights, which, coefs, intercepts))
         self.n_passes += 1
         out = np.zeros((m, self.shape[1]))
         step = max(RESIDUALS // m, 1)
