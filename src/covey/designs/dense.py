@@ -23,7 +23,7 @@ COPY_NUMBERS = 2**19
 # Columns are summed without a shift where their squared mean is at most this many times their variance: so many times
 # the rounding of a sum is what it costs, less than a shift by an arbitrary row may.
 MOST_LOST = 64.0
-# Rows from which the mean and the spread of columns are guessed, and the number of values below which it is not worth it.
+# Rows from which the mean and the spread of columns are guessed, and the size of an X that is shifted without a guess.
 SAMPLE, SMALL = 16, 2**17
 
 
@@ -70,9 +70,9 @@ class DenseDesign(Design):
         self.n_passes += 1
         if not centre:
             shift = np.zeros(members.size)
-            made = row_sums(self.X, y, q, members, starts, shift, scale)
-            self._check(made)
-            return made.moments(starts, shift, scale, centre=False)
+            sums = row_sums(self.X, y, q, members, starts, shift, scale)
+            self._check(sums)
+            return sums.moments(starts, shift, scale, centre=False)
         row = self.X[int(np.argmax(q))].astype(np.float64)[members]
         far = self._far_from_zero()
         shift = row if far is None else np.where(far[members], row, 0.0)

@@ -126,7 +126,7 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
                 if own.squares and sizes[own.first] > 1:
                     squares[left : left + own.width] = gram
                 else:
-                    scatter(blocks, own_starts[own.first : own.first + own.count], gram.reshape(own.count, -1))
+                    scatter(blocks, own_starts[own.first : own.first + own.n_groups], gram.reshape(own.n_groups, -1))
                 left += own.width
         if order is not None:
             back = np.empty(p, dtype=np.intp)

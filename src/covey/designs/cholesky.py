@@ -14,7 +14,6 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from covey.designs.pieces import alike, gathered, scatter
 from covey.designs.pivots import DEPENDENT, DOUBTFUL, LEAST_EIGENVALUE, TIE
-from covey.preprocess.layout import offsets
 
 __all__ = ["factor_groups"]
 
@@ -61,7 +60,7 @@ def factor_groups(
             T *= gathered(gain, starts[groups], size)[:, :, None]
             made.append((groups, T))
     ranks[~certain] = 0
-    factor_starts = offsets(sizes * ranks)
+    factor_starts = np.concatenate([[0], np.cumsum(sizes * ranks)])
     factors = np.empty(int(factor_starts[-1]))
     for groups, T in made:
         for (rank,), at in alike(ranks[groups]):
@@ -71,7 +70,7 @@ def factor_groups(
 
 
 def _orthonormal(A: Array) -> tuple[Array, Array, Array]:
-    """T with ``T' A T`` the identity on the first columns, as many as the rank; the ranks; and whether these are certain.
+    """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
 
     A has shape (groups, size, size).
     """
