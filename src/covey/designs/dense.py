@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
+from covey.designs.pieces import columns_of
 from covey.designs.protocol import Design, Moments
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
@@ -47,7 +48,6 @@ class DenseDesign(Design):
         self._in_blas_order = (X.strides[1] == X.itemsize and X.strides[0] >= p * X.itemsize) or (
             X.strides[0] == X.itemsize and X.strides[1] >= n * X.itemsize
         )
-        self._by_column = abs(X.strides[0]) < abs(X.strides[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -139,21 +139,15 @@ class DenseDesign(Design):
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
-        return self._copy(columns).astype(np.float64, copy=False)
-
-    def _copy(self, columns: Array) -> Array:
-        """Some columns, copied in the order in which X lies."""
-        if self._by_column:
-            return self.X.T[columns].T
-        return np.take(self.X, columns, axis=1)
+        return columns_of(self.X, columns).astype(np.float64, copy=False)
 
     def gather(self, columns: Array) -> GatheredColumns:
         """A copy of some columns, to work on between two looks at all of X."""
-        return GatheredColumns([np.ascontiguousarray(self._copy(columns))])
+        return GatheredColumns([np.ascontiguousarray(columns_of(self.X, columns))])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
-        return self._copy(columns) @ np.asarray(coefs).T + intercepts
+        return columns_of(self.X, columns) @ np.asarray(coefs).T + intercepts
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
@@ -161,7 +155,7 @@ class DenseDesign(Design):
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
         n, m = self.shape[0], len(coefs)
         if n * m <= RESIDUALS:
-            return self.correlate(weighted_residuals(self._copy(columns), y, weights, which, coefs, intercepts))
+            return self.correlate(weighted_residuals(columns_of(self.X, columns), y, weights, which, coefs, intercepts))
         self.n_passes += 1
         out = np.zeros((m, self.shape[1]))
         step = max(RESIDUALS // m, 1)
@@ -169,7 +163,7 @@ class DenseDesign(Design):
             step = min(step, max(1, COPY_NUMBERS // self.shape[1]))
         for a in range(0, n, step):
             at, X = slice(a, a + step), self.X[a : a + step]
-            R = weighted_residuals(X[:, columns], y[at], [w[at] for w in weights], which, coefs, intercepts)
+            R = weighted_residuals(columns_of(X, columns), y[at], [w[at] for w in weights], which, coefs, intercepts)
             accumulate(R.T, X if self._in_blas_order else np.ascontiguousarray(X), out)
         return out.astype(self.dtype, copy=False)
 
@@ -179,7 +173,7 @@ class DenseDesign(Design):
         step = RESIDUALS // (columns.size + 2) + 1
         for a in range(0, self.shape[0], step):
             at = slice(a, a + step)
-            out += part_grams(self.X[at, columns], shift, y[at], [w[at] for w in weights])
+            out += part_grams(columns_of(self.X[at], columns), shift, y[at], [w[at] for w in weights])
         return out
 
     def largest(self) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from covey.designs.pieces import run
+from covey.designs.pieces import columns_of, run
 
 __all__ = ["Reading", "Segment", "segment_sums", "segments"]
 
@@ -95,7 +95,7 @@ class Reading:
         for rows in self._rows(base.shape[0]):
             inside = slice(0, rows.stop - rows.start)
             tile = base[inside]
-            part = self.X[rows, source] if isinstance(source, slice) else np.take(self.X[rows], source, axis=1)
+            part = self.X[rows, source] if isinstance(source, slice) else columns_of(self.X[rows], source)
             if shift is not None and part.dtype == np.float64:
                 np.subtract(part, shift, out=tile)
             else:
@@ -210,7 +210,9 @@ class _Grams:
         count, width = own.n_groups // own.together, own.together * own.size
         row, column = base.strides
         self.total = np.zeros((count, width, width))
-        self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
+        self.right = base[None]
+        if count > 1:
+            self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
         self.left = None
         if count > 1 and width <= NARROW:
             # one more column on the left: BLAS takes the general product, of which the last row is not used
