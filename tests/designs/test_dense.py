@@ -1,11 +1,15 @@
 """Dense designs: every order, dtype and stride gives the same numbers, without a copy of X."""
 
+import subprocess
+import sys
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from covey.designs import Design, as_design
+from covey.designs import Design, RepeatedColumns, as_design, dense
+from covey.designs.protocol import LARGEST_BLOCK
 
 
 def stored(kind):
@@ -113,3 +117,78 @@ def test_bad_values_name_their_column(bad):
     design = as_design(frame)
     with pytest.raises(ValueError, match="column 'b'"):
         design.moments(np.ones(5), np.full(5, 0.2), np.arange(3), np.array([0, 3]), centre=True, scale=np.ones(3))
+
+
+LAYOUTS = {
+    "singletons": np.ones(700, dtype=int),
+    "equal": np.full(150, 4),
+    "a few sizes in runs": np.repeat([1, 3, 70, 2, 30], [40, 25, 2, 9, 3]),
+    "large ones": np.array([90, 65, 64]),
+    "small ones of all sizes": np.random.default_rng(0).integers(1, 5, 150),
+}
+
+
+@pytest.mark.parametrize("guessed", [True, False], ids=["guessed", "all shifted"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("form", ["C", "Fortran", "strided", "float32"])
+@pytest.mark.parametrize("scattered", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_moments_are_those_of_plain_sums(monkeypatch, layout, scattered, form, weighted, guessed):
+    monkeypatch.setattr(dense, "SMALL", 0 if guessed else 2**30)
+    rng = np.random.default_rng(2)
+    sizes = LAYOUTS[layout]
+    n, p, starts = 130, int(sizes.sum()), np.concatenate([[0], np.cumsum(sizes)])
+    members = rng.permutation(p) if scattered else np.arange(p)
+    X = rng.standard_normal((n, p)) + rng.choice([0.0, 0.0, 1.0, 40.0], p)
+    X[:, 5] = 7.3
+    X[::8, 11] += 30.0 * rng.standard_normal(17)  # the rows of the guess are not like the others
+    X = {
+        "C": X,
+        "Fortran": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "float32": X.astype(np.float32),
+    }[form]
+    q = rng.integers(0, 3, n) if weighted else np.ones(n)
+    q, y, scale = q / q.sum(), rng.standard_normal(n), np.exp2(rng.integers(-2, 3, p))
+    found = as_design(X).moments(y, q, members, starts, centre=True, scale=scale)
+    A = X.astype(np.float64)[:, members]
+    Z = (A - q @ A) * scale
+    np.testing.assert_allclose(found.mean, q @ A, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.variance, q @ (Z * Z), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(found.correlation, (q * y) @ Z, rtol=1e-11, atol=1e-11)
+    assert found.variance[members == 5] == 0
+    for l, (a, b) in enumerate(pairwise(starts)):
+        block = found.blocks[found.block_starts[l] : found.block_starts[l + 1]]
+        if b - a > LARGEST_BLOCK:
+            assert block.size == 0
+        else:
+            expected = (Z[:, a:b].T * q) @ Z[:, a:b]
+            np.testing.assert_allclose(block.reshape(b - a, b - a), expected, rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["C", "Fortran", "strided"])
+def test_residuals_in_pieces(monkeypatch, form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 30))
+    X = {"C": X, "Fortran": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2]}[form]
+    y, q, columns = rng.standard_normal(50), rng.uniform(0, 1, (2, 50)), np.array([3, 1, 7])
+    which, coefs, levels, shift = np.array([0, 1, 1]), rng.standard_normal((3, 3)), np.arange(3.0), np.arange(3.0)
+    for design in (as_design(X), RepeatedColumns(as_design(X), np.arange(30))):
+        expected = design.residual_products(y, list(q), which, columns, coefs, levels)
+        moments = design.gram_parts(columns, shift, y, list(q))
+        with monkeypatch.context() as patch:
+            patch.setattr(dense, "RESIDUALS", 20)
+            found = design.residual_products(y, list(q), which, columns, coefs, levels)
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+            np.testing.assert_allclose(design.gram_parts(columns, shift, y, list(q)), moments, atol=1e-12)
+
+
+def test_nothing_is_compiled():
+    program = (
+        "import sys, numpy as np, covey, covey.designs; from covey.preprocess import prepare\n"
+        "rng = np.random.default_rng(0)\n"
+        "problem, _ = prepare(rng.standard_normal((30, 20)), rng.standard_normal(30), 4)\n"
+        "problem.to_working(np.ones((2, 20))), problem.working_columns(np.arange(2)), problem.restrict(np.arange(2))\n"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -20,6 +20,7 @@ class GatheredColumns:
 
     reads_columns = True
     batch_columns = 40
+    on_device = False
 
     def __init__(self, blocks: list[Array]) -> None:
         self.blocks = blocks

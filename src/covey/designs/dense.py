@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
+from covey.designs.pieces import columns_of
 from covey.designs.protocol import Design, Moments
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
@@ -23,7 +24,7 @@ COPY_NUMBERS = 2**19
 # Columns are summed without a shift where their squared mean is at most this many times their variance: so many times
 # the rounding of a sum is what it costs, less than a shift by an arbitrary row may.
 MOST_LOST = 64.0
-# Rows from which the mean and the spread of columns are guessed, and the number of values below which it is not worth it.
+# Rows from which the mean and the spread of columns are guessed, and the size of an X that is shifted without a guess.
 SAMPLE, SMALL = 16, 2**17
 
 
@@ -69,9 +70,9 @@ class DenseDesign(Design):
         self.n_passes += 1
         if not centre:
             shift = np.zeros(members.size)
-            made = row_sums(self.X, y, q, members, starts, shift, scale)
-            self._check(made)
-            return made.moments(starts, shift, scale, centre=False)
+            sums = row_sums(self.X, y, q, members, starts, shift, scale)
+            self._check(sums)
+            return sums.moments(starts, shift, scale, centre=False)
         row = self.X[int(np.argmax(q))].astype(np.float64)[members]
         far = self._far_from_zero()
         shift = row if far is None else np.where(far[members], row, 0.0)
@@ -138,15 +139,15 @@ class DenseDesign(Design):
 
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
-        return self.X[:, columns].astype(np.float64, copy=False)
+        return columns_of(self.X, columns).astype(np.float64, copy=False)
 
     def gather(self, columns: Array) -> GatheredColumns:
         """A copy of some columns, to work on between two looks at all of X."""
-        return GatheredColumns([np.ascontiguousarray(self.X[:, columns])])
+        return GatheredColumns([np.ascontiguousarray(columns_of(self.X, columns))])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
-        return self.X[:, columns] @ np.asarray(coefs).T + intercepts
+        return columns_of(self.X, columns) @ np.asarray(coefs).T + intercepts
 
     def residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
@@ -154,7 +155,7 @@ class DenseDesign(Design):
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
         n, m = self.shape[0], len(coefs)
         if n * m <= RESIDUALS:
-            return self.correlate(weighted_residuals(self.X[:, columns], y, weights, which, coefs, intercepts))
+            return self.correlate(weighted_residuals(columns_of(self.X, columns), y, weights, which, coefs, intercepts))
         self.n_passes += 1
         out = np.zeros((m, self.shape[1]))
         step = max(RESIDUALS // m, 1)
@@ -162,7 +163,7 @@ class DenseDesign(Design):
             step = min(step, max(1, COPY_NUMBERS // self.shape[1]))
         for a in range(0, n, step):
             at, X = slice(a, a + step), self.X[a : a + step]
-            R = weighted_residuals(X[:, columns], y[at], [w[at] for w in weights], which, coefs, intercepts)
+            R = weighted_residuals(columns_of(X, columns), y[at], [w[at] for w in weights], which, coefs, intercepts)
             accumulate(R.T, X if self._in_blas_order else np.ascontiguousarray(X), out)
         return out.astype(self.dtype, copy=False)
 
@@ -172,7 +173,7 @@ class DenseDesign(Design):
         step = RESIDUALS // (columns.size + 2) + 1
         for a in range(0, self.shape[0], step):
             at = slice(a, a + step)
-            out += part_grams(self.X[at, columns], shift, y[at], [w[at] for w in weights])
+            out += part_grams(columns_of(self.X[at], columns), shift, y[at], [w[at] for w in weights])
         return out
 
     def largest(self) -> Array:

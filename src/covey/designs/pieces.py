@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["alike", "gathered", "run", "scatter"]
+__all__ = ["alike", "columns_of", "gathered", "run", "scatter"]
 
 Array = NDArray[Any]
 
@@ -41,6 +41,16 @@ def run(positions: Array) -> slice | None:
     if int(positions[-1]) - first + 1 != count or (count > 1 and bool((positions[1:] <= positions[:-1]).any())):
         return None
     return slice(first, first + count)
+
+
+def columns_of(X: Array, columns: Array) -> Array:
+    """A copy of some columns, made in the way that is fastest for the order of X."""
+    if X.flags.c_contiguous:
+        return np.take(X, columns, axis=1)
+    if X.flags.f_contiguous:
+        return np.take(X.T, columns, axis=0).T
+    # `take` would copy all of X first
+    return X[:, columns]
 
 
 def gathered(flat: Array, starts: Array, length: int) -> Array:

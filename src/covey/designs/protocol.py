@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
+from covey.designs.cholesky import factor_groups
 from covey.designs.residuals import part_grams, weighted_residuals
 from covey.designs.rows import hold_out, split_masks, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
@@ -109,6 +110,9 @@ class Design(ABC):
         The share of all columns that the engine gathers as near to waking.
     can_batch : bool
         Whether many paths (folds, bootstrap samples) can run as one batch; see `covey.batched`.
+    on_device : bool
+        Whether products of some columns are formed where X is: then the kind also has `gram_block`, and the copies
+        that it gathers `cross_rows`.
     parallel : "threads" or None
         How paths on this design are best run side by side, a hint for joblib.
     """
@@ -117,6 +121,7 @@ class Design(ABC):
     batch_columns: int = 40
     near_share: float = 0.05
     can_batch: bool = False
+    on_device: bool = False
     parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
@@ -205,6 +210,12 @@ class Design(ABC):
             np.asarray(np.linalg.qr((self.take(piece) - mean) * gain * root, mode="r"))
             for piece, mean, gain in zip(pieces, means, gains, strict=True)
         ]
+
+    def factor_groups(
+        self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Factors that orthonormalise every group, from its Gram block; see `covey.designs.cholesky`."""
+        return factor_groups(blocks, block_starts, starts, scale, root, alive)
 
     def gather(self, columns: Array) -> Any:
         """A copy of some columns, to work on between two looks at all of X.

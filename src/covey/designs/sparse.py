@@ -31,6 +31,7 @@ class SparseColumns:
 
     reads_columns = True
     batch_columns = 40
+    on_device = False
 
     def __init__(self, X: sp.csc_array) -> None:
         self.X = X

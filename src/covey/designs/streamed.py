@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from covey.designs.pieces import columns_of
 from covey.designs.protocol import Design, Moments
-from covey.designs.residuals import part_grams, weighted_residuals
+from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.shared import SharedSums
 from covey.designs.sums import accumulate, row_sums
 from covey.validation import whole
@@ -217,10 +218,14 @@ class StreamedDesign(Design):
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
         out = np.zeros((len(coefs), self.shape[1]))
+        step = max(1, RESIDUALS // max(1, len(coefs)))
         for top, X in self.blocks():
-            at = slice(top, top + X.shape[0])
-            R = weighted_residuals(X[:, columns], y[at], [w[at] for w in weights], which, coefs, intercepts)
-            accumulate(R.T, X, out)
+            for a in range(0, X.shape[0], step):
+                rows = X[a : a + step]
+                at = slice(top + a, top + a + rows.shape[0])
+                own = columns_of(rows, columns)
+                R = weighted_residuals(own, y[at], [w[at] for w in weights], which, coefs, intercepts)
+                accumulate(R.T, rows, out)
         return out.astype(self.dtype, copy=False)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
@@ -228,7 +233,7 @@ class StreamedDesign(Design):
         out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
         for top, X in self.blocks():
             at = slice(top, top + X.shape[0])
-            out += part_grams(X[:, columns], shift, y[at], [w[at] for w in weights])
+            out += part_grams(columns_of(X, columns), shift, y[at], [w[at] for w in weights])
         return out
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:

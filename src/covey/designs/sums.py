@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
-from covey.designs.pieces import alike, gathered, run, scatter
+from covey.designs.pieces import alike, columns_of, gathered, run, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.tiles import Reading, segment_sums, segments
 
@@ -98,7 +98,7 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
         return reduce(
             RowSums.__add__,
             (
-                row_sums(np.take(X[a : a + step], members, axis=1), y[at], q[at], ones, starts, shift, scale)
+                row_sums(columns_of(X[a : a + step], members), y[at], q[at], ones, starts, shift, scale)
                 for a in range(0, X.shape[0], step)
                 for at in [slice(a, a + step)]
             ),
@@ -126,7 +126,7 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
                 if own.squares and sizes[own.first] > 1:
                     squares[left : left + own.width] = gram
                 else:
-                    scatter(blocks, own_starts[own.first : own.first + own.count], gram.reshape(own.count, -1))
+                    scatter(blocks, own_starts[own.first : own.first + own.n_groups], gram.reshape(own.n_groups, -1))
                 left += own.width
         if order is not None:
             back = np.empty(p, dtype=np.intp)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from covey.designs.pieces import run
+from covey.designs.pieces import columns_of, run
 
 __all__ = ["Reading", "Segment", "segment_sums", "segments"]
 
@@ -95,10 +95,7 @@ class Reading:
         for rows in self._rows(base.shape[0]):
             inside = slice(0, rows.stop - rows.start)
             tile = base[inside]
-            if isinstance(source, slice):
-                part = self.X[rows, source]
-            else:
-                part = np.take(self.X[rows], source, axis=1)
+            part = self.X[rows, source] if isinstance(source, slice) else columns_of(self.X[rows], source)
             if shift is not None and part.dtype == np.float64:
                 np.subtract(part, shift, out=tile)
             else:
@@ -120,7 +117,7 @@ class Segment(NamedTuple):
     """
 
     first: int
-    count: int
+    n_groups: int
     size: int
     together: int
     squares: bool
@@ -128,7 +125,7 @@ class Segment(NamedTuple):
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.count * self.size
+        return self.n_groups * self.size
 
 
 def segments(sizes: Array, largest: int, n: int, *, by_column: bool) -> tuple[list[list[Segment]], int]:
@@ -210,10 +207,12 @@ class _Grams:
 
     def __init__(self, base: Array, own: Segment) -> None:
         self.own = own
-        count, width = own.count // own.together, own.together * own.size
+        count, width = own.n_groups // own.together, own.together * own.size
         row, column = base.strides
         self.total = np.zeros((count, width, width))
-        self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
+        self.right = base[None]
+        if count > 1:
+            self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
         self.left = None
         if count > 1 and width <= NARROW:
             # one more column on the left: BLAS takes the general product, of which the last row is not used
@@ -233,4 +232,4 @@ class _Grams:
         if own.together == 1:
             return self.total
         square = self.total.reshape(-1, own.together, own.size, own.together, own.size)
-        return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(own.count, own.size, own.size)
+        return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(own.n_groups, own.size, own.size)

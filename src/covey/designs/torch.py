@@ -84,6 +84,7 @@ class TorchDesign(Design):
 
     batch_columns = WIDE
     can_batch = True
+    on_device = True
 
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
@@ -171,7 +172,7 @@ class TorchDesign(Design):
     def factor_groups(
         self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Orthonormalise every group on the device; the twin of `covey.preprocess.cholesky.factor_groups`."""
+        """Orthonormalise every group on the device; the twin of `covey.designs.cholesky.factor_groups`."""
         n_groups = starts.size - 1
         ranks = np.zeros(n_groups, dtype=np.intp)
         certain = np.diff(block_starts) > 0

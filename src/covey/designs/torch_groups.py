@@ -97,7 +97,7 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
     """Cholesky factorisations of correlation matrices, of shape (..., size, size), all at once.
 
     Returns T with ``T' A T`` the identity on its first `rank` columns and zero in the others; the ranks; and whether
-    each rank is certain. The twin of `covey.preprocess.cholesky`: with pivoting where the rank may not be full.
+    each rank is certain. The twin of `covey.designs.cholesky`: with pivoting where the rank may not be full.
     """
     C, failed = torch.linalg.cholesky_ex(A)
     unit = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, Moments
 from covey.groups import Groups
-from covey.preprocess.cholesky import factor_groups
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
@@ -52,9 +51,7 @@ def group_factors(
             spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
         gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
         return _diagonal_factors(gain, alive, groups)
-    # on its own device, where X has one
-    factorise = getattr(design, "factor_groups", factor_groups)
-    factors, factor_starts, ranks, doubtful = factorise(
+    factors, factor_starts, ranks, doubtful = design.factor_groups(
         moments.blocks, moments.block_starts, groups.starts, scale, root, alive
     )
     if doubtful.size == 0:

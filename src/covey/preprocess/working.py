@@ -158,9 +158,8 @@ class WorkingProblem:
         own = spans(self.starts, which)
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
-        on_device = getattr(self.design, "gram_block", None)
-        if on_device is not None:
-            K = on_device(self.q, *self.combination(which.tolist()))
+        if self.design.on_device:
+            K = self.design.gram_block(self.q, *self.combination(which.tolist()))
         elif self.design.reads_columns:
             Z = self.working_columns(which)
             Z *= np.sqrt(self.q)[:, None]
@@ -186,9 +185,8 @@ class WorkingProblem:
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
-        on_device = getattr(self.design, "cross_rows", None)
-        if on_device is not None:
-            return other.to_working(on_device(other.design, self.q, *self.combination(which)))
+        if self.design.on_device:
+            return other.to_working(self.design.cross_rows(other.design, self.q, *self.combination(which)))
         Z = self.working_columns(np.array(which))
         return other.to_working(other.design.correlate(Z.T * self.q))
 

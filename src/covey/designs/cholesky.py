@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from covey.designs.pieces import alike, gathered, scatter
 from covey.designs.pivots import DEPENDENT, DOUBTFUL, LEAST_EIGENVALUE, TIE
-from covey.preprocess.layout import offsets
 
 __all__ = ["factor_groups"]
 
@@ -60,7 +60,7 @@ def factor_groups(
             T *= gathered(gain, starts[groups], size)[:, :, None]
             made.append((groups, T))
     ranks[~certain] = 0
-    factor_starts = offsets(sizes * ranks)
+    factor_starts = np.concatenate([[0], np.cumsum(sizes * ranks)])
     factors = np.empty(int(factor_starts[-1]))
     for groups, T in made:
         for (rank,), at in alike(ranks[groups]):
@@ -70,7 +70,7 @@ def factor_groups(
 
 
 def _orthonormal(A: Array) -> tuple[Array, Array, Array]:
-    """T with ``T' A T`` the identity on the first columns, as many as the rank; the ranks; and whether these are certain.
+    """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
 
     A has shape (groups, size, size).
     """
@@ -85,12 +85,14 @@ def _orthonormal(A: Array) -> tuple[Array, Array, Array]:
 
 def _one_by_one(A: Array) -> tuple[Array, Array]:
     """The factorisation in the order of the columns by LAPACK, and where it may be used."""
-    try:
-        T = np.linalg.inv(np.linalg.cholesky(A)).transpose(0, 2, 1).copy()
-    except np.linalg.LinAlgError:
-        # it does not say which one failed
-        return _sweep(A)
-    return T, np.einsum("gai,gai->g", T, T) < 1.0 / LEAST_EIGENVALUE
+    T, easy = np.empty_like(A), np.zeros(A.shape[0], dtype=bool)
+    for g in range(A.shape[0]):
+        C, failed = dpotrf(A[g])
+        if not failed:
+            T[g], failed = dtrtri(C)
+            # the inverse of A is T T', whose trace is no less than one over the least eigenvalue of A
+            easy[g] = not failed and np.vdot(T[g], T[g]) < 1.0 / LEAST_EIGENVALUE
+    return T, easy
 
 
 def _sweep(A: Array) -> tuple[Array, Array]:
@@ -111,7 +113,6 @@ def _sweep(A: Array) -> tuple[Array, Array]:
             T[:j, j] /= -root
         if j + 1 < size:
             S[j + 1 :, j + 1 :] -= S[j, j + 1 :, None] * S[j, None, j + 1 :]
-    # the inverse of A is T T', whose trace is no less than one over the least eigenvalue of A
     easy &= np.einsum("aig,aig->g", T, T) < 1.0 / LEAST_EIGENVALUE
     return np.ascontiguousarray(T.transpose(2, 0, 1)), easy
 
