@@ -19,7 +19,7 @@ import pandas as pd
 
 from covey import GroupSparseRegressorCV, stability_selection
 from covey.datasets import make_group_sparse
-from covey.engine import group_path
+from covey.network import group_path
 from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
     from covey.batched import group_paths
-    from covey.engine import group_path
+    from covey.network import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
     from covey.path import Path
     from covey.persistence import load, save
-    from covey.selection import stability_selection
+    from covey.stability import stability_selection
 
 __all__ = [
     "GroupSparseRegressor",
@@ -51,11 +51,11 @@ _NAMES = {
     "Groups": "covey.groups",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "group_path": "covey.engine",
+    "group_path": "covey.network",
     "group_paths": "covey.batched",
     "load": "covey.persistence",
     "save": "covey.persistence",
-    "stability_selection": "covey.selection",
+    "stability_selection": "covey.stability",
 }
 
 

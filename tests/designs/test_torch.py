@@ -8,7 +8,7 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor, group_path, group_paths
 from covey.designs import as_design
-from covey.engine.looks import ColumnLook
+from covey.network.looks import ColumnLook
 from covey.preprocess import prepare
 from covey.preprocess.kernels import factor_groups
 

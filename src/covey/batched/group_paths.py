@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import LARGEST_BLOCK
-from covey.engine import Snapshot, StopRule, group_path
+from covey.network import Snapshot, StopRule, group_path
 from covey.groups import Groups
 from covey.path import Path
 from covey.validation import as_response, as_sample_weight, on_host, whole

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from covey.batched.lockstep import Lockstep, Node, Numbers
 from covey.batched.problems import Problems, prepare_many
 from covey.designs.torch import TorchDesign
-from covey.engine import Snapshot, StopRule
-from covey.engine.runner import ENGINES, MESSAGES, read_times
-from covey.engine.settings import ENTER, RETURN_RATE, read_step, read_weights
+from covey.network import Snapshot, StopRule
+from covey.network.runner import ENGINES, MESSAGES, read_times
+from covey.network.settings import ENTER, RETURN_RATE, read_step, read_weights
 from covey.groups import Groups
 from covey.path import Path
 from covey.preprocess import Standardize, check_standardize
@@ -84,7 +84,7 @@ def _paths_at_once(design: TorchDesign, groups: Groups) -> int:
 def _numbers(
     problems: Problems, init_scale: Any, step_size: Any, direction_step: Any, depth: Any, group_weights: Any, tol: float
 ) -> Numbers:
-    """The settings of every path; the batched twin of `covey.engine.settings.read_settings`."""
+    """The settings of every path; the batched twin of `covey.network.settings.read_settings`."""
     N = whole(depth, "depth", least=2)
     start = positive(init_scale, "init_scale")
     if direction_step != "auto":

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from covey.designs import Design, as_design
-from covey.engine import PathRunner, Snapshot, StopRule
+from covey.network import PathRunner, Snapshot, StopRule
 from covey.groups import Groups
 from covey.path import Path
 from covey.stopping.adjustment import Adjustment, adjust, read_factors

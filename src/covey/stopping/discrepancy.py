@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from covey.engine import Snapshot
+from covey.network import Snapshot
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.information import InformationCriterion, degrees_of_freedom
 from covey.validation import positive

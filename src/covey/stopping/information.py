@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
-from covey.engine import Snapshot
+from covey.network import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import Monitor, earliest_least

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.engine import Move, Prospects, Snapshot, Snapshots
+from covey.network import Move, Prospects, Snapshot, Snapshots
 from covey.stopping.scorer import PARSIMONY, Scorer
 from covey.validation import FloatArray
 

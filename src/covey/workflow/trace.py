@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.engine import Snapshot, group_path
+from covey.network import Snapshot, group_path
 from covey.files import write_atomically
 from covey.path import Path
 from covey.workflow.problem import pose
