@@ -1,10 +1,11 @@
-"""Small problems for the engine's tests, and rules that stop a path."""
+"""Small problems for the network's tests, and rules that stop a path."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covey import Groups
+from covey.network import StopRule
 
 __all__ = ["LAYOUTS", "OneByOne", "Together", "make"]
 
@@ -36,22 +37,22 @@ def make(groups: Groups, n: int = 150, noise: float = 0.5, seed: int = 0, dtype:
     return X.astype(dtype), y
 
 
-class OneByOne:
+class OneByOne(StopRule):
     """A stop rule that keeps what it is shown, and stops once enough groups have woken up."""
 
     def __init__(self, n_woken=10**9, n_models=10**9):
         self.n_woken, self.n_models, self.seen = n_woken, n_models, []
 
-    def __call__(self, snapshot):
+    def stop_at(self, snapshot):
         self.seen.append(snapshot)
         return snapshot.n_woken >= self.n_woken or len(self.seen) >= self.n_models
 
 
 class Together(OneByOne):
-    """The same rule, asked about many models at once."""
+    """The same rule with an answer of its own for many models at once."""
 
     def stop_among(self, snapshots):
         for i in range(len(snapshots)):
-            if self(snapshots[i]):
+            if self.stop_at(snapshots[i]):
                 return i
         return len(snapshots)

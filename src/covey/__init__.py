@@ -8,11 +8,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
+    from covey import (
+        baselines,
+        datasets,
+        dynamics,
+        experiments,
+        nn,
+        plots,
+        report,
+        selection,
+        stability,
+        stopping,
+        theory,
+    )
     from covey.batched import group_paths
-    from covey.network import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
+    from covey.network import Network, group_path
     from covey.path import Path
     from covey.persistence import load, save
     from covey.stability import stability_selection
@@ -21,6 +33,7 @@ __all__ = [
     "GroupSparseRegressor",
     "GroupSparseRegressorCV",
     "Groups",
+    "Network",
     "Path",
     "TermGroups",
     "baselines",
@@ -35,6 +48,7 @@ __all__ = [
     "report",
     "save",
     "selection",
+    "stability",
     "stability_selection",
     "stopping",
     "theory",
@@ -43,12 +57,14 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stopping", "theory",
+    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stability", "stopping",
+    "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
     "Groups": "covey.groups",
+    "Network": "covey.network",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
     "group_path": "covey.network",

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from covey.stopping.scorer import Scorer
 
 from covey import Groups, group_path
 from covey.designs import as_design
 from covey.path import PathState
 from covey.stopping.monitor import PATIENCE, Monitor
-from covey.stopping.scorer import Scorer
 from network_problems import LAYOUTS, make
 
 EQUAL = LAYOUTS["equal"]

@@ -9,7 +9,7 @@ import pytest
 from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path
 from covey.designs import DenseDesign
 from covey.dynamics import normalized_descent
-from covey.network import stored_rows, working_rows
+from covey.network import stored_rows
 from covey.plots import GroupPathDisplay
 from covey.stopping import Discrepancy
 from covey.stopping.information import degrees_of_freedom
@@ -46,7 +46,6 @@ class NoCopies(DenseDesign):
 def test_the_path_is_that_of_a_copy(data, settings, monkeypatch):
     # a design as small as this one is held as a copy
     monkeypatch.setattr(stored_rows, "WHOLE", 0)
-    monkeypatch.setattr(working_rows, "MOST_NUMBERS", 0)
     X, y = data
     settings = {"max_iter": 500, "times": np.arange(0, 501, 25), **settings}
     copied = group_path(np.take(X, MEMBERS, axis=1), y, APART, **settings)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from covey.stopping.fold_errors import FoldErrors, choose_time, time_grid
+from covey.stopping.holdout import split_rows
 from scipy.special import comb
 
 from covey import Groups
@@ -15,8 +17,6 @@ from covey.stopping import (
     PathTask,
     TheoryWindow,
 )
-from covey.stopping.fold_errors import FoldErrors, choose_time, time_grid
-from covey.stopping.holdout import split_rows
 
 
 def make_task(n=120, p=60, size=3, active=4, sigma=0.5, weight=None, seed=0, **options):

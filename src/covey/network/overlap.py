@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.network.snapshots import Snapshot, StopRule
 from covey.groups import Groups
+from covey.network.snapshots import Snapshot, StopRule
 from covey.path import Path
 from covey.validation import FloatArray
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, RepeatedColumns, as_design
+from covey.groups import Groups
 from covey.network.beginning import read_start
 from covey.network.exact import ExactPath, all_awake
 from covey.network.overlap import InColumns, add_up
@@ -15,7 +16,6 @@ from covey.network.recorder import Recorder
 from covey.network.screened import NearGroups, ScreenedPath
 from covey.network.settings import check_engine, read_settings, step_unit
 from covey.network.snapshots import StopLike, as_stop_rule
-from covey.groups import Groups
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
 from covey.validation import positive, whole
