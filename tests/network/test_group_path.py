@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from covey.stopping.scorer import Scorer
 
 from covey import Groups, group_path
 from covey.designs import as_design
@@ -128,7 +127,7 @@ def test_starting_from_chosen_groups():
 
 
 def monitor(X, y, n_groups):
-    return Monitor(Scorer(as_design(X), y, np.ones(len(y))), PATIENCE, n_groups)
+    return Monitor(as_design(X).errors(y, np.ones(len(y))), PATIENCE, n_groups)
 
 
 def test_validation_ends_the_path():

@@ -3,15 +3,14 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path
+from covey import Groups, group_path
 from covey.designs import DenseDesign
 from covey.dynamics import normalized_descent
 from covey.network import stored_rows
-from covey.plots import GroupPathDisplay
-from covey.stopping import Discrepancy
+from covey.selection.network_time import choose_by_folds
+from covey.stopping import AtTime, Discrepancy, PathTask
 from covey.stopping.information import degrees_of_freedom
 
 P = 60
@@ -68,23 +67,21 @@ def test_a_path_goes_on(data):
     np.testing.assert_allclose(rest.at(400), whole.at(400), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [
-        (GroupSparseRegressor, {"stopping": Discrepancy(0.3)}),
-        (GroupSparseRegressor, {"stopping": 300}),
-        (GroupSparseRegressorCV, {"cv": 3}),
-    ],
-)
-def test_the_estimators_are_those_of_a_copy(data, kind, settings):
+@pytest.mark.parametrize("rule", ["discrepancy", "time", "folds"])
+def test_choices_are_those_of_a_copy(data, rule):
     X, y = data
-    model = kind(GROUPS, **settings).fit(X, y)
-    copied = kind(APART, **settings).fit(np.take(X, MEMBERS, axis=1), y)
-    assert model.n_iter_ == copied.n_iter_
-    assert model.selected_groups_ == copied.selected_groups_
-    np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-9)
-    np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-9)
-    np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-9)
+    choices = []
+    for Z, groups in ((X, GROUPS), (np.take(X, MEMBERS, axis=1), APART)):
+        task = PathTask(Z, y, groups, np.ones(len(y)))
+        if rule == "folds":
+            choices.append(choose_by_folds(task, task.design.folds(3, y, None)))
+        else:
+            choices.append((Discrepancy(0.3) if rule == "discrepancy" else AtTime(300)).choose(task))
+    choice, copied = choices
+    assert choice.time == copied.time
+    assert choice.path.entered == copied.path.entered
+    np.testing.assert_allclose(choice.model[0], GROUPS.from_contiguous(copied.model[0]), atol=1e-9)
+    assert choice.model[1] == pytest.approx(copied.model[1], abs=1e-9)
 
 
 def test_a_shared_column_spends_one_degree_of_freedom(data):
@@ -93,26 +90,6 @@ def test_a_shared_column_spends_one_degree_of_freedom(data):
     expected = [1 + len({j for l, woke in path.entered if woke <= t for j in LISTS[l]}) for t in path.times]
     np.testing.assert_array_equal(degrees_of_freedom(path, True), expected)
     assert expected[-1] < 1 + GROUPS.sizes[[l for l, _ in path.entered]].sum()
-
-
-def test_a_table_with_names(data, capsys):
-    X, y = data
-    table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(P)])
-    named = {f"pathway{l}": [f"gene{j}" for j in members] for l, members in enumerate(LISTS)}
-    groups = Groups.from_names(named, table.columns, overlap=True)
-    model = GroupSparseRegressor(groups, stopping="ebic").fit(table, y)
-    assert {"pathway3", "pathway4", "pathway11"} <= set(model.selected_groups_)
-    # a sleeping group is not said to be selected because a neighbour has its columns
-    assert not {"pathway2", "pathway5", "pathway10"} & set(model.selected_groups_)
-    model.summary()
-    said = capsys.readouterr().out
-    n_columns = len({j for name in model.selected_groups_ for j in groups[name]})
-    assert f"({n_columns} of {P} columns)" in said
-    assert "pathway11" in said
-    display = GroupPathDisplay.from_estimator(model)
-    assert "pathway11" in {text.get_text() for text in display.ax_.texts}
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(table), model.predict(table))
 
 
 def test_shared_columns_are_asked_for():

@@ -1,10 +1,10 @@
 """Paths in lockstep: every tensor has one entry per path, and all paths make the same iteration at the same time.
 
-As in `covey.network`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping ones is
-added up between looks at X. Here a look is one product of X with the residuals of all paths, so it is taken for all of
-them at common times. These are spaced geometrically: a group that wakes at time t rises within a good part of t, and
-`SPACING` of t is short against that, for the slow groups as for the fast. Groups join ahead of their waking, so the
-times at which they enter are those of exact steps.
+As in `covey.network`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping ones
+is added up between looks at X. Here a look is one product of X with the residuals of all paths, so it is taken for all
+of them at common times. These are spaced geometrically: a group that wakes at time t rises within a good part of t,
+and `SPACING` of t is short against that, for the slow groups as for the fast. Groups join ahead of their waking, so
+the times at which they enter are those of exact steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The near groups: those that may wake before the others are checked again.
 
 A sleeping group does not touch the residual, and its magnitude only adds up its growth. So the loop is: march the
-awake groups in their own small Gram block to the time at which the next one is expected to wake, leaving nodes; read the
+awake groups in their own small Gram block to the time at which the next one should wake, leaving nodes; read the
 correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
 one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
 

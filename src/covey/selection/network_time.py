@@ -21,7 +21,7 @@ from covey.stopping import Choice, PathTask
 from covey.stopping.monitor import PATIENCE, Monitor, earliest_least
 from covey.validation import FloatArray, positive
 
-__all__ = ["FoldErrors", "choose_by_folds", "choose_by_holdout", "time_grid"]
+__all__ = ["FoldErrors", "choose_by_folds", "choose_by_holdout", "standard_error", "time_grid"]
 
 # Neighbouring times of the folds' grid differ by this factor. A group takes about a third of its wake-up time to grow,
 # so a step of 2% shows every transition in more than ten points.
@@ -140,12 +140,7 @@ class FoldErrors:
     @property
     def standard_error(self) -> FloatArray:
         """Standard error of the mean over the folds."""
-        k = self.mse.shape[1]
-        # errors of 1e300 have no square
-        unit = np.abs(self.mse).max()
-        if k < 2 or unit == 0:
-            return np.zeros(self.times.size)
-        return (self.mse / unit).std(axis=1, ddof=1) / np.sqrt(k) * unit
+        return standard_error(self.mse)
 
     def choose(self, rule: Literal["min", "1se"]) -> float:
         """The time that a rule chooses."""
@@ -167,6 +162,15 @@ class FoldRun(NamedTuple):
     times: list[float]
     errors: list[float]
     reached: float
+
+
+def standard_error(mse: FloatArray) -> FloatArray:
+    """Standard error of the mean over the last axis, whatever its units (errors of 1e300 have no square)."""
+    k = mse.shape[-1]
+    unit = np.abs(mse).max()
+    if k < 2 or unit == 0:
+        return np.zeros(mse.shape[:-1])
+    return (mse / unit).std(axis=-1, ddof=1) / np.sqrt(k) * unit
 
 
 def time_grid(last: int) -> NDArray[np.int64]:
