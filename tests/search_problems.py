@@ -1,14 +1,12 @@
-"""Problems on which the plain path goes wrong, for the tests of the search."""
+"""Problems on which the plain path goes wrong, for tests of selection."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covey import Groups
-from covey.stopping import PathTask
-from covey.stopping.legs import Trial
 
-__all__ = ["autoregressive", "equicorrelated", "misleading", "split", "task_of"]
+__all__ = ["autoregressive", "equicorrelated", "misleading"]
 
 
 def autoregressive(rng: np.random.Generator, n: int, p: int, rho: float = 0.9) -> np.ndarray:
@@ -34,17 +32,3 @@ def misleading(n: int = 150, p: int = 120, noise: float = 0.5, seed: int = 0):
     w[groups.lists()[19]] = w[groups.lists()[21]] = 1.0
     w[groups.lists()[3]] = (0.8, -0.8, 0.8)
     return X, X @ w + noise * rng.standard_normal(n), groups, w
-
-
-def task_of(X, y, groups, weight=None, **settings) -> PathTask:
-    """The task of a problem; `settings` are those of `PathTask`, and options of the path."""
-    own = {name: settings.pop(name) for name in ("restarts", "factors", "dense_scales", "average") if name in settings}
-    weight = np.ones(len(y)) if weight is None else weight
-    return PathTask(X, y, groups, weight, {"max_iter": 100_000, **settings}, **own)
-
-
-def split(task: PathTask, every: int = 4) -> Trial:
-    """Every fourth row judges."""
-    held = np.arange(len(task.y)) % every == 0
-    training = task.on(~held)
-    return Trial(training, training.scorer(task.design, task.y, np.where(held, task.weight, 0.0)))

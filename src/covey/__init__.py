@@ -8,19 +8,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import baselines, datasets, dynamics, experiments, nn, plots, report, selection, stopping, theory
+    from covey import (
+        baselines,
+        datasets,
+        dynamics,
+        experiments,
+        nn,
+        plots,
+        report,
+        selection,
+        stability,
+        stopping,
+        theory,
+    )
     from covey.batched import group_paths
-    from covey.engine import group_path
     from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
     from covey.groups import Groups
+    from covey.network import Network, group_path
     from covey.path import Path
     from covey.persistence import load, save
-    from covey.selection import stability_selection
+    from covey.stability import stability_selection
 
 __all__ = [
     "GroupSparseRegressor",
     "GroupSparseRegressorCV",
     "Groups",
+    "Network",
     "Path",
     "TermGroups",
     "baselines",
@@ -35,6 +48,7 @@ __all__ = [
     "report",
     "save",
     "selection",
+    "stability",
     "stability_selection",
     "stopping",
     "theory",
@@ -43,19 +57,21 @@ __version__ = "0.1.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stopping", "theory",
+    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stability", "stopping",
+    "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
     "GroupSparseRegressorCV": "covey.estimators",
     "Groups": "covey.groups",
+    "Network": "covey.network",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "group_path": "covey.engine",
+    "group_path": "covey.network",
     "group_paths": "covey.batched",
     "load": "covey.persistence",
     "save": "covey.persistence",
-    "stability_selection": "covey.selection",
+    "stability_selection": "covey.stability",
 }
 
 

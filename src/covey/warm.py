@@ -1,4 +1,4 @@
-"""`python -m covey.warm`: compile every kernel once, so that no user's first fit waits.
+"""`python -m covey.warm`: compile the kernels of the network and of the dynamics once.
 
 Compiled code is kept beside the package (or in NUMBA_CACHE_DIR); run this after installing, in an image build for
 instance.
@@ -12,20 +12,20 @@ import numpy as np
 
 from covey.datasets import make_group_sparse
 from covey.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.estimators import GroupSparseRegressor
+from covey.network import group_path
 
 
 def main() -> None:
-    """Fit something small in each memory layout and precision."""
+    """Run something small in each memory layout and precision."""
     start = time.perf_counter()
     data = make_group_sparse(60, 24, 3, active=2, random_state=0)
-    # so many columns that the engine gathers those of the groups that are near to waking
+    # so many columns that those of the groups near to waking are gathered
     wide = make_group_sparse(40, 2400, 3, active=2, random_state=0)
     for kind in (np.ascontiguousarray, np.asfortranarray):
         for dtype in (np.float64, np.float32):
-            GroupSparseRegressor(groups=3, random_state=0).fit(kind(data.X, dtype), data.y)
-            GroupSparseRegressor(groups=3, engine="exact", stopping=50).fit(kind(data.X, dtype), data.y)
-            GroupSparseRegressor(groups=3, stopping=50).fit(kind(wide.X, dtype), wide.y)
+            group_path(kind(data.X, dtype), data.y, 3, max_iter=300)
+            group_path(kind(data.X, dtype), data.y, 3, engine="exact", max_iter=50)
+            group_path(kind(wide.X, dtype), wide.y, 3, max_iter=50)
     for X in (data.X, np.asfortranarray(data.X)):
         normalized_descent(X, data.y, data.groups, n_steps=2)
         plain_descent(X, data.y, data.groups, n_steps=2)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressorCV, group_path, group_paths
+from covey import Groups, group_path, group_paths
 from covey.datasets import make_group_sparse
+from covey.selection.network_time import choose_by_folds
+from covey.stopping import PathTask
 
 torch = pytest.importorskip("torch")
 
@@ -168,18 +170,20 @@ def test_other_kinds_run_one_by_one():
 
 
 def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
-    settings = {"cv": 2, "max_iter": 600}
-    expected = GroupSparseRegressorCV(3, **settings).fit(torch.from_numpy(DATA.X), DATA.y)
+    def choose():
+        task = PathTask(torch.from_numpy(DATA.X), DATA.y, DATA.groups, np.ones(120), {"max_iter": 600})
+        return choose_by_folds(task, task.design.folds(2, DATA.y, None))
+
+    expected = choose()
     asked = []
     monkeypatch.setattr(TorchDesign, "batches", lambda self, n_paths: not asked.append(n_paths))
-    model = GroupSparseRegressorCV(3, **settings).fit(torch.from_numpy(DATA.X), DATA.y)
+    choice = choose()
     assert set(asked) == {2}
-    assert model.selected_groups_ == expected.selected_groups_
-    common = min(model.times_.size, expected.times_.size)
-    np.testing.assert_allclose(
-        model.mse_path_[:common], expected.mse_path_[:common], atol=5e-3 * expected.mse_path_[0].mean()
-    )
-    np.testing.assert_allclose(model.coef_, expected.coef_, atol=0.02)
+    np.testing.assert_array_equal(np.flatnonzero(choice.model[0]), np.flatnonzero(expected.model[0]))
+    common = min(len(choice.scores), len(expected.scores))
+    one, other = (table[["fold_0", "fold_1"]].to_numpy() for table in (choice.scores, expected.scores))
+    np.testing.assert_allclose(one[:common], other[:common], atol=5e-3 * other[0].mean())
+    np.testing.assert_allclose(choice.model[0], expected.model[0], atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from covey import Groups, GroupSparseRegressor, group_path, group_paths
 from covey.designs import as_design
 from covey.designs.cholesky import factor_groups
-from covey.engine.looks import ColumnLook
+from covey.network.looks import ColumnLook
 from covey.preprocess import prepare
 
 torch = pytest.importorskip("torch")

@@ -6,17 +6,7 @@ from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.stopping import (
-    AtTime,
-    CrossValidation,
-    Discrepancy,
-    HoldOut,
-    InformationCriterion,
-    PathTask,
-    TheoryWindow,
-)
-from covey.stopping.fold_errors import FoldErrors, choose_time, time_grid
-from covey.stopping.holdout import split_rows
+from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask, TheoryWindow
 
 
 def make_task(n=120, p=60, size=3, active=4, sigma=0.5, weight=None, seed=0, **options):
@@ -30,10 +20,6 @@ def chosen_groups(choice):
 
 
 ALL = {
-    "holdout": HoldOut(random_state=0),
-    "holdout, no refit": HoldOut(refit=False, random_state=0),
-    "cv": CrossValidation(),
-    "cv 1se": CrossValidation(rule="1se"),
     "bic": InformationCriterion("bic"),
     "ebic": InformationCriterion("ebic"),
     "gcv": InformationCriterion("gcv"),
@@ -49,16 +35,15 @@ def test_every_rule_finds_a_clear_signal(name):
     w = choice.path.at(choice.time)
     assert chosen_groups(choice) >= {0, 1, 2, 3}
     assert np.sum((w - data.w_star) ** 2) < 4 * np.sum((data.oracle() - data.w_star) ** 2) + 0.05
-    assert choice.time in choice.scores["time"].to_numpy() or name.startswith("cv")
+    assert choice.time in choice.scores["time"].to_numpy()
 
 
-@pytest.mark.parametrize("name", ["ebic", "cv 1se"])
-def test_the_sparing_rules_select_nothing_else(name):
+def test_the_extended_criterion_selects_nothing_else():
     _, task = make_task()
-    assert chosen_groups(ALL[name].choose(task)) == {0, 1, 2, 3}
+    assert chosen_groups(ALL["ebic"].choose(task)) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("name", ["holdout", "cv", "ebic", "discrepancy"])
+@pytest.mark.parametrize("name", ["ebic", "discrepancy"])
 def test_a_plateau_does_not_stop_the_path(name):
     """A strong group and one a fiftieth of it: the second wakes up after fifty times as long."""
     rng = np.random.default_rng(0)
@@ -114,56 +99,7 @@ def test_the_noise_is_estimated():
     assert np.mean(values) == pytest.approx(0.5, rel=0.1)
 
 
-def test_hold_out_takes_the_least_validation_error():
-    data, task = make_task()
-    X_val = np.random.default_rng(5).standard_normal((60, 60))
-    y_val = X_val @ data.w_star
-    choice = HoldOut(validation=(X_val, y_val)).choose(task)
-    mse = np.mean((y_val[:, None] - choice.path.predict(X_val)) ** 2, axis=0)
-    assert choice.path.times[np.argmax(mse <= 1.003 * mse.min())] == choice.time
-    np.testing.assert_allclose(choice.scores["mse"], mse, rtol=1e-8)
-
-
-def test_hold_out_refits_on_all_rows():
-    _, task = make_task()
-    refitted, kept = (HoldOut(refit=refit, random_state=0).choose(task) for refit in (True, False))
-    assert refitted.time == kept.time
-    held = split_rows(task, 0.2, 0)
-    alone = task.on(~held).path(max_iter=int(kept.time), step_size=kept.path.step_size)
-    np.testing.assert_allclose(kept.path.at(kept.time), alone.at(kept.time), rtol=1e-3, atol=1e-6)
-    assert not np.allclose(refitted.path.at(kept.time), kept.path.at(kept.time), rtol=1e-3)
-
-
-@pytest.mark.parametrize("fraction", [0.05, 0.2, 0.5, 0.9])
-def test_split_sizes(fraction):
-    _, task = make_task()
-    held = split_rows(task, fraction, 1)
-    assert held.sum() == pytest.approx(fraction * 120, abs=1)
-
-
-def test_split_is_seeded_and_differs_between_seeds():
-    _, task = make_task()
-    np.testing.assert_array_equal(split_rows(task, 0.3, 1), split_rows(task, 0.3, 1))
-    assert not np.array_equal(split_rows(task, 0.3, 1), split_rows(task, 0.3, 2))
-
-
-def test_split_says_nothing_about_the_values():
-    """Over seeds, every row is held out about as often as any other."""
-    _, task = make_task(n=40)
-    often = np.mean([split_rows(task, 0.25, seed) for seed in range(400)], axis=0)
-    assert np.abs(often - 0.25).max() < 0.1
-
-
-def test_equal_rows_stay_together_and_weights_count():
-    data, _ = make_task(n=40)
-    twice = PathTask(np.repeat(data.X, 2, axis=0), np.repeat(data.y, 2), data.groups, np.ones(80))
-    weighted = PathTask(data.X, data.y, data.groups, np.full(40, 2.0))
-    held = split_rows(twice, 0.3, 4)
-    np.testing.assert_array_equal(held[::2], held[1::2])
-    np.testing.assert_array_equal(held[::2], split_rows(weighted, 0.3, 4))
-
-
-@pytest.mark.parametrize("rule", [HoldOut(random_state=3), InformationCriterion("bic"), Discrepancy(0.5)])
+@pytest.mark.parametrize("rule", [InformationCriterion("bic"), Discrepancy(0.5)])
 def test_weights_are_repetitions(rule):
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 4, size=90)
@@ -177,61 +113,19 @@ def test_weights_are_repetitions(rule):
     np.testing.assert_allclose(a.path.at(a.time), b.path.at(b.time), rtol=0, atol=1e-8)
 
 
-def test_rules_of_choice():
-    times = np.arange(5.0)
-    mse = np.array([[5.0, 5.2], [2.1, 2.3], [1.9, 2.3], [2.4, 2.6], [3.0, 3.0]])
-    errors = FoldErrors(times, mse, 1.0)
-    assert choose_time(errors, "min") == 2.0
-    assert choose_time(errors, "1se") == 1.0  # 2.2 <= 2.1 + 0.2
-
-
-def test_folds_are_those_of_the_splitter():
-    from sklearn.model_selection import KFold
-
-    _, task = make_task()
-    errors = CrossValidation(KFold(3)).search(task).legs[0].errors
-    assert errors.mse.shape == (errors.times.size, 3)
-    # the null model of the first fold
-    assert errors.mse[0, 0] == pytest.approx(np.mean((task.y[:40] - task.y[40:].mean()) ** 2), rel=1e-9)
-
-
-def test_grid():
-    grid = time_grid(10_000)
-    assert grid[0] == 0
-    assert grid[-1] == 10_000
-    assert (np.diff(grid) >= 1).all()
-    assert (np.diff(grid)[grid[1:] > 200] / grid[1:][grid[1:] > 200] < 0.03).all()
-
-
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
         (AtTime(-1), "time of AtTime must be at least 0"),
         (AtTime(1.5), "whole number"),
-        (HoldOut(fraction=1.2), "between 0 and 1"),
-        (HoldOut(patience=0), "patience must be above 0"),
         (InformationCriterion("aic"), "'bic', 'ebic' or 'gcv'"),
         (Discrepancy(-1.0), "sigma must be above 0"),
-        (CrossValidation(rule="2se"), "'min' or '1se'"),
-        (CrossValidation(cv=1), "n_splits"),
     ],
 )
 def test_bad_rules(rule, message):
     _, task = make_task()
     with pytest.raises(ValueError, match=message):
         rule.choose(task)
-
-
-def test_rows_that_are_all_equal_cannot_be_held_out():
-    task = PathTask(np.ones((6, 2)), np.ones(6), Groups.from_size(1, 2), np.ones(6))
-    with pytest.raises(ValueError, match="all rows are equal"):
-        HoldOut().choose(task)
-
-
-def test_a_fold_without_weight_is_named():
-    _, task = make_task(weight=np.r_[np.zeros(60), np.ones(60)])
-    with pytest.raises(ValueError, match="Fold 0 has no held-out rows of positive weight"):
-        CrossValidation(cv=2).choose(task)
 
 
 def test_the_theory_window_is_the_formula_of_its_ends():
@@ -252,3 +146,21 @@ def test_the_theory_window_needs_its_numbers():
         TheoryWindow(0.0).choose(task)
     with pytest.raises(ValueError, match="'lower', 'middle' or 'upper'"):
         TheoryWindow(0.5, "end").choose(task)
+
+
+def test_a_task_prepares_its_problem_once_and_another_one_for_other_rows():
+    _, task = make_task()
+    assert task.design is task.design
+    assert task.runner is task.runner
+    half = task.on(np.arange(120) < 60)
+    assert half.design is task.design
+    assert half.runner is not task.runner
+    assert half.n_effective == 60
+
+
+def test_a_task_says_what_happens(capsys):
+    data, task = make_task()
+    PathTask(data.X, data.y, data.groups, task.weight, {"max_iter": 200}, verbose=2).path()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("1 groups awake")
+    assert said[-1].startswith("[covey] path to iteration 200")

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
 from covey.designs.protocol import LARGEST_BLOCK
-from covey.engine import Snapshot, StopRule, group_path
 from covey.groups import Groups
+from covey.network import Snapshot, StopLike, StopRule, as_stop_rule, group_path
 from covey.path import Path
 from covey.validation import as_response, as_sample_weight, on_host, whole
 
@@ -28,7 +28,7 @@ def group_paths(
     *,
     sample_weight: ArrayLike | None = None,
     max_groups: int | None = None,
-    stop: Sequence[StopRule] | None = None,
+    stop: Sequence[StopLike] | None = None,
     batch: bool | None = None,
     **options: Any,
 ) -> list[Path]:
@@ -49,7 +49,7 @@ def group_paths(
         sample; zero for held-out rows and one for the others makes a fold.
     max_groups : int or None
         End a path once so many groups have woken up.
-    stop : sequence of m callables or None
+    stop : sequence of m callables or stop rules, or None
         A stop rule for each path; see `group_path`.
     batch : bool or None
         Whether to run them as one batch; None where that is faster: from 20 paths on, on a GPU. A batch has one stage
@@ -83,6 +83,7 @@ def group_paths(
     m = _common_count(responses, weights)
     if stop is not None and (not isinstance(stop, Sequence) or len(stop) != m):
         raise ValueError(f"stop must be a sequence of {m} rules, one per path.")
+    rules = None if stop is None else [as_stop_rule(rule) for rule in stop]
     if max_groups is not None:
         whole(max_groups, "max_groups")
     made = Groups.coerce(groups, p, getattr(design, "columns", None))
@@ -95,14 +96,16 @@ def group_paths(
         Y = [as_response(column, n, name=_name("y", i, responses)) for i, column in enumerate(responses)]
         Q = [as_sample_weight(column, n, name=_name("sample_weight", i, weights)) for i, column in enumerate(weights)]
         Y, Q = (rows if len(rows) == m else rows * m for rows in (Y, Q))
-        return run_batch(cast(Any, design), np.stack(Y), np.stack(Q), made, max_groups=max_groups, stop=stop, **options)
+        return run_batch(
+            cast(Any, design), np.stack(Y), np.stack(Q), made, max_groups=max_groups, stop=rules, **options
+        )
     return [
         group_path(
             design,
             responses[i % len(responses)],
             made,
             sample_weight=weights[i % len(weights)],
-            stop=_until(max_groups, None if stop is None else stop[i]),
+            stop=_until(max_groups, None if rules is None else rules[i]),
             **options,
         )
         for i in range(m)
@@ -154,13 +157,14 @@ def _obstacle(design: Design, groups: Groups, options: dict[str, Any]) -> str:
     return ""
 
 
-def _until(max_groups: int | None, stop: StopRule | None) -> StopRule | None:
+def _until(max_groups: int | None, rule: StopRule | None) -> StopRule | None:
     """A rule that also ends a path at a number of groups."""
-    if max_groups is None:
-        return stop
+    return rule if max_groups is None else _Until(max_groups, rule)
 
-    def enough(snapshot: Snapshot) -> bool:
-        asked = stop is not None and stop(snapshot)
-        return bool(asked or snapshot.n_woken >= max_groups)
 
-    return enough
+class _Until(StopRule):
+    def __init__(self, max_groups: int, rule: StopRule | None) -> None:
+        self.max_groups, self.rule = max_groups, rule
+
+    def stop_at(self, snapshot: Snapshot) -> bool:
+        return (self.rule is not None and self.rule.stop_at(snapshot)) or snapshot.n_woken >= self.max_groups

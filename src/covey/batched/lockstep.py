@@ -1,10 +1,10 @@
 """Paths in lockstep: every tensor has one entry per path, and all paths make the same iteration at the same time.
 
-As in `covey.engine`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping ones is
-added up between looks at X. Here a look is one product of X with the residuals of all paths, so it is taken for all of
-them at common times. These are spaced geometrically: a group that wakes at time t rises within a good part of t, and
-`SPACING` of t is short against that, for the slow groups as for the fast. Groups join ahead of their waking, so the
-times at which they enter are those of exact steps.
+As in `covey.network`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping ones
+is added up between looks at X. Here a look is one product of X with the residuals of all paths, so it is taken for all
+of them at common times. These are spaced geometrically: a group that wakes at time t rises within a good part of t,
+and `SPACING` of t is short against that, for the slow groups as for the fast. Groups join ahead of their waking, so
+the times at which they enter are those of exact steps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from covey.batched.problems import Problems
 from covey.designs.torch import product
-from covey.engine.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
-from covey.engine.kernels import MOST_SUBSTEPS, SMALLEST
-from covey.engine.near import EXPLAINED
+from covey.network.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
+from covey.network.kernels import MOST_SUBSTEPS, SMALLEST
+from covey.network.near import EXPLAINED
 
 __all__ = ["Lockstep", "Node", "Numbers"]
 
@@ -41,7 +41,7 @@ COPY_BYTES = 2**29
 class Numbers:
     """Settings of the paths: `depth` and `start` of all, and tensors with one entry per path.
 
-    `gamma`, `enter` and `threshold` have shape (m,), `speeds` (m, groups); see `covey.engine.settings`. The threshold
+    `gamma`, `enter` and `threshold` have shape (m,), `speeds` (m, groups); see `covey.network.settings`. The threshold
     is that on ``phi``.
     """
 
@@ -68,7 +68,7 @@ class Node:
         On the user's scale.
     strengths, intercepts : ndarrays, shapes (m, awake) and (m,)
     risen : ndarray, shape (m,)
-        How many groups are up; see `covey.engine.Snapshot`.
+        How many groups are up; see `covey.network.Snapshot`.
     """
 
     time: int
@@ -95,7 +95,7 @@ class Lockstep:
     Attributes
     ----------
     phi, pull, asleep : tensors, shape (m, groups)
-        As in `covey.engine.near`; `g`, of shape (m, groups, size), are the correlations at the last look.
+        As in `covey.network.near`; `g`, of shape (m, groups, size), are the correlations at the last look.
     which, entered, u, speed : tensors, shape (m, slots)
         The awake groups of each path, -1 for a free slot; when each passed the threshold of entering, -1 for not
         yet; its magnitude; its growth rate relative to the average.
@@ -231,7 +231,7 @@ class Lockstep:
     # ------------------------------------------------------------------ looks
 
     def _look(self, left: torch.Tensor, mean: torch.Tensor, steps: int) -> None:
-        """Add up what the sleeping groups have grown by since the last look; see `covey.engine.kernels.gains`."""
+        """Add up what the sleeping groups have grown by since the last look; see `covey.network.kernels.gains`."""
         way = self.w - left
         length = (way * way).sum(dim=1)
         along = ((mean - left) * way).sum(dim=1)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from covey.batched.lockstep import Lockstep, Node, Numbers
 from covey.batched.problems import Problems, prepare_many
 from covey.designs.torch import TorchDesign
-from covey.engine import Snapshot, StopRule
-from covey.engine.runner import ENGINES, MESSAGES, read_times
-from covey.engine.settings import ENTER, RETURN_RATE, read_step, read_weights
 from covey.groups import Groups
+from covey.network import Snapshot, StopRule
+from covey.network.runner import MESSAGES, read_times
+from covey.network.settings import ENTER, RETURN_RATE, check_engine, read_step, read_weights
 from covey.path import Path
 from covey.preprocess import Standardize, check_standardize
 from covey.validation import FloatArray, positive, whole
@@ -37,7 +37,7 @@ def run_batch(
     groups: Groups,
     *,
     max_groups: int | None,
-    stop: Sequence[StopRule] | None,
+    stop: Sequence[StopRule | None] | None,
     algorithm: str = "single-stage",
     init_scale: float = 1e-6,
     step_size: float | str = "auto",
@@ -55,8 +55,7 @@ def run_batch(
     verbose: int = 0,
 ) -> list[Path]:
     """The paths of many responses and weights, as rows, on one design; see `covey.group_paths`."""
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
+    check_engine(engine)
     check_standardize(standardize)
     max_iter, tol = whole(max_iter, "max_iter"), positive(tol, "tol")
     wanted = read_times(times, max_iter)
@@ -84,7 +83,7 @@ def _paths_at_once(design: TorchDesign, groups: Groups) -> int:
 def _numbers(
     problems: Problems, init_scale: Any, step_size: Any, direction_step: Any, depth: Any, group_weights: Any, tol: float
 ) -> Numbers:
-    """The settings of every path; the batched twin of `covey.engine.settings.read_settings`."""
+    """The settings of every path; the batched twin of `covey.network.settings.read_settings`."""
     N = whole(depth, "depth", least=2)
     start = positive(init_scale, "init_scale")
     if direction_step != "auto":
@@ -106,11 +105,11 @@ def _numbers(
 
 
 class _Batch:
-    """The loop over looks: record, ask the rules, let finished paths go."""
+    """The loop over looks: record, apply the stop rules, drop finished paths."""
 
     def __init__(
         self, problems: Problems, numbers: Numbers, groups: Groups, max_iter: int, wanted: NDArray[np.int64] | None,
-        tol: float, max_groups: int | None, rules: Sequence[StopRule] | None,
+        tol: float, max_groups: int | None, rules: Sequence[StopRule | None] | None,
     ) -> None:  # fmt: skip
         self.groups, self.max_iter, self.wanted = groups, max_iter, wanted
         self.max_groups, self.rules = max_groups, rules
@@ -147,7 +146,7 @@ class _Batch:
         for j, i in enumerate(node.paths.tolist()):
             if diverged[j]:
                 status = "diverged"
-            elif woken[j] >= most or (asked and self.rules is not None and self.rules[i](self._snapshot(node, j))):
+            elif woken[j] >= most or (asked and self._stops(i, node, j)):
                 status = "stopped"
             elif explained[j] or not growing[j]:
                 status = "exhausted"
@@ -160,6 +159,11 @@ class _Batch:
             self.paths[i] = self._path(node, j, i, status, recorded)
         if len(going) < running.n_paths:
             running.keep(np.array(going, dtype=np.int64))
+
+    def _stops(self, i: int, node: Node, j: int) -> bool:
+        """Whether the rule of path i ends it here."""
+        rule = None if self.rules is None else self.rules[i]
+        return rule is not None and rule.stop_at(self._snapshot(node, j))
 
     def _snapshot(self, node: Node, j: int) -> Snapshot:
         slots = _order(node, j)

@@ -104,8 +104,6 @@ class Design(ABC):
         numbers, and reads X for these alone.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
-    upcoming : ndarray of int or None
-        Columns of groups that may wake next, soonest first: a reading for fewer columns may take them along.
     near_share : float
         The share of all columns that the engine gathers as near to waking.
     can_batch : bool
@@ -128,7 +126,6 @@ class Design(ABC):
         self.columns = columns
         self.name = name
         self.n_passes = 0
-        self.upcoming: NDArray[np.intp] | None = None
 
     @property
     @abstractmethod
@@ -199,6 +196,17 @@ class Design(ABC):
         if offset.any():
             Z -= q @ Z  # what rounding left of the mean would meet the means of X
         return self.correlate(Z.T * q)
+
+    def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
+        """The same as `gram_rows`; a kind that reads all of X for any columns may read `upcoming` ones along.
+
+        These are the columns that may be needed next, soonest first.
+        """
+        return self.gram_rows(q, columns, loadings, offset)
+
+    def look(self, problem: Any) -> Any:
+        """A `covey.network.looks.Look` at all groups of a problem where X is; None for the one on the host."""
+        return None
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns: at most one pass.

@@ -169,22 +169,26 @@ class StreamedDesign(Design):
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). At most one pass."""
+        return self.gram_rows_ahead(q, columns, loadings, offset, np.empty(0, dtype=np.intp))
+
+    def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
+        """The same as `gram_rows`; a reading for few columns takes upcoming ones along."""
         shared = self._sharing(q)
         missing = shared.missing(columns)
         if missing.size:
             largest = np.abs(loadings).max(axis=1)[np.isin(columns, missing)]
             gains = np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1])
-            along = self._taken_along(shared, missing)
+            along = self._taken_along(shared, missing, upcoming)
             shared.read_gram(self.blocks(), np.append(missing, along), np.append(gains, np.ones(along.size)))
         rows = shared.gram_rows(q, columns, loadings, offset)
         assert rows is not None
         return rows.astype(self.dtype, copy=False)
 
-    def _taken_along(self, shared: SharedSums, missing: Array) -> Array:
+    def _taken_along(self, shared: SharedSums, missing: Array, upcoming: Array) -> Array:
         """Columns to fill up a reading with: those next in line, unless they are of extreme scale."""
-        if self.upcoming is None or missing.size >= self.batch_columns:
+        if missing.size >= self.batch_columns:
             return np.empty(0, dtype=np.intp)
-        next_in_line = shared.missing(self.upcoming[~np.isin(self.upcoming, missing)])
+        next_in_line = shared.missing(upcoming[~np.isin(upcoming, missing)])
         size = np.abs(shared.shift[next_in_line])
         ordinary = (size == 0) | ((size > 1e-100) & (size < 1e100))
         return next_in_line[ordinary][: self.batch_columns - missing.size]

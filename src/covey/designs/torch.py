@@ -276,7 +276,7 @@ class TorchDesign(Design):
         return self.X.is_cuda and n_paths >= BATCH_PATHS
 
     def look(self, problem: Any) -> TorchLook:
-        """What the engine sees of all groups at a look at X; see `covey.engine.looks`."""
+        """What the engine sees of all groups at a look at X; see `covey.network.looks`."""
         return TorchLook.first(self, problem)
 
     def padded_factors(self, problem: Any) -> list[tuple[SizeClass, torch.Tensor]]:
@@ -343,7 +343,7 @@ class TorchColumns(TorchDesign):
 
 @dataclass(frozen=True)
 class TorchLook:
-    """All groups under the residuals of several models, on the device; the twin of `covey.engine.looks.ColumnLook`.
+    """All groups under the residuals of several models, on the device; the twin of `covey.network.looks.ColumnLook`.
 
     Only pulls come to the host: one number per group and model.
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.stopping.fold_errors import standard_error
+from covey.selection.network_time import standard_error
 from covey.validation import FloatArray
 
 __all__ = ["CVCurveDisplay"]

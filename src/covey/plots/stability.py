@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.selection import StabilitySelection
+from covey.stability import StabilitySelection
 
 __all__ = ["StabilityDisplay"]
 

@@ -52,8 +52,6 @@ class WorkingProblem:
         y~.
     correlation : ndarray, shape (r,)
         ``Z' diag(q) y~``, the correlations at w = 0.
-    orthonormal : bool
-        Whether the working columns of each group are orthonormal.
     """
 
     design: Any
@@ -68,7 +66,6 @@ class WorkingProblem:
     y_scale: float
     response: FloatArray
     correlation: FloatArray
-    orthonormal: bool
 
     @property
     def n_columns(self) -> int:
@@ -148,10 +145,15 @@ class WorkingProblem:
         """``T_l`` of some groups, flat, with offsets."""
         return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
 
-    def gram_rows(self, which: list[int]) -> Array:
-        """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r)."""
+    def gram_rows(self, which: list[int], upcoming: NDArray[np.intp] | None = None) -> Array:
+        """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r).
+
+        `upcoming` are columns of X that may be needed next; see `Design.gram_rows_ahead`.
+        """
+        own, design = self.combination(which), self.design
+        rows = design.gram_rows(self.q, *own) if upcoming is None else design.gram_rows_ahead(self.q, *own, upcoming)
         # Z has mean zero, so the means of X need not be taken off the other side
-        return self.to_working(self.design.gram_rows(self.q, *self.combination(which)))
+        return self.to_working(rows)
 
     def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
@@ -168,20 +170,6 @@ class WorkingProblem:
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
         return (K + K.T) / 2, self.correlation[own]
-
-    def ridge_block(self, which: NDArray[np.intp]) -> FloatArray:
-        """The quadratic form of a ridge on columns of unit variance, in the working coordinates of some groups."""
-        ranks, sizes, starts = self.ranks[which], self.layout.sizes[which], offsets(self.ranks[which])
-        factors, factor_starts = self.factors_of(which)
-        out = np.zeros((int(starts[-1]), int(starts[-1])))
-        for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
-            alike = np.flatnonzero((ranks == rank) & (sizes == size))
-            T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
-            # X_l = Z_l T^+ up to directions in which the group does not vary, so these are its columns' variances
-            variance = (np.linalg.pinv(T) ** 2).sum(axis=1)
-            at = starts[alike][:, None] + np.arange(rank)
-            out[at[:, :, None], at[:, None, :]] = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
-        return out
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
         """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
@@ -212,16 +200,6 @@ class WorkingProblem:
         out = np.empty(self.mean.size)
         out[self.layout.members] = self.factor_matrix @ w
         return out
-
-    def gram_product(self, w: FloatArray) -> FloatArray:
-        """``Z' diag(q) Z w`` by two products with X and no Gram matrix."""
-        b = self.to_columns(w)
-        fitted = self.design.multiply(b) - b[self.layout.members] @ self.mean
-        weighted = np.reshape(self.q * fitted, (1, -1))
-        # Z has mean zero, and what rounding leaves of that is small; the means of X need not be
-        rows = np.asarray(self.design.correlate(weighted), dtype=np.float64)
-        rows[0, self.layout.members] -= weighted.sum() * self.mean
-        return self.to_working(rows)[0]
 
     def to_user(self, l: int, w: Array) -> FloatArray:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
@@ -305,7 +283,6 @@ def prepare(
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
-        orthonormal=standardize == "group",
     )  # fmt: skip
     problem.__dict__["factor_matrix"] = matrix
     return problem, made

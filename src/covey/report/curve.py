@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.stopping.fold_errors import standard_error
+from covey.selection.network_time import standard_error
 from covey.validation import FloatArray
 
 __all__ = ["Curve", "stopping_curve"]

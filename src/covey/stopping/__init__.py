@@ -1,21 +1,9 @@
-"""Rules that choose a time on a path: the time is the only regularisation."""
+"""Rules that choose a time by what they read of one path: the time is the only regularisation."""
 
 from covey.stopping.at_time import AtTime
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.discrepancy import Discrepancy
-from covey.stopping.folds import CrossValidation
-from covey.stopping.holdout import HoldOut
 from covey.stopping.information import InformationCriterion
 from covey.stopping.window import TheoryWindow
 
-__all__ = [
-    "AtTime",
-    "Choice",
-    "CrossValidation",
-    "Discrepancy",
-    "HoldOut",
-    "InformationCriterion",
-    "PathTask",
-    "Stopping",
-    "TheoryWindow",
-]
+__all__ = ["AtTime", "Choice", "Discrepancy", "InformationCriterion", "PathTask", "Stopping", "TheoryWindow"]

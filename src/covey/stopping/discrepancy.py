@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from covey.engine import Snapshot
+from covey.network import Snapshot
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.information import InformationCriterion, degrees_of_freedom
 from covey.validation import positive
@@ -35,7 +35,7 @@ class Discrepancy(Stopping):
         factor = positive(self.factor, "factor")
         sigma = estimate_sigma(task) if self.sigma is None else positive(self.sigma, "sigma")
         n = task.n_effective
-        errors = task.scorer(task.design, task.y, task.weight).errors
+        errors = task.design.errors(task.y, task.weight)
 
         def enough(snapshot: Snapshot) -> bool:
             error = errors(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))
@@ -53,6 +53,6 @@ def estimate_sigma(task: PathTask) -> float:
     """The residual standard deviation where generalised cross-validation is least, corrected for degrees of freedom."""
     chosen = InformationCriterion("gcv").choose(task)
     i = chosen.position
-    freedom = degrees_of_freedom(chosen.path, bool(task.options.get("fit_intercept", True)))[i]
+    freedom = degrees_of_freedom(chosen.path, task.fit_intercept)[i]
     left = max(task.n_effective - freedom, 1.0)
     return float(np.sqrt(chosen.scores["rss"].iloc[i] / left))

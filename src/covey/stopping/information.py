@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
-from covey.engine import Snapshot
+from covey.network import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.monitor import Monitor, earliest_least
@@ -55,14 +55,14 @@ class InformationCriterion(Stopping):
             raise ValueError(f"criterion must be 'bic', 'ebic' or 'gcv', not {self.criterion!r}.")
         positive(self.gamma, "gamma", zero=True)
         n, L = task.n_effective, task.groups.n_groups
-        intercept = bool(task.options.get("fit_intercept", True))
+        intercept = task.fit_intercept
 
         def score(mean_square: float, snapshot: Snapshot) -> float:
             df = snapshot.columns.size + float(intercept)
             return float(self._value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
 
-        monitor = Monitor(task.scorer(task.design, task.y, task.weight), PATIENCE, L, score)
-        path = task.path(stop=lambda snapshot: monitor(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
+        monitor = Monitor(task.design.errors(task.y, task.weight), PATIENCE, L, score)
+        path = task.path(stop=lambda snapshot: monitor.stop_at(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
         rss = task.residual_sums(path)
         freedom = degrees_of_freedom(path, intercept)
         value = self._value(rss, freedom, awake_counts(path), L, n)

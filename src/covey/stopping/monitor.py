@@ -1,14 +1,13 @@
-"""Monitor: follow the error on some rows while a path runs, and end it when the best is behind."""
+"""Monitor: follow the error on some rows while a path runs, and end the path when the best model is behind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.engine import Move, Prospects, Snapshot, Snapshots
-from covey.stopping.scorer import PARSIMONY, Scorer
+from covey.designs.scoring import ModelError
+from covey.network import Snapshot, Snapshots, StopRule
 from covey.validation import FloatArray
 
 __all__ = ["PATIENCE", "Monitor", "earliest_least"]
@@ -24,11 +23,8 @@ CROWD, CROWD_SHARE = 12, 1 / 3
 # A longer path may be right about a group ten times weaker than any so far; after one such group rose in vain, not.
 LATE_FACTOR, LATE_PATIENCE = 10, 1.0
 
-# With every group awake there is nobody to count; three times the best time sees the slow directions settle.
+# With every group awake no more can rise; three times the best time sees the slow directions settle.
 FINAL_FACTOR, FINAL_LEAST = 3, 10
-
-# Where all groups rise together the error falls and rises once.
-TOGETHER_FACTOR = 1.5
 
 # An improvement below the first share does not renew the patience: on a plateau the error creeps down for ever. Nor
 # does one below the second share of the first score: without noise the error falls towards zero for ever.
@@ -39,40 +35,30 @@ IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
 TIE, ROUNDING = 1e-9, 1e-24
 
 
+# The time chosen is the first one whose error is within this share of the least: on a plateau groups wake that change
+# the error by less than held-out rows can tell.
+PARSIMONY = 3e-3
+
+
 def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
     """The first position of the least score, up to ties; `unit` is the size of a change that matters."""
     least = float(scores.min())
     return int(np.argmax(scores <= least + TIE * max(abs(least), unit)))
 
 
-# A group next in line is worth waiting for when it lowers the error by so many standard errors of the difference.
-DOUBT = 1.5
-
-# What cleaning would make of the model is looked at when this many groups are awake, and then so many times more.
-FIRST_LOOK, NEXT_LOOK = 6, 1.25
-
-_STAY = Move(np.empty(0, dtype=np.intp), np.empty(0), 0.0)
-
-
-class Monitor:
-    """A stop rule for `group_path`: the weighted mean squared error on some rows of X, or a score made of it.
+class Monitor(StopRule):
+    """Ends a path once its error on some rows, or a score made of it, has not improved for long enough.
 
     Parameters
     ----------
-    scorer : Scorer
+    error_of : ModelError
+        The weighted mean squared error of linear models on the rows that judge.
     patience : float
         In groups that have risen (`Snapshot.n_risen`).
     n_groups : int
         The number of groups in all.
     score : callable ``(mean_square, snapshot) -> float``, optional
         What to minimise instead of the mean square.
-    together : bool
-        Whether all groups rise together, from a large start scale: patience is then counted in time.
-    overtakes : callable ``(columns, error) -> bool``, optional
-        Whether the model of some columns, in the order in which they woke up, is better by far than an error once it
-        has been cleaned.
-    n_clean : int
-        With how many groups, cleaned already, the path begins.
 
     Attributes
     ----------
@@ -82,25 +68,16 @@ class Monitor:
         The time up to which the model is known.
     best_time : float
         The earliest time of the least score; of an error, the earliest within 0.3% of the least.
-    overtaken : bool
-        Whether the path was ended because its model cleaned is better by far.
     """
 
     def __init__(
         self,
-        scorer: Scorer,
+        error_of: ModelError,
         patience: float,
         n_groups: int,
         score: Callable[[float, Snapshot], float] | None = None,
-        together: bool = False,
-        overtakes: Callable[[NDArray[np.intp], float], bool] | None = None,
-        n_clean: int = 0,
     ) -> None:
-        self.error_of, self._n_rows = scorer.errors, scorer.n_rows
-        self.patience = patience
-        self.n_groups = n_groups
-        self.score, self.together, self.overtakes = score, together, overtakes
-        self.overtaken, self._next_look = False, max(FIRST_LOOK, int(np.ceil(NEXT_LOOK * n_clean)))
+        self.error_of, self.patience, self.n_groups, self.score = error_of, patience, n_groups, score
         self.times: list[float] = []
         self.errors: list[float] = []
         self.scores: list[float] = []
@@ -108,9 +85,8 @@ class Monitor:
         self._risen, self._woken = 0.0, 0  # when the patience was last renewed
         self._first_wake = 0.0
         self.reached = 0.0
-        self._best: tuple[int, float] | None = None  # for how many scores, and the time chosen
 
-    def __call__(self, snapshot: Snapshot) -> bool:
+    def stop_at(self, snapshot: Snapshot) -> bool:
         """Note the error; True once the best time lies far enough back."""
         error = float(self.error_of(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))[0])
         score = error if self.score is None else self.score(error, snapshot)
@@ -153,75 +129,12 @@ class Monitor:
             and in_vain >= CROWD_SHARE * self.patience
         )
         late = time > LATE_FACTOR * since and in_vain >= LATE_PATIENCE
-        everyone = self.together or n_woken == self.n_groups
-        factor = TOGETHER_FACTOR if self.together else FINAL_FACTOR
-        final = everyone and time > factor * since + FINAL_LEAST
-        if self.together:
-            return final and n_woken > 0
+        final = n_woken == self.n_groups and time > FINAL_FACTOR * since + FINAL_LEAST
         return bool(in_vain >= self.patience or crowd or late or final)
-
-    def look_ahead(self, prospects: Prospects) -> bool:
-        """True when nothing that lies ahead promises to lower the error, or when cleaning would do much more for it.
-
-        A group next in line promises something when its own least squares lowers the error by more than `DOUBT`
-        standard errors, and all of them do when they lower it together; and so does one that stands out on the rows
-        that are learnt from, of which there are more. Only with the usual patience or less: who asks for more wants to
-        see for himself.
-        """
-        if self.score is not None or self.patience > PATIENCE:
-            return False
-        if self._is_overtaken(prospects.now):
-            self.overtaken = True
-            return True
-        if prospects.stands_out:
-            return False
-        ahead = prospects.next
-        together = Move(
-            np.concatenate([np.empty(0, dtype=np.intp), *(move.columns for move in ahead)]),
-            np.concatenate([np.empty(0), *(move.coef for move in ahead)]),
-            sum(move.intercept for move in ahead),
-        )
-        back = [Move(move.columns, -move.coef, -move.intercept) for move in ahead]
-        errors = self._errors_after(prospects.now, [_STAY, *prospects.settling, together, *ahead, *back])
-        self.reached = prospects.until
-        k = len(ahead)
-        first, rest, forth, back_again = np.split(errors, [1, errors.size - 2 * k, errors.size - k])
-        target = self._renewed_score - self._worthwhile
-        # the squared length of a step, from the errors on both sides of it
-        squares = np.maximum((forth + back_again) / 2 - first, 0.0)
-        doubt = DOUBT * 2 * np.sqrt(max(self._renewed_score, 0.0)) * np.sqrt(squares / self._n_rows)
-        return not (bool((rest < target).any()) or bool((forth < np.minimum(target, first - doubt)).any()))
-
-    def _is_overtaken(self, now: Snapshot) -> bool:
-        """Whether the present model cleaned is better by far than any so far; looked at now and then."""
-        if self.overtakes is None or now.n_woken < self._next_look:
-            return False
-        self._next_look = int(np.ceil(NEXT_LOOK * now.n_woken))
-        return self.overtakes(now.columns, min(self.errors))
-
-    def _errors_after(self, now: Snapshot, moves: list[Move]) -> FloatArray:
-        """The error of the present model after each of some moves."""
-        named = np.concatenate([now.columns, *(move.columns for move in moves)])
-        columns, first, own = np.unique(named, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        columns, at = columns[order], place[own][now.columns.size :]
-        coefs = np.zeros((len(moves), columns.size))
-        coefs[:, : now.columns.size] = now.coef
-        which = np.repeat(np.arange(len(moves)), [move.columns.size for move in moves])
-        # overlapping groups may move a column twice
-        np.add.at(coefs, (which, at), np.concatenate([move.coef for move in moves]))
-        return self.error_of(columns, coefs, np.array([now.intercept + move.intercept for move in moves]))
 
     @property
     def best_time(self) -> float:
         """The time to choose."""
-        if self._best is None or self._best[0] != len(self.scores):
-            self._best = len(self.scores), self._choose()
-        return self._best[1]
-
-    def _choose(self) -> float:
         scores = np.asarray(self.scores)
         if self.score is not None:
             return self.times[earliest_least(scores)]

@@ -60,8 +60,7 @@ class TheoryWindow(Stopping):
         )
         ends = {"lower": window.T_lb_corrected, "upper": window.T_ub_corrected}
         time = ends[self.where] if self.where in ends else float(np.sqrt(window.T_lb_corrected * window.T_ub_corrected))
-        limit = int(task.options.get("max_iter", 100_000))
-        path = task.path(max_iter=min(round(time), limit), step_size=pilot.path.step_size)
+        path = task.path(max_iter=min(round(time), task.max_iter), step_size=pilot.path.step_size)
         scores = pd.DataFrame(
             {"T_lb": [window.T_lb_corrected], "T_ub": [window.T_ub_corrected], "time": [path.times[-1]]}
         )
@@ -71,4 +70,4 @@ class TheoryWindow(Stopping):
 def _spread(task: PathTask) -> float:
     """The response's standard deviation: the path's start is given for a response of unit spread, w is not."""
     design = task.design
-    return design.standard(task.y, design.weights(task.weight), centre=bool(task.options.get("fit_intercept", True)))[2]
+    return design.standard(task.y, design.weights(task.weight), centre=task.fit_intercept)[2]

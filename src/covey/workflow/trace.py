@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.engine import Snapshot, group_path
 from covey.files import write_atomically
+from covey.network import Snapshot, group_path
 from covey.path import Path
 from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent

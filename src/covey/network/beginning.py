@@ -1,0 +1,103 @@
+"""Where a path begins: at the start scale, or where another one ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.network.awake import AwakeGroups, unit_groups
+from covey.network.near_awake import AwakeView
+from covey.network.settings import Settings
+from covey.network.switching import Switch
+from covey.path import Path, PathState
+from covey.preprocess import WorkingProblem, offsets, spans
+from covey.validation import FloatArray
+
+__all__ = ["Beginning", "ending", "read_start"]
+
+# The logarithm of a magnitude whose powers are still numbers.
+SMALLEST_LOG = -90.0
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first state of a run, in working coordinates.
+
+    Attributes
+    ----------
+    time : int
+    log_u : ndarray, shape (n_groups,)
+    v : ndarray, shape (r,)
+        Unit directions: of the awake groups, and of all once directions are frozen.
+    awake : ndarray of int
+        Groups awake from the start, in order.
+    eta, armed
+        As in `Switch`.
+    entered : tuple of (group, time)
+        Groups that have woken up before.
+    """
+
+    time: int
+    log_u: FloatArray
+    v: FloatArray
+    awake: NDArray[np.intp]
+    eta: float = 0.0
+    armed: bool = False
+    entered: tuple[tuple[int, float], ...] = ()
+
+
+def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Beginning:
+    """The beginning that ``start=`` asks for."""
+    c, starts = problem.correlation, problem.starts
+    L = problem.ranks.size
+    v = unit_groups(c, starts)
+    if start is None:
+        return Beginning(0, np.full(L, np.log(settings.start)), v, np.empty(0, dtype=np.intp))
+    state = start.state if isinstance(start, Path) else start
+    if not isinstance(state, PathState):
+        raise ValueError(f"start must be a Path made by group_path, or a PathState, not {type(start).__name__}.")
+    p = problem.mean.size
+    if state.coef.shape != (p,) or state.log_magnitudes.shape != (L,):
+        raise ValueError(
+            f"start belongs to a problem of {state.coef.size} columns in {state.log_magnitudes.size} groups; "
+            f"this one has {p} columns in {L} groups."
+        )
+    log_u = np.maximum(state.log_magnitudes.astype(float), SMALLEST_LOG)
+    awake = np.asarray(state.awake, dtype=np.intp)
+    awake = awake[problem.ranks[awake] > 0]
+    if state.directions is not None:
+        v = unit_groups(problem.from_user(np.arange(L), state.directions), starts)
+    w, own, first = problem.from_user(awake, state.coef), spans(starts, awake), offsets(problem.ranks[awake])
+    sizes = np.sqrt(np.add.reduceat(w * w, first[:-1])) if awake.size else np.empty(0)
+    up = sizes > 0
+    log_u[awake[up]] = np.log(sizes[up]) / settings.depth
+    of_up = np.repeat(up, problem.ranks[awake])
+    v[own[of_up]] = unit_groups(w, first)[of_up]
+    return Beginning(state.time, log_u, v, awake, state.direction_step, state.armed, state.entered)
+
+
+def ending(
+    problem: WorkingProblem,
+    time: int,
+    awake: AwakeGroups | AwakeView,
+    which: list[int],
+    log_magnitudes: FloatArray,
+    switch: Switch,
+    v: FloatArray,
+    entered: list[tuple[int, float]],
+) -> PathState:
+    """The state in which an engine ended, on the user's scale."""
+    coef = np.zeros(problem.mean.size)
+    groups = np.array(which, dtype=np.intp)
+    columns = problem.layout.members[spans(problem.layout.starts, groups)]
+    coef[columns] = problem.models_to_user(groups, awake.w[None, :])[0][0]
+    directions = None
+    if switch.frozen:
+        directions = problem.to_columns(v)
+    return PathState(
+        time=time, coef=coef, awake=groups, log_magnitudes=log_magnitudes,
+        entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""The exact path: every group is stepped at every iteration.
+
+The reference for the screened engine, and the one to use when every group matters from the start (a large
+``init_scale``). Correlations come from Gram rows here too. A group gets its rows once its norm passes `NEGLIGIBLE`
+of the largest correlation: what it could change in any correlation before that is below the tenth digit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.network.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
+from covey.network.beginning import Beginning, ending
+from covey.network.growth import phi_of
+from covey.network.kernels import EXPLODED, risen, step_groups, substeps_of
+from covey.network.recorder import Recorder
+from covey.network.settings import ENTER, Settings
+from covey.network.switching import Switch
+from covey.path import PathState
+from covey.preprocess import WorkingProblem, spans
+from covey.validation import FloatArray
+
+__all__ = ["ExactPath", "all_awake"]
+
+# A group below this share of the largest correlation changes no correlation in its first ten digits.
+NEGLIGIBLE = 1e-10
+
+# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
+LARGEST_MAGNITUDE = 1e6
+
+# A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
+RECORD_EVERY = 0.02
+
+# How long the first group may sleep for all to count as awake from the start, in units of the time in which its
+# magnitude doubles or so near the top. For N = 2 it starts at no less than 1/150 of the norm of waking.
+SHORT_SLEEP = 2.5
+
+
+class ExactPath:
+    """One run of the exact engine: `run` does it, and the attributes then say where it ended."""
+
+    def __init__(self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning) -> None:
+        self.problem, self.settings, self.recorder = problem, settings, recorder
+        self.t = begin.time
+        self.u, self.v = np.exp(begin.log_u), begin.v
+        self.w = np.repeat(self.u**settings.depth, problem.ranks) * self.v
+        # correlations of the present w, once they are known
+        self.g: FloatArray | None = None
+        self.entered = np.zeros(problem.ranks.size, dtype=bool)
+        large = settings.start**settings.depth >= settings.enter
+        self.awake = AwakeGroups(problem, STABLE_FROM_ABOVE if large else LARGEST_STABLE)
+        self.switch = Switch(settings, begin.eta, begin.armed)
+        self.join_at = NEGLIGIBLE / ENTER * settings.enter
+        self.joined = np.zeros(problem.ranks.size, dtype=bool)
+        self.rows = np.empty((0, problem.n_columns), dtype=problem.design.dtype)
+        self.live = np.empty(0, dtype=np.intp)
+        self.n_gram_columns = 0
+        self._fetch()
+        awake = self._above(settings.enter)
+        awake[begin.awake] = True
+        self._enter(np.flatnonzero(awake))
+
+    def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
+        """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
+        settings, recorder = self.settings, self.recorder
+        self._record()
+        if not self.problem.correlation.any():
+            return "exhausted"
+        while self.t < max_iter and not recorder.stopped:
+            horizon = self._next_stop(max_iter, stops)
+            new, change = np.empty(0, dtype=np.intp), np.inf
+            while self.t < horizon and new.size == 0 and not change < self.switch.tau:
+                good = self.t, self.u.copy(), self.v.copy(), self.w.copy()
+                change = self._step()
+                if not change < EXPLODED:
+                    self.t, self.u, self.v, self.w = good
+                    self.g = None
+                    return "diverged"
+                self._fetch()
+                new = np.flatnonzero(self._above(settings.enter) & ~self.entered)
+            self._enter(new)
+            self._gather()
+            if self.switch.due(self.awake, change):
+                self.switch.fire(self.awake)
+            self._record()
+        return "stopped" if recorder.stopped else "completed"
+
+    def _step(self) -> float:
+        """One iteration of every group; the largest relative change of a magnitude."""
+        settings, awake = self.settings, self.awake
+        substeps = substeps_of(self.u, self.u.size, settings.speeds, settings.gamma, awake.curvature, settings.depth)
+        change = 0.0
+        for _ in range(substeps):
+            x, _ = step_groups(
+                self.problem.starts, self.u.size, self.u, self.v, self.w, self._correlations(), settings.speeds,
+                settings.gamma / substeps, awake.direction_step, self.switch.eta, settings.depth, settings.enter,
+            )  # fmt: skip
+            self.g = None
+            change = max(change, x * substeps)
+            if not self.u.max() < LARGEST_MAGNITUDE:
+                return np.inf
+        self.t += 1
+        return change
+
+    def _correlations(self) -> FloatArray:
+        if self.g is None:
+            self.g = self.problem.correlation - self._gram_product(self.w)
+        return self.g
+
+    def _gram_product(self, w: FloatArray) -> FloatArray:
+        """``Z' diag(q) Z w``."""
+        return (w[self.live].astype(self.rows.dtype, copy=False) @ self.rows).astype(np.float64, copy=False)
+
+    def _above(self, norm: float) -> NDArray[np.bool_]:
+        return (self.u**self.settings.depth >= norm) & (self.problem.ranks > 0)
+
+    def _next_stop(self, max_iter: int, stops: NDArray[np.int64]) -> int:
+        later = stops[stops > self.t]
+        return min(max_iter, self.t + max(1, int(RECORD_EVERY * self.t)), int(later[0]) if later.size else max_iter)
+
+    def _fetch(self) -> None:
+        """Get the Gram rows of groups that are no longer negligible."""
+        new = np.flatnonzero(self._above(self.join_at) & ~self.joined)
+        if new.size == 0:
+            return
+        rows = self.problem.gram_rows(new.tolist())
+        self.joined[new] = True
+        self.rows = np.concatenate([self.rows, rows])
+        self.live = np.concatenate([self.live, spans(self.problem.starts, new)])
+        self.n_gram_columns += rows.shape[0]
+
+    def _enter(self, new: NDArray[np.intp]) -> None:
+        """Groups that woke in the last iteration: find safe steps for all that are awake now."""
+        if new.size == 0:
+            return
+        new = new[np.argsort(-self.u[new], kind="stable")]
+        self.entered[new] = True
+        self.recorder.enter((l, self.t) for l in new.tolist())
+        v = self.v[spans(self.problem.starts, new)]
+        self.awake.add(new, self.u[new], v, self.settings.depth, self.settings.speeds[new])
+        self.awake.find_safe_steps(self._awake_product)
+
+    def _awake_product(self, x: FloatArray) -> FloatArray:
+        """The product with the Gram block of the awake groups."""
+        w = np.zeros(self.problem.n_columns)
+        w[self.awake.columns] = x
+        return self._gram_product(w)[self.awake.columns]
+
+    def _gather(self) -> None:
+        """Bring the awake groups' state up to date."""
+        awake = self.awake
+        if awake.which:
+            awake.u, awake.v, awake.w = self.u[awake.which], self.v[awake.columns], self.w[awake.columns]
+
+    def _record(self) -> None:
+        awake = self.awake
+        count = risen(self._correlations(), awake.columns, awake.starts, len(awake.which), awake.w)
+        self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
+
+    def state(self) -> PathState:
+        """Where the path stands."""
+        log_u = np.log(np.maximum(self.u, 1e-300))
+        entered = self.recorder.entered
+        return ending(self.problem, self.t, self.awake, self.awake.which, log_u, self.switch, self.v, entered)
+
+
+def all_awake(settings: Settings) -> bool:
+    """Whether all groups are awake from the start, or will be within a few iterations."""
+    N, top, waking = settings.depth, settings.enter / ENTER, settings.enter ** (1.0 / settings.depth)
+    sleep = phi_of(waking, N) - phi_of(settings.start, N)
+    return bool(sleep * top ** ((N - 2.0) / N) <= SHORT_SLEEP)

@@ -1,0 +1,48 @@
+"""Overlapping groups: the path runs on copies of shared columns, and their coefficients add up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from covey.groups import Groups
+from covey.network.snapshots import Snapshot, StopRule
+from covey.path import Path
+from covey.validation import FloatArray
+
+__all__ = ["InColumns", "add_up"]
+
+
+def add_up(path: Path, groups: Groups) -> Path:
+    """A path of `groups.apart()` as one of the groups themselves."""
+    copies = np.arange(groups.members.size)
+    total = sp.csr_array(
+        (np.ones(copies.size), (copies, groups.members)), shape=(groups.members.size, groups.n_columns)
+    )
+    coefs = sp.csr_array(path.coefs @ total)
+    coefs.sort_indices()
+    return replace(path, coefs=coefs, parts=path.coefs, groups=groups)
+
+
+def _added_up(columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Every column once, in the order in which they came, with the sum of its coefficients; models are rows."""
+    distinct, first, own = np.unique(columns, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    total = np.zeros((distinct.size, coefs.shape[0]))
+    np.add.at(total, own, coefs.T)
+    return distinct[order], np.ascontiguousarray(total[order].T)
+
+
+class InColumns(StopRule):
+    """A stop rule that is shown the columns themselves: a shared one once, with the sum of its coefficients."""
+
+    def __init__(self, rule: StopRule, groups: Groups) -> None:
+        self.rule, self.members = rule, groups.members
+
+    def stop_at(self, snapshot: Snapshot) -> bool:
+        """Whether the rule ends the path at the model of the columns."""
+        columns, coefs = _added_up(self.members[snapshot.columns], snapshot.coef[None, :])
+        return self.rule.stop_at(replace(snapshot, columns=columns, coef=coefs[0]))

@@ -1,0 +1,150 @@
+"""PathRunner: one problem in working coordinates, and as many runs of the network on it as are wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covey.designs import Design, RepeatedColumns, as_design
+from covey.groups import Groups
+from covey.network.beginning import read_start
+from covey.network.exact import ExactPath, all_awake
+from covey.network.overlap import InColumns, add_up
+from covey.network.recorder import Recorder
+from covey.network.screened import NearGroups, ScreenedPath
+from covey.network.settings import check_engine, read_settings, step_unit
+from covey.network.snapshots import StopLike, as_stop_rule
+from covey.path import Path, PathState
+from covey.preprocess import Standardize, prepare
+from covey.validation import positive, whole
+
+__all__ = ["PathRunner", "read_times"]
+
+MESSAGES = {
+    "completed": "Reached max_iter = {max_iter} iterations.",
+    "stopped": "Stopped by the caller at time {time}.",
+    "exhausted": "Nothing is left to explain at time {time}.",
+    "diverged": "The awake groups diverged after time {time}; use a smaller step_size.",
+}
+
+
+class PathRunner:
+    """Prepares a problem once and runs paths on it; what one run has read of X serves the next.
+
+    The parameters are those of `covey.group_path`: here the ones that say what the problem is, and in `run` the ones
+    that say how to descend.
+
+    Attributes
+    ----------
+    problem : WorkingProblem
+    groups : Groups
+    apart : Groups
+        The same; where they overlap, with a copy of its columns for each, as the problem has them.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: Any = None,
+        *,
+        standardize: Standardize = "group",
+        fit_intercept: bool = True,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.design = as_design(X)
+        self._passes = self.design.n_passes
+        self.groups = Groups.coerce(groups, self.design.shape[1], self.design.columns)
+        working: Design = self.design
+        apart = self.groups
+        if self.groups.overlapping:
+            working, apart = RepeatedColumns(self.design, self.groups.members), self.groups.apart()
+        self.problem, self.apart = prepare(
+            working, y, apart, standardize=standardize, fit_intercept=fit_intercept, sample_weight=sample_weight
+        )
+        self._near = NearGroups()
+
+    def run(
+        self,
+        *,
+        algorithm: str = "single-stage",
+        init_scale: float = 1e-6,
+        step_size: float | str = "auto",
+        direction_step: float | str = "auto",
+        switch_tol: float | str = "auto",
+        depth: int = 2,
+        group_weights: Any = "noise",
+        max_iter: int = 100_000,
+        times: ArrayLike | None = None,
+        engine: str = "auto",
+        tol: float = 1e-3,
+        stop: StopLike | None = None,
+        start: Path | PathState | None = None,
+        verbose: int = 0,
+    ) -> Path:
+        """Run the network; see `covey.group_path`."""
+        check_engine(engine)
+        max_iter = whole(max_iter, "max_iter")
+        tol = positive(tol, "tol")
+        wanted = read_times(times, max_iter)
+        problem = self.problem
+        rule = as_stop_rule(stop)
+        if rule is not None and self.groups.overlapping:
+            rule = InColumns(rule, self.groups)
+        settings = read_settings(
+            problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
+            switch_tol=switch_tol, depth=depth, group_weights=group_weights,
+        )  # fmt: skip
+        begin = read_start(start, problem, settings)
+        if begin.time >= max_iter:
+            raise ValueError(f"start ended at time {begin.time}; max_iter must be larger, not {max_iter}.")
+        recorder = Recorder(problem, rule, wanted, self.groups.names, verbose)
+        recorder.enter(begin.entered)
+        run: ScreenedPath | ExactPath
+        if engine == "exact" or (engine == "auto" and all_awake(settings)):
+            run = ExactPath(problem, settings, recorder, begin)
+        else:
+            run = ScreenedPath(problem, settings, recorder, begin, tol, self._near)
+        status = run.run(max_iter, np.empty(0, dtype=np.int64) if wanted is None else wanted)
+        coefs, intercepts = recorder.coefficients()
+        state = run.state()
+        path = Path(
+            times=np.array(recorder.times, dtype=np.int64),
+            coefs=coefs,
+            intercepts=intercepts,
+            groups=self.apart,
+            entered=recorder.entered,
+            status=status,
+            message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
+            strengths=recorder.strengths(),
+            step_size=settings.gamma / step_unit(problem, settings.depth),
+            init_scale=settings.start,
+            n_passes=self._count_passes(),
+            n_gram_columns=run.n_gram_columns,
+            state=state,
+        )
+        return add_up(path, self.groups) if self.groups.overlapping else path
+
+    def forget(self) -> None:
+        """Run the next path as if it were the first: the runs before then do not show, not even in the last bit."""
+        self._near = NearGroups()
+
+    def _count_passes(self) -> int:
+        """Passes over X since the last path."""
+        before, self._passes = self._passes, self.design.n_passes
+        return self.design.n_passes - before
+
+
+def read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | None:
+    """Sorted distinct iterations in range."""
+    if times is None:
+        return None
+    values = np.asarray(times)
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
+        raise ValueError("times must be a non-empty sequence of iterations.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("times must not be negative, and finite.")
+    whole_values = np.unique(np.round(values).astype(np.int64))
+    return whole_values[whole_values <= max_iter]

@@ -1,0 +1,271 @@
+"""Network: the settings of a path. Settings: the same with every "auto" a number for the problem at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from covey.preprocess import WorkingProblem
+from covey.validation import FloatArray, positive, whole
+
+__all__ = [
+    "ALGORITHMS",
+    "ENGINES",
+    "ENTER",
+    "Network",
+    "Settings",
+    "check_engine",
+    "read_settings",
+    "read_step",
+    "read_weights",
+    "step_unit",
+]
+
+ALGORITHMS = ("single-stage", "two-stage")
+ENGINES = ("auto", "screened", "exact")
+
+# A group has woken up when its norm passes this share of the largest group correlation with y. A thousandth is far
+# below anything a validation set can see, and late enough that the group is on its final, steep rise.
+ENTER = 1e-3
+
+# N^2 gamma u^(2N - 2) at the largest magnitude: the rate at which a settled group returns to its level. For N = 2 it
+# makes gamma = 1 / (20 u_max^2), the paper's bound for its analysis.
+RETURN_RATE = 0.2
+
+# A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
+LARGEST_GROWTH = 1e3
+
+# No group may start at a norm of more than this, in units of the response's standard deviation.
+LARGEST_START = 100.0
+
+# The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default
+# step, and a tenth of that means that everything of the size of the signal has been learnt.
+SWITCH_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network of the paper, trained from a finite start by gradient descent.
+
+    Estimators take it as ``network=``; its fields are those options of `covey.group_path` that say how to descend. It
+    is checked when it is made.
+
+    Parameters
+    ----------
+    init_scale : float
+        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
+    depth : int
+        Power N on the magnitudes, at least 2.
+    algorithm : {"single-stage", "two-stage"}
+        The paper's Algorithm 1 or Algorithm 2.
+    step_size : "auto" or float
+        Step on the magnitudes (gamma), on the response's own scale.
+    direction_step : "auto" or float
+        Step on the directions (eta) after the switch of the two-stage algorithm.
+    switch_tol : "auto" or float
+        Relative change of the magnitudes below which the two-stage algorithm switches (tau).
+    max_iter : int
+        The last iteration.
+    engine : {"auto", "screened", "exact"}
+        Step the awake groups only and add up the growth of the others ("screened"), or step every group at every
+        iteration ("exact"). "auto" takes the screened one unless all groups are awake from the start, or nearly so.
+
+    Examples
+    --------
+    >>> from covey.network import Network
+    >>> Network(algorithm="two-stage").options()["init_scale"]
+    1e-06
+    >>> Network(depth=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: depth must be at least 2, not 1.
+    """
+
+    init_scale: float = 1e-6
+    depth: int = 2
+    algorithm: str = "single-stage"
+    step_size: float | str = "auto"
+    direction_step: float | str = "auto"
+    switch_tol: float | str = "auto"
+    max_iter: int = 100_000
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse values that no problem could be run with."""
+        whole(self.max_iter, "max_iter")
+        check_engine(self.engine)
+        _check_start(self.init_scale, whole(self.depth, "depth", least=2))
+        read_step(self.step_size)
+        _read_stages(self.algorithm, self.direction_step, self.switch_tol)
+
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments for `PathRunner.run`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers that the kernels need, in working coordinates.
+
+    Attributes
+    ----------
+    depth : int
+        N, the power on the magnitudes.
+    gamma : float
+        Step on the magnitudes.
+    eta : float
+        Step on the directions after the switch; 0 for the largest stable one, decided at the switch.
+    tau : float
+        Relative change of the magnitudes below which Algorithm 2 switches; 0 for never.
+    speeds : ndarray, shape (n_groups,)
+        Growth rate of each group relative to the average: one over its weight.
+    start : float
+        Magnitude of every group at time zero.
+    enter : float
+        Norm at which a group has woken up.
+    """
+
+    depth: int
+    gamma: float
+    eta: float
+    tau: float
+    speeds: FloatArray
+    start: float
+    enter: float
+
+    def restrict(self, which: NDArray[np.intp]) -> Settings:
+        """The settings for some of the groups."""
+        return replace(self, speeds=self.speeds[which])
+
+
+def read_settings(
+    problem: WorkingProblem,
+    *,
+    algorithm: str,
+    init_scale: float,
+    step_size: Any,
+    direction_step: Any,
+    switch_tol: Any,
+    depth: int,
+    group_weights: Any,
+) -> Settings:
+    """Check the user's parameters and resolve the automatic ones."""
+    eta, tau = _read_stages(algorithm, direction_step, switch_tol)
+    N = whole(depth, "depth", least=2)
+    start = _check_start(init_scale, N)
+    speeds = 1.0 / read_weights(group_weights, problem.ranks)
+    norms = problem.group_norms(problem.correlation)
+    largest = float(norms.max(initial=0.0))
+    fastest = float((norms * speeds).max(initial=0.0))
+    step = read_step(step_size)
+    if step is None:
+        u = fastest ** (1.0 / N)
+        gamma = RETURN_RATE / (N * N * u ** (2 * N - 2)) if fastest > 0 else 1.0
+    else:
+        gamma = step * step_unit(problem, N)
+        if not N * gamma * fastest ** ((2 * N - 2) / N) <= LARGEST_GROWTH:
+            raise ValueError(
+                f"step_size={step:g} lets a group grow more than {LARGEST_GROWTH:g} times in one iteration; use a "
+                "smaller one, or 'auto'."
+            )
+    if tau is None:
+        tau = SWITCH_SHARE * N * gamma * fastest ** ((2 * N - 2) / N)
+    return Settings(N, gamma, eta, tau, speeds, start, ENTER * (largest if largest > 0 else 1.0))
+
+
+def check_engine(engine: Any) -> None:
+    """Refuse an engine that there is not."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
+
+
+def _check_start(init_scale: Any, N: int) -> float:
+    """The start value of every magnitude."""
+    start = positive(init_scale, "init_scale")
+    if N * np.log(start) > np.log(LARGEST_START):
+        raise ValueError(
+            f"init_scale={start:g} starts every group at a norm above {LARGEST_START:g} times the response's standard "
+            "deviation; the method starts near zero (1e-6 by default)."
+        )
+    return start
+
+
+def _read_stages(algorithm: Any, direction_step: Any, switch_tol: Any) -> tuple[float, float | None]:
+    """The direction step after the switch, 0 for the automatic one; and tau, 0 for no switch, None for automatic."""
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, not {algorithm!r}.")
+    given = None if _is_auto(direction_step, "direction_step") else positive(direction_step, "direction_step")
+    if algorithm == "two-stage":
+        tau = None if _is_auto(switch_tol, "switch_tol") else positive(switch_tol, "switch_tol")
+        return (0.0 if given is None else given), tau
+    if given is not None:
+        raise ValueError(
+            "direction_step applies after the switch of algorithm='two-stage'; algorithm='single-stage' always takes "
+            "the large step. Leave direction_step='auto' or choose 'two-stage'."
+        )
+    return 0.0, 0.0
+
+
+def step_unit(problem: WorkingProblem, N: int) -> float:
+    """What a step on the user's scale is worth in working coordinates, where the response has unit size.
+
+    With ``y = s y~``, magnitudes scale as ``s^(1/N)`` and correlations as ``s``, so the same trajectory needs
+    ``gamma~ = gamma s^((2N-2)/N)``.
+    """
+    return float(problem.y_scale ** ((2 * N - 2) / N))
+
+
+def read_step(step_size: Any) -> float | None:
+    """The step that was asked for, on the user's scale; None for the automatic one."""
+    return None if _is_auto(step_size, "step_size") else positive(step_size, "step_size")
+
+
+def _is_auto(value: Any, name: str) -> bool:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name} must be 'auto' or a number above 0, not {value!r}.")
+        return True
+    return False
+
+
+def _noise_weights(sizes: FloatArray) -> FloatArray:
+    """The norm that noise exceeds in one of L groups: the largest of L draws, whatever the size.
+
+    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
+    weights by the mean (the square root of the size) let groups of one column win (docs/decisions/0020).
+    """
+    distinct, position = np.unique(sizes, return_inverse=True)
+    return np.sqrt(chdtri(distinct, 1.0 / (sizes.size + 1)))[position]
+
+
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": _noise_weights, "sqrt": np.sqrt}
+
+
+def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 grows half as fast."""
+    if group_weights is None:
+        return np.ones(ranks.size)
+    if isinstance(group_weights, str):
+        if group_weights not in WEIGHTS:
+            raise ValueError(
+                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
+            )
+        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
+        return (named / named.mean()).astype(np.float64)
+    try:
+        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
+    if weights.shape != (ranks.size,):
+        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
+    largest = weights.max()
+    return (weights / largest) / (weights / largest).mean()

@@ -1,6 +1,0 @@
-"""Stability selection: which groups are found again and again in halves of the rows."""
-
-from covey.selection.bounds import expected_false
-from covey.selection.stability import StabilitySelection, stability_selection
-
-__all__ = ["StabilitySelection", "expected_false", "stability_selection"]

@@ -1,0 +1,67 @@
+"""Estimators with overlapping groups are those of copied columns whose coefficients add up."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
+from covey.plots import GroupPathDisplay
+from covey.stopping import Discrepancy
+
+P = 60
+# consecutive groups of five share two columns
+LISTS = [list(range(a, min(a + 5, P))) for a in range(0, P - 2, 3)]
+GROUPS = Groups.from_lists(LISTS, overlap=True)
+MEMBERS = np.concatenate(LISTS)
+APART = Groups.from_sizes(GROUPS.sizes)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, P)) + 0.5
+    latent = np.zeros(MEMBERS.size)
+    for l in (3, 4, 11):  # the first two share columns
+        latent[GROUPS.starts[l] : GROUPS.starts[l + 1]] = rng.choice([-1.0, 1.0], len(LISTS[l]))
+    return X, X[:, MEMBERS] @ latent + 0.3 * rng.standard_normal(100)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (GroupSparseRegressor, {"stopping": Discrepancy(0.3)}),
+        (GroupSparseRegressor, {"stopping": 300}),
+        (GroupSparseRegressorCV, {"cv": 3}),
+    ],
+)
+def test_the_estimators_are_those_of_a_copy(data, kind, settings):
+    X, y = data
+    model = kind(GROUPS, **settings).fit(X, y)
+    copied = kind(APART, **settings).fit(np.take(X, MEMBERS, axis=1), y)
+    assert model.n_iter_ == copied.n_iter_
+    assert model.selected_groups_ == copied.selected_groups_
+    np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-9)
+    np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-9)
+    np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-9)
+
+
+def test_a_table_with_names(data, capsys):
+    X, y = data
+    table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(P)])
+    named = {f"pathway{l}": [f"gene{j}" for j in members] for l, members in enumerate(LISTS)}
+    groups = Groups.from_names(named, table.columns, overlap=True)
+    model = GroupSparseRegressor(groups, stopping="ebic").fit(table, y)
+    assert {"pathway3", "pathway4", "pathway11"} <= set(model.selected_groups_)
+    # a sleeping group is not said to be selected because a neighbour has its columns
+    assert not {"pathway2", "pathway5", "pathway10"} & set(model.selected_groups_)
+    model.summary()
+    said = capsys.readouterr().out
+    n_columns = len({j for name in model.selected_groups_ for j in groups[name]})
+    assert f"({n_columns} of {P} columns)" in said
+    assert "pathway11" in said
+    display = GroupPathDisplay.from_estimator(model)
+    assert "pathway11" in {text.get_text() for text in display.ax_.texts}
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
