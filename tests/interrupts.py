@@ -23,7 +23,7 @@ from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled
 from covey.experiments.tasks import run_tasks
-from covey.network import group_path
+from covey.network.group_path import group_path
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6

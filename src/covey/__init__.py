@@ -22,16 +22,17 @@ if TYPE_CHECKING:
         theory,
     )
     from covey.batched import group_paths
-    from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV, TermGroups
+    from covey.estimators import GroupSparseRegressor, TermGroups
     from covey.groups import Groups
-    from covey.network import Network, group_path
+    from covey.limit import limit_path
+    from covey.network import Network
+    from covey.network.group_path import group_path
     from covey.path import Path
     from covey.persistence import load, save
     from covey.stability import stability_selection
 
 __all__ = [
     "GroupSparseRegressor",
-    "GroupSparseRegressorCV",
     "Groups",
     "Network",
     "Path",
@@ -42,6 +43,7 @@ __all__ = [
     "experiments",
     "group_path",
     "group_paths",
+    "limit_path",
     "load",
     "nn",
     "plots",
@@ -62,13 +64,13 @@ _ROOMS = (
 )  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
-    "GroupSparseRegressorCV": "covey.estimators",
     "Groups": "covey.groups",
     "Network": "covey.network",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "group_path": "covey.network",
+    "group_path": "covey.network.group_path",
     "group_paths": "covey.batched",
+    "limit_path": "covey.limit",
     "load": "covey.persistence",
     "save": "covey.persistence",
     "stability_selection": "covey.stability",

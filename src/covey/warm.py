@@ -12,7 +12,7 @@ import numpy as np
 
 from covey.datasets import make_group_sparse
 from covey.dynamics import diagonal_descent, normalized_descent, plain_descent
-from covey.network import group_path
+from covey.network.group_path import group_path
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from covey.designs import Design, as_design
 from covey.designs.protocol import LARGEST_BLOCK
 from covey.groups import Groups
-from covey.network import Snapshot, StopLike, StopRule, as_stop_rule, group_path
+from covey.network import Snapshot, StopLike, StopRule, as_stop_rule
+from covey.network.group_path import group_path
 from covey.path import Path
 from covey.validation import as_response, as_sample_weight, on_host, whole
 

@@ -195,7 +195,7 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         if self.network is None:
             made = select(problem, selection, self.rule, boolean(self.average, "average"))
         else:
-            from covey.selection.network_time import select_on_network  # the network's kernels are compiled
+            from covey.selection.on_network import select_on_network  # the network's kernels are compiled
 
             if boolean(self.average, "average"):
                 raise ValueError("average=True is for the default search; network= chooses one time on one path.")

@@ -105,7 +105,7 @@ def group_path(
     --------
     >>> import numpy as np
     >>> from covey import Groups
-    >>> from covey.network import group_path
+    >>> from covey.network.group_path import group_path
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 40))
     >>> y = X[:, :4] @ [1.0, -1.0, 1.0, 1.0] + 0.1 * rng.standard_normal(60)

@@ -17,6 +17,7 @@ from covey.limit.rows import Split
 from covey.path import Path
 from covey.selection.average import mean_weights
 from covey.selection.criteria import Criterion, training_table
+from covey.selection.reading import Selection
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
 from covey.selection.splitting import Folds, HoldOut
@@ -93,7 +94,7 @@ class Selected:
 
 def select(
     problem: Problem,
-    selection: Folds | HoldOut | Criterion,
+    selection: Selection,
     rule: str = "min",
     average: bool = False,
     thresholds: Thresholds = THRESHOLDS,
@@ -101,7 +102,12 @@ def select(
     """The model that a way to choose chooses."""
     if isinstance(selection, Folds | HoldOut):
         return _by_judge(problem, selection, rule, average, thresholds)
-    return _by_criterion(problem, selection)
+    if isinstance(selection, Criterion):
+        return _by_criterion(problem, selection)
+    raise ValueError(
+        f"{type(selection).__name__} chooses a time on the network's path: give network=covey.Network() too, or choose "
+        "by folds (selection=5), 'holdout', 'ebic', 'bic', 'gcv', 'discrepancy' or covey.selection.Size(k)."
+    )
 
 
 def _by_judge(

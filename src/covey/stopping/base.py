@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from covey.designs import Design, as_design
 from covey.groups import Groups
-from covey.network import PathRunner, Snapshot, StopLike, StopRule, as_stop_rule
+from covey.network import Snapshot, StopLike, StopRule, as_stop_rule
 from covey.path import Path
 from covey.validation import FloatArray
+
+if TYPE_CHECKING:
+    from covey.network import PathRunner
 
 __all__ = ["Choice", "PathTask", "Stopping"]
 
@@ -69,6 +72,8 @@ class PathTask:
     def runner(self) -> PathRunner:
         """The problem, prepared once for all its paths."""
         if self._prepared.runner is None:
+            from covey.network import PathRunner  # its kernels are compiled
+
             settings = {name: self.options[name] for name in PROBLEM_OPTIONS if name in self.options}
             self._prepared.runner = PathRunner(self.design, self.y, self.groups, sample_weight=self.weight, **settings)
         return self._prepared.runner

@@ -59,18 +59,19 @@ class InformationCriterion(Stopping):
 
         def score(mean_square: float, snapshot: Snapshot) -> float:
             df = snapshot.columns.size + float(intercept)
-            return float(self._value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
+            return float(self.value(np.array(mean_square * n), np.array(df), np.array(snapshot.n_woken), L, n))
 
         monitor = Monitor(task.design.errors(task.y, task.weight), PATIENCE, L, score)
         path = task.path(stop=lambda snapshot: monitor.stop_at(snapshot) or snapshot.columns.size > MOST_FREEDOM * n)
         rss = task.residual_sums(path)
         freedom = degrees_of_freedom(path, intercept)
-        value = self._value(rss, freedom, awake_counts(path), L, n)
+        value = self.value(rss, freedom, awake_counts(path), L, n)
         scores = pd.DataFrame({"time": path.times, "rss": rss, "df": freedom, self.criterion: value})
         position = earliest_least(value, unit=0.0 if self.criterion == "gcv" else n)
         return Choice(path, float(path.times[position]), scores)
 
-    def _value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
+    def value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
+        """The criterion, given residual sums of squares, degrees of freedom and numbers of groups."""
         if self.criterion == "gcv":
             left = 1 - df / n
             return np.where(left > 0, rss / n / np.where(left > 0, left, 1.0) ** 2, np.inf)

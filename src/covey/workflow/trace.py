@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from covey.files import write_atomically
-from covey.network import Snapshot, group_path
+from covey.network import Snapshot
+from covey.network.group_path import group_path
 from covey.path import Path
 from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent

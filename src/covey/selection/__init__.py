@@ -1,0 +1,9 @@
+"""Candidates and the judge: which model is taken, by which rows."""
+
+from covey.selection.criteria import Size
+from covey.selection.reading import read_selection
+from covey.selection.selecting import Problem, Selected, select
+from covey.selection.splitting import Folds, HoldOut
+from covey.selection.thresholds import Thresholds
+
+__all__ = ["Folds", "HoldOut", "Problem", "Selected", "Size", "Thresholds", "read_selection", "select"]
