@@ -1,8 +1,8 @@
 """Pure noise: how often nothing is selected, and whether a group's size decides its place in the race.
 
 The first table counts default fits (five folds) that select no group, under both rules, for four kinds of noise at
-n = 200 and p = 1000. The second draws groups of 1 to 30 columns and a response of pure noise, and counts how often groups
-of each size class are among the first ten to wake on the limit path, relative to their share of the groups. Settings
+n = 200 and p = 1000. The second draws groups of 1 to 30 columns and a response of pure noise, and counts how often
+groups of each size class are among the first ten to wake on the limit path, relative to their share. Settings
 are decided on seeds below 1000; results are reported on seeds from 1000 on. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/noise.py --first-seed 1000

@@ -1,8 +1,8 @@
 """Time of a fit against adelie's on the same folds, one thread, warm; memory beside X; and the cold first fit.
 
 The default fit (five folds, then all rows) is set beside adelie's path of 100 penalties on the same five folds and on
-all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is the
-time of one product, a unit of cost that any machine has. On one core:
+all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is
+the time of one product, a unit of cost that any machine has. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/times.py
     ... --quick              the small sizes and half of the kinds at a smaller size
