@@ -209,9 +209,8 @@ class OrthonormalProblem:
             maps.append(Vt[on].T / s[on] * np.sqrt(y.size))
             parts.append((block @ maps[-1]).T)
         ranks = np.array([part.shape[0] for part in parts])
-        weights = np.sqrt(np.maximum(ranks, 1)) if isinstance(group_weights, str) and group_weights == "sqrt" else (
-            read_group_weights(group_weights, groups)
-        )  # fmt: skip
+        by_rank = isinstance(group_weights, str) and group_weights == "sqrt"
+        weights = np.sqrt(np.maximum(ranks, 1)) if by_rank else read_group_weights(group_weights, groups)
         y_mean = float(y.mean()) if intercept else 0.0
         edges = np.concatenate([[0], np.cumsum(ranks)])
         return cls(np.ascontiguousarray(np.vstack(parts)), y - y_mean, edges, weights, groups, maps, mean, y_mean)
@@ -222,7 +221,7 @@ class OrthonormalProblem:
         norms = np.array([np.linalg.norm(c[a:b]) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)])
         return float(np.max(norms / self.weights))
 
-    def to_path(self, W: FloatArray, penalties: FloatArray, n_passes: int | None = None) -> Path:
+    def to_path(self, W: FloatArray, penalties: FloatArray, n_passes: int = 0) -> Path:
         """The rows of ``W`` as a `Path` in the user's columns and units."""
         blocks = [
             W[:, a:b] @ map_back.T for a, b, map_back in zip(self.edges[:-1], self.edges[1:], self.maps, strict=True)
@@ -230,8 +229,9 @@ class OrthonormalProblem:
         contiguous = np.hstack(blocks)
         coefs, times = self.groups.from_contiguous(contiguous), np.arange(len(W))
         norms = self.groups.norms(coefs)
-        first = ((int(l), int(np.argmax(norms[:, l] > 0))) for l in np.flatnonzero((norms > 0).any(axis=0)))
+        first = ((int(l), float(np.argmax(norms[:, l] > 0))) for l in np.flatnonzero((norms > 0).any(axis=0)))
         entered = sorted(first, key=lambda event: event[1])
         intercepts = self.y_mean - contiguous @ self.mean
-        details = {} if n_passes is None else {"n_passes": n_passes}
-        return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, penalties=penalties, **details)
+        return Path(
+            times, sp.csr_array(coefs), intercepts, self.groups, entered, penalties=penalties, n_passes=n_passes
+        )
