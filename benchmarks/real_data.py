@@ -38,7 +38,7 @@ def grouped(frame: pd.DataFrame, y: np.ndarray, knots: int = 0, categories: tupl
     """One group per column of `frame`; a group has up to ``knots + 1`` columns."""
     parts = [columns_of(frame[name], knots, categories) for name in frame]
     labels = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-    return np.hstack(parts), np.asarray(y, dtype=float), labels
+    return np.hstack(parts), np.array(y, dtype=float), labels
 
 
 def some_rows(frame: pd.DataFrame, rows: int) -> pd.DataFrame:

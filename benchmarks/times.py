@@ -160,7 +160,9 @@ def seconds(run: Callable[[Timed], object], problem: Timed, most: float = 3.0) -
 
 
 def row(name: str, problem: Timed, ours: Callable[[Timed], object], theirs: Callable[[Timed], object]) -> float:
+    """Times of both, warmed up on the problem, and their ratio."""
     ours(problem)
+    theirs(problem)
     unit = seconds(lambda q: q.X.T @ q.y, problem, 0.2)
     a, b = seconds(ours, problem), seconds(theirs, problem)
     print(f"| {name} | {a:.4f} | {b:.4f} | {a / b:.3f} | {a / unit:.1f} | {unit * 1e3:.2f} |", flush=True)
