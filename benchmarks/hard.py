@@ -22,7 +22,7 @@ import numpy as np
 
 import methods as m
 from methods import Problem
-from results_store import Store, arguments, print_seconds, print_table, relative, run_all, shown_methods
+from results_store import Store, arguments, print_all, run_all
 
 N_TEST = 2000
 
@@ -178,20 +178,19 @@ def skip(method: str, cell: str) -> str | None:
     return "takes minutes where all columns share a factor" if method == "covey network" and "equi" in cell else None
 
 
-def report(store: Store, names: list[str], shown: list[str], seeds: list[int], brief: bool) -> None:
+def report(store: Store, names: list[str], asked: list[str] | None, seeds: list[int], brief: bool) -> None:
     """Errors relative to the best rival, then each method relative to 0.1.0 and to the group lasso."""
-    print_table(relative(store, names, shown, RIVALS, seeds), shown, "cell", brief)
+    shown = print_all(store, names, asked, RIVALS, seeds, "cell", brief)
     errors = {method: np.array([store.error(method, name, seeds) for name in names]) for method in shown}
     for method in shown:
         for base in ("0.1.0", "group lasso"):
-            if base in errors and method != base:
-                ratio = errors[method] / errors[base]
+            if method != base:
+                ratio = errors[method] / np.array([store.error(base, name, seeds) for name in names])
                 ratio = ratio[np.isfinite(ratio)]
                 if ratio.size:
                     mean = np.exp(np.log(ratio).mean())
                     middle, worst = np.median(ratio), ratio.max()
                     print(f"{method} / {base}: geometric mean {mean:.3f}, median {middle:.3f}, worst {worst:.2f}")
-    print_seconds(store, names, shown, seeds)
 
 
 def main() -> None:
@@ -203,7 +202,7 @@ def main() -> None:
     store = Store(args.keep, REFERENCE)
     problems = {str(cell): lambda seed, cell=cell: make_problem(cell, seed) for cell in cells}
     run_all(problems, {name: METHODS[name] for name in args.methods}, args.seeds, store, args.tag, skip)
-    report(store, list(problems), shown_methods(store, args.show, list(problems), args.seeds), args.seeds, args.brief)
+    report(store, list(problems), args.show, args.seeds, args.brief)
 
 
 if __name__ == "__main__":

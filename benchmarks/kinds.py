@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from methods import OURS, PEERS, Problem
-from results_store import Store, arguments, print_seconds, print_table, relative, run_all, shown_methods
+from results_store import Store, arguments, print_all, run_all
 
 N_TEST = 2000
 PENALISED = ["adelie raw", "adelie orthonormal", "adelie standardised", "group MCP", "abess"]
@@ -123,9 +123,7 @@ def main() -> None:
         name: lambda seed, name=name: KINDS[name](np.random.default_rng([seed, *name.encode()])) for name in names
     }
     run_all(problems, {name: METHODS[name] for name in args.methods}, seeds, store, args.tag)
-    shown = shown_methods(store, args.show, names, seeds)
-    print_table(relative(store, names, shown, RIVALS, seeds), shown, "kind", args.brief)
-    print_seconds(store, names, shown, seeds)
+    print_all(store, names, args.show, RIVALS, seeds, "kind", args.brief)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 
 from methods import OURS, PEERS, Problem
 from real_data import DATA, NotHereError
-from results_store import Store, arguments, print_seconds, print_table, relative, run_all, shown_methods
+from results_store import Store, arguments, print_all, run_all
 
 METHODS = PEERS | OURS
 RIVALS = [name for name in PEERS if name != "mean"]
@@ -66,9 +66,7 @@ def main() -> None:
     store = Store(args.keep)
     problems = {name: lambda seed, name=name: make_problem(name, seed) for name in names}
     run_all(problems, {name: METHODS[name] for name in args.methods}, seeds, store, args.tag)
-    shown = shown_methods(store, args.show, names, seeds)
-    print_table(relative(store, names, shown, RIVALS, seeds), shown, "data set", args.brief)
-    print_seconds(store, names, shown, seeds)
+    print_all(store, names, args.show, RIVALS, seeds, "data set", args.brief)
 
 
 if __name__ == "__main__":

@@ -118,32 +118,42 @@ def solved(problem: Any, solve: Callable[[Any], np.ndarray]) -> dict[str, Any]:
 # ---------------------------------------------------------------------- printing
 
 
-def shown_methods(store: Store, asked: list[str] | None, names: list[str], seeds: list[int]) -> list[str]:
-    """Those asked for, or the methods with a result or a reason for every problem and seed."""
-    if asked:
-        return asked
+def complete_methods(store: Store, names: list[str], seeds: list[int]) -> list[str]:
+    """Methods with a result or a reason for every problem and seed; the others are named and left out."""
     found: dict[str, int] = {}
     for method, problem, seed in store.rows:
         if problem in names and seed in seeds:
             found[method] = found.get(method, 0) + 1
-    whole = [m for m, count in found.items() if count == len(names) * len(seeds)]
-    for method in found.keys() - set(whole):
-        print(f"{method}: {found[method]} of {len(names) * len(seeds)} results, left out")
-    return whole
+    for method, count in found.items():
+        if count < len(names) * len(seeds):
+            print(f"{method}: {count} of {len(names) * len(seeds)} results, left out")
+    return [method for method, count in found.items() if count == len(names) * len(seeds)]
 
 
 def relative(
     store: Store, names: list[str], methods: list[str], rivals: list[str], seeds: list[int]
 ) -> dict[str, dict]:
-    """Per problem, each method's mean error over the best rival's; the best rival's own under "absolute"."""
+    """Per problem, each method's mean error over the least of the rivals'; that least error under "absolute"."""
     table = {}
     for name in names:
-        errors = {m: store.error(m, name, seeds) for m in methods}
-        candidates = [errors[m] for m in methods if m in rivals and np.isfinite(errors[m])]
-        if candidates:
-            best = min(candidates)
-            table[name] = {m: errors[m] / best for m in methods} | {"absolute": best}
+        errors = [store.error(rival, name, seeds) for rival in rivals]
+        if np.isfinite(errors).any():
+            best = float(np.nanmin(errors))
+            table[name] = {m: store.error(m, name, seeds) / best for m in methods} | {"absolute": best}
     return table
+
+
+def print_all(
+    store: Store, names: list[str], shown: list[str] | None, rivals: list[str], seeds: list[int], what: str, brief: bool
+) -> list[str]:
+    """The table and the seconds of the methods asked for, or of all that are complete; the methods shown."""
+    complete = complete_methods(store, names, seeds)
+    methods = shown or complete
+    judged = [rival for rival in rivals if rival in complete]
+    print("rivals: " + ", ".join(judged) + "\n")
+    print_table(relative(store, names, methods, judged, seeds), methods, what, brief)
+    print_seconds(store, names, methods, seeds)
+    return methods
 
 
 def print_table(table: dict[str, dict], methods: list[str], what: str, brief: bool = False) -> None:
