@@ -42,7 +42,8 @@ class Near:
 
     def add(self, groups: NDArray[np.intp]) -> None:
         """Take groups in that were far; those in hand keep their places."""
-        new = groups[~np.isin(groups, self.groups)]
+        known = set(self.groups.tolist())
+        new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
         if new.size:
             self.groups = np.concatenate([self.groups, new])
             self.rows = self.posed.rows(self.groups)
