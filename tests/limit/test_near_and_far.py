@@ -24,22 +24,9 @@ def correlated(n=40, n_groups=60, seed=0):
 
 
 def few_near(monkeypatch, columns, per_check):
+    """Begin with few columns and check the others often, as a wide problem does."""
     monkeypatch.setattr(posed, "NEAR_COLUMNS", columns)
     monkeypatch.setattr(lockstep, "EVENTS_PER_CHECK", per_check)
-    # otherwise as many as twice the rows are near
-    real = posed.Posed.nearest
-
-    def nearest(self):
-        everything = np.arange(self.problem.ranks.size)
-        if self.problem.ranks.sum() <= columns:
-            return everything
-        rates = self.problem.group_norms(self.problem.correlation) / self.weights
-        order = np.argsort(-rates, kind="stable")
-        return np.sort(order[: max(1, int(np.searchsorted(np.cumsum(self.problem.ranks[order]), columns)))])
-
-    if columns < 80:
-        monkeypatch.setattr(posed.Posed, "nearest", nearest)
-    return real
 
 
 def posed_in_folds(X, y, groups, n_folds=3, **options):
@@ -50,7 +37,14 @@ def posed_in_folds(X, y, groups, n_folds=3, **options):
     splits = [Split(tuple(j for j in range(n_folds) if j != k), (k,)) for k in range(n_folds)]
     every = Split(tuple(range(n_folds)))
     return pose(
-        design, y, groups, weight, parts, [float((fold == k).sum()) for k in range(n_folds)], [*splits, every], **options
+        design,
+        y,
+        groups,
+        weight,
+        parts,
+        [float((fold == k).sum()) for k in range(n_folds)],
+        [*splits, every],
+        **options,
     )
 
 
@@ -74,6 +68,7 @@ def test_events_of_several_splits(columns, per_check, seed, monkeypatch):
     paths = Paths(near, [[], [3], [], [5, 2]])
     paths.advance(12)
     assert near.groups.size > begun
+    assert np.unique(near.groups).size == near.groups.size
     for (got, times), (wanted, at) in zip(events(paths), expected, strict=True):
         assert got == wanted
         np.testing.assert_allclose(times, at, rtol=1e-9)
@@ -131,19 +126,19 @@ def test_x_is_read_once_per_check_and_not_per_event_or_split(monkeypatch):
 
 
 def test_a_missing_group_is_found_where_it_would_have_woken(monkeypatch):
-    """Group 40 has no correlation with y until group 0 has taken its part out."""
+    """Column 200 has no correlation with y until column 0 has taken its part out."""
     rng = np.random.default_rng(0)
     n = 60
-    Q = np.linalg.qr(rng.standard_normal((n, 50)) - 0.0)[0]
-    Q = np.linalg.qr(np.column_stack([np.ones(n), Q]))[0][:, 1:]
-    X = Q[:, :41].copy()
-    X[:, 40] = (Q[:, 0] - 0.8 * Q[:, 45]) / np.sqrt(1 + 0.8**2)
-    y = 1.0 * Q[:, 0] + 1.25 * Q[:, 45] + Q[:, 1:41] @ np.linspace(0.3, 0.01, 40)
-    assert abs(np.corrcoef(X[:, 40], y)[0, 1]) < 0.01
+    Q = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, 50))]))[0][:, 1:]
+    weak = Q[:, 30:40] @ rng.standard_normal((10, 160))
+    X = np.column_stack([Q[:, :40], weak, Q[:, 0] - 0.8 * Q[:, 45]])
+    y = Q[:, 0] + 1.25 * Q[:, 45] + Q[:, 1:41] @ np.linspace(0.3, 0.01, 40)
+    assert abs(np.corrcoef(X[:, 200], y)[0, 1]) < 0.01
     expected = limit_path(X, y, max_groups=6)
     assert expected.entered[0][0] == 0
-    assert 40 in dict(expected.entered)
+    assert 200 in dict(expected.entered)
     few_near(monkeypatch, 6, 12)
     path = limit_path(X, y, max_groups=6)
     assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
     np.testing.assert_allclose(path.times, expected.times, rtol=1e-9)
+    np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-9)
