@@ -1,4 +1,4 @@
-"""The limit path written down directly: plain numpy, least squares by lstsq, nothing kept from one event to the next."""
+"""The limit path written down directly: plain numpy, refits by lstsq, nothing kept from one event to the next."""
 
 from __future__ import annotations
 

@@ -174,8 +174,9 @@ def test_validation_rows_of_the_same_kind(kind, tmp_path):
     X, y = problem(90, groups)
     (tmp_path / "fit").mkdir()
     (tmp_path / "validation").mkdir()
+    settings = {"groups": groups, "network": Network()}
     dense, stored = (
-        GroupSparseRegressor(groups, selection=HoldOut(validation=(X_val, y[60:])), network=Network()).fit(X_fit, y[:60])
+        GroupSparseRegressor(**settings, selection=HoldOut(validation=(X_val, y[60:]))).fit(X_fit, y[:60])
         for X_fit, X_val in [
             (X[:60], X[60:]),
             (kind(X[:60], tmp_path / "fit"), kind(X[60:], tmp_path / "validation")),

@@ -1,6 +1,6 @@
 """What models are made from: Gram rows of parts, elimination, ridges on sets, reweighted ridges."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def quadratic(seed, sizes=(1, 3, 2, 2, 1, 4)):
 @pytest.mark.parametrize("seed", range(3))
 def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_always):
     K, c, starts = quadratic(seed)
-    own = [np.arange(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    own = [np.arange(a, b) for a, b in pairwise(starts)]
 
     def best(groups):
         at = np.concatenate([own[l] for l in groups]) if groups else np.empty(0, dtype=int)
@@ -132,7 +132,6 @@ def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_alway
 
 
 def test_elimination_survives_groups_that_repeat_each_other_nearly():
-    K, c, starts = quadratic(0)
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 4))
     A = np.column_stack([A, A[:, :2] + 1e-5 * rng.standard_normal((30, 2))])

@@ -151,7 +151,7 @@ class Paths:
         return True
 
     def _check_ends(self, ended: Sequence[int]) -> bool:
-        """Whether far groups are left where the near ones have nothing to explain any more; they are near from then on."""
+        """Take in far groups that are left where the near ones have nothing to explain any more; whether there were."""
         spans = [(len(path), len(path) if s in ended else -1) for s, path in enumerate(self.paths)]
         which, models = self._models(spans)
         if not which.size:
