@@ -158,7 +158,7 @@ def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
         **problem.options,
     )  # fmt: skip
     made = training_table(posed, problem.always, rule)
-    chosen = int(np.argmin(made.scores(rule)))
+    chosen = made.choose(rule)
     candidates = made.frame(rule).assign(chosen=np.arange(made.rss.size) == chosen)
     recipe = made.models.recipes[chosen]
     model = cleaned_model(made.paths.near, made.models, made.paths.groups(0), recipe)
