@@ -53,7 +53,11 @@ class Verdict:
         if allowed is not None:
             close &= allowed
         which = np.flatnonzero(close)
-        return int(which[np.lexsort((self.errors[which], self.sizes[which]))[0]]) if which.size else self.best
+        if not which.size:
+            return self.best
+        which = which[self.sizes[which] == self.sizes[which].min()]
+        # one set of groups is found in several ways, which rounding alone tells apart: the first of them is taken
+        return int(which[np.argmax(self.errors[which] <= self.errors[which].min() + ROUNDING * self.errors[self.null])])
 
     def choose(self, rule: str, thresholds: Thresholds) -> int:
         """The recipe that a rule chooses."""
