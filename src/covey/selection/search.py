@@ -132,7 +132,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.noisy:
+    if found.noisy and DenseSearch.possible(found.near):
         found.dense = DenseSearch(found.near, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found

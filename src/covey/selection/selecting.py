@@ -218,4 +218,4 @@ def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
 def _n_groups(found: Found, recipe: Recipe) -> int:
     if isinstance(recipe, Cleaned):
         return recipe.size + len(found.always)
-    return found.near.groups.size
+    return found.posed.problem.ranks.size

@@ -46,7 +46,7 @@ class Thresholds:
     prefixes: tuple[int, ...] = (10, 40)
     rounds: int = 2
     worthwhile: float = 0.02
-    noisy: float = 0.05
+    noisy: float = 0.1
     ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
