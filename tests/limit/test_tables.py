@@ -203,9 +203,10 @@ def dense_rows(n, intercept, seed=0):
 @pytest.mark.parametrize("n", [24, 120], ids=["wide", "tall"])
 def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     X, y, lists, weight, held, posed, rows = dense_rows(n, intercept)
-    training = rows.training(posed.splits[0])
+    training = rows.training(posed.splits[0], float((~held).sum()))
     shares = np.random.default_rng(2).uniform(0.1, 5, len(lists))
-    fit = rows.fit(training, 0.3, shares)
+    penalty = 0.3 * training.unit
+    fit = rows.fit(training, penalty, shares)
     problem = posed.problem
     columns, loadings, offset = problem.combination(list(range(len(lists))))
     coef = np.zeros(X.shape[1])
@@ -219,7 +220,6 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
         assert abs(q @ residual) < 1e-10
     else:
         assert level == 0
-    penalty = 0.3 * training.unit
     for l, own in enumerate(lists):
         w = rows.working(fit)[problem.starts[l] : problem.starts[l + 1]]
         Z = problem.working_columns(np.array([l]))
@@ -237,9 +237,20 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     assert found @ found == pytest.approx(expected @ expected)
 
 
+def test_the_unit_of_penalties_does_not_change_with_compression():
+    X, _, lists, weight, _, posed, rows = dense_rows(120, True)
+    assert len(rows.rows.parts[0]) < 90
+    training = rows.training(posed.splits[1], 120.0)
+    centred = X - np.average(X, axis=0, weights=weight)
+    variances = [np.average(centred[:, own] ** 2, axis=0, weights=weight) for own in lists]
+    # a group of mean variance one adds as many units as it has columns, and the mean is over 120 rows
+    expected = sum(len(own) for own, variance in zip(lists, variances, strict=True) if variance.any()) / 120
+    assert training.unit == pytest.approx(expected)
+
+
 def test_both_systems_of_a_ridge_agree():
     *_, posed, rows = dense_rows(60, True)
-    training = rows.training(posed.splits[1])
+    training = rows.training(posed.splits[1], 60.0)
     gain = np.random.default_rng(0).uniform(0.5, 2, training.B.shape[1])
     assert training.B.shape[0] > training.B.shape[1]
     by_columns = training.ridge(0.2, gain)

@@ -66,6 +66,10 @@ class Posed:
     factors: Factors | None = None
     validation: Validation | None = None
 
+    def n_rows(self, split: Split) -> float:
+        """How many rows the models of a split are fitted on: a row of weight two is two rows."""
+        return sum(self.counts[k] for k in split.train)
+
     def nearest(self) -> NDArray[np.intp]:
         """The groups to begin with, in order: all of them, or those most correlated with the response."""
         ranks = self.problem.ranks
