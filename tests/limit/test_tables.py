@@ -16,6 +16,7 @@ from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, noise_norms, share
 from covey.limit.ridges import Penalties, ridge_models
 from covey.limit.rows import PartedRows, Split
 from covey.preprocess import prepare
+from covey.selection.candidates import cleaned_models
 from limit_reference import mixed_problem, refit
 
 
@@ -277,3 +278,28 @@ def test_least_squares_on_every_set_of_two_groups():
         coef, level = refit(X, y, [j for l in pair for j in lists[l]], np.ones(60) / 60, True)
         left = np.mean((y - X @ coef - level) ** 2)
         assert paths.objective(split).unexplained()[-1] * posed.problem.y_scale**2 == pytest.approx(left)
+
+
+def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
+    """Group 1 shares a column with group 0, which wakes first and is dropped: least squares on group 1 has all of it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = 2 * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(60)
+    groups = Groups.from_lists([[0, 1], [1, 2], [3, 4]], overlap=True)
+    weight = np.ones(60)
+    posed = pose(as_design(X), y, groups, weight, [weight], [60.0], [Split((0,))], group_weights=[1, 5, 1])
+    paths = Paths(Near(posed), [[]])
+    paths.advance(3)
+    assert paths.groups(0)[0] == 0
+    made = cleaned_models(paths.objective(0), paths.groups(0), 0, 0, [3], [0.1], Penalties(posed.problem))
+    sets = {recipe: [paths.groups(0)[i] for i in kept] for recipe, kept in made.sets.items()}
+    (alone,) = [recipe for recipe in sets if recipe.size == 1]
+    assert sets[alone] == [1]
+    row = made.recipes.index(alone)
+    assert made.sizes[row] == 2
+    table = paths.near.rows.parts[0]
+    residual = table[:, -1] - table[:, made.columns] @ made.W[row] - table[:, -2] * made.levels[row]
+    coef, level = refit(X, y, [1, 2], weight / 60, True)
+    expected = np.mean((y - X @ coef - level) ** 2) / posed.problem.y_scale**2
+    assert residual @ residual == pytest.approx(expected)
+    assert all(np.isfinite(made.W).ravel())
