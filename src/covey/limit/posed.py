@@ -111,7 +111,9 @@ class Posed:
         if not design.reads_columns:
             return self._gram_roots(design, near, [other.weight], y)[0]
         columns, loadings, offset = problem.combination(near.tolist())
-        Z = np.asarray(design.take(columns)) @ loadings - offset
+        own = np.asarray(design.take(columns))
+        design.refuse(columns[~np.isfinite(own).all(axis=0)])
+        Z = own @ loadings - offset
         scores = None if self.factors is None else self.factors.scores(design)
         used = np.flatnonzero(other.weight > 0)
         return _table(Z[used], None if scores is None else scores[used], y[used], other.weight[used])
@@ -124,6 +126,7 @@ class Posed:
         columns, loadings, _ = problem.combination(near.tolist())
         shift = problem.mean[spans(problem.layout.starts, near)]
         grams = design.gram_parts(columns, shift, problem.response if y is None else y, parts)
+        design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-1, 1:-1].diagonal())])
         k, r = loadings.shape
         change = np.zeros((k + 2, r + 2))
         change[1:-1, :r], change[0, r], change[-1, r + 1] = loadings, 1.0, 1.0
