@@ -132,6 +132,8 @@ class Training:
 
     def ridge(self, penalty: float, gain: FloatArray) -> FloatArray:
         """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
+        if self.B.shape[1] == 0:
+            return np.zeros(0)
         if self.B.shape[1] < self.B.shape[0]:
             K, c = self.gram
             K = K.copy()
