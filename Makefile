@@ -54,13 +54,20 @@ bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/coherence.py
 	$(BIN)/python benchmarks/grouped_stack.py
 	$(BIN)/python benchmarks/reproduction.py
-	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/hard.py --quick --brief --seeds 101
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/real.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/noise.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/times.py --quick
 
-# The peers want an older numpy, so they have an environment of their own.
-$(BENCH)/.installed:
+# The peers have an environment of their own. adelie asks for an older numpy than it needs, so the peers come without
+# their dependencies, which are listed here.
+$(BENCH)/.installed: constraints.txt
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
-	$(BENCH)/bin/python -m pip install --quiet 'numpy<2' scipy scikit-learn numba pandas joblib adelie abess celer skglm
+	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
+		threadpoolctl pyarrow matplotlib statsmodels ipython
+	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11
 	touch $@
 
 docs: $(STAMP)

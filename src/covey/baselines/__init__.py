@@ -9,12 +9,14 @@ from covey.baselines.convolutional import (
 )
 from covey.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
 from covey.baselines.group_lasso import GroupLasso
+from covey.baselines.group_mcp import GroupMCP
 from covey.baselines.primal_dual import PrimalDual
 
 __all__ = [
     "Certificate",
     "ConvolutionalNetwork",
     "GroupLasso",
+    "GroupMCP",
     "PrimalDual",
     "certify",
     "convolve_kernels",

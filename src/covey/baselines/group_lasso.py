@@ -133,7 +133,7 @@ class GroupLasso(RegressorMixin, BaseEstimator):
             Times are positions 0, 1, ... in the decreasing `penalties`; the message tells the largest duality gap.
         """
         units, problem = self._pose(X, y)
-        grid = self._grid(problem, penalties, n_penalties, least)
+        grid = penalty_grid(problem.penalty_max(), problem.X.shape, penalties, n_penalties, least)
         solutions = self._solve(problem, grid)
         worst = max(solution.gap for solution in solutions)
         return units.to_path(
@@ -160,20 +160,6 @@ class GroupLasso(RegressorMixin, BaseEstimator):
         )
         return units, PenalisedProblem(units.X, units.y, groups.starts, weights)
 
-    def _grid(self, problem: PenalisedProblem, penalties: Any, n_penalties: int, least: Any) -> FloatArray:
-        if penalties is not None:
-            grid = np.atleast_1d(np.asarray(penalties, dtype=float))
-            if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
-                raise ValueError(f"penalties must be numbers above 0 in one row, not {penalties!r}.")
-            return np.sort(grid)[::-1].copy()
-        n, p = problem.X.shape
-        ratio = (1e-2 if n < p else 1e-3) if least == "auto" else positive(least, "least")
-        if ratio >= 1:
-            raise ValueError(f"least must lie between 0 and 1, not {least!r}.")
-        # a response of zero has no largest penalty: any grid will do
-        top = problem.penalty_max() or 1.0
-        return top * np.geomspace(1.0, ratio, whole(n_penalties, "n_penalties"))
-
     def _goal(self, problem: PenalisedProblem) -> float:
         return positive(self.tol, "tol") * float(problem.y @ problem.y) / (2 * problem.y.size)
 
@@ -191,3 +177,20 @@ class GroupLasso(RegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
         return solutions
+
+
+def penalty_grid(
+    top: float, shape: tuple[int, ...], penalties: Any = None, n_penalties: int = 100, least: Any = "auto"
+) -> FloatArray:
+    """Decreasing penalties: those given, or a logarithmic grid down from `top` (see `GroupLasso.path`)."""
+    if penalties is not None:
+        grid = np.atleast_1d(np.asarray(penalties, dtype=float))
+        if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+            raise ValueError(f"penalties must be numbers above 0 in one row, not {penalties!r}.")
+        return np.sort(grid)[::-1].copy()
+    n, p = shape
+    ratio = (1e-2 if n < p else 1e-3) if least == "auto" else positive(least, "least")
+    if ratio >= 1:
+        raise ValueError(f"least must lie between 0 and 1, not {least!r}.")
+    # a response of zero has no largest penalty: any grid will do
+    return (top or 1.0) * np.geomspace(1.0, ratio, whole(n_penalties, "n_penalties"))

@@ -55,3 +55,52 @@ def primal_dual_steps(X, y, starts, thresholds, tau, sigma, w, theta, theta_old,
         shrink_groups(z, starts, thresholds, w)
         theta_old[:] = theta
         theta += sigma * (np.dot(X, w) - y)
+
+
+@njit(cache=True)
+def group_descent(Z, r, w, edges, limits, gamma, goal, most):
+    """Group descent with the minimax concave penalty, in place; returns the sweeps used.
+
+    ``Z`` holds a column of the design per row, orthonormal in each group; ``r = y - Z'w``. A group's update is the
+    firm threshold of ``z = Z_l r/n + w_l``. Sweeps go over the non-zero groups until nothing moves by more than
+    ``goal``, then over all groups; a sweep over all of them that moves nothing ends the descent.
+    """
+    n = r.size
+    z = np.empty(w.size)
+    everything = True
+    for sweep in range(most):
+        moved = 0.0
+        for l in range(edges.size - 1):
+            a, b = edges[l], edges[l + 1]
+            zero = True
+            for j in range(a, b):
+                zero = zero and w[j] == 0.0
+            if zero and not everything:
+                continue
+            square = 0.0
+            for j in range(a, b):
+                z[j] = np.dot(Z[j], r) / n + w[j]
+                square += z[j] * z[j]
+            norm = np.sqrt(square)
+            if norm <= limits[l]:
+                factor = 0.0
+            elif norm <= gamma * limits[l]:
+                factor = (1.0 - limits[l] / norm) / (1.0 - 1.0 / gamma)
+            else:
+                factor = 1.0
+            change = 0.0
+            for j in range(a, b):
+                step = factor * z[j] - w[j]
+                if step != 0.0:
+                    w[j] += step
+                    change += step * step
+                    for i in range(n):
+                        r[i] -= step * Z[j, i]
+            moved = max(moved, np.sqrt(change))
+        if moved <= goal:
+            if everything:
+                return sweep + 1
+            everything = True
+        else:
+            everything = False
+    return most

@@ -1,8 +1,4 @@
-"""Orthonormalise all groups: Cholesky factorisations of their correlation matrices, groups of one size together.
-
-A matrix whose inverse is moderate is of full rank in whatever order its columns are taken, and is factorised as it
-stands. The others, few as a rule, are factorised with pivoting, which tells their rank.
-"""
+"""Orthonormalise all groups: pivoted Cholesky factorisations of their correlation matrices, one size together."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from covey.designs.pieces import alike, gathered, scatter
-from covey.designs.pivots import DEPENDENT, DOUBTFUL, LEAST_EIGENVALUE, TIE
+from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
 
 __all__ = ["factor_groups"]
 
@@ -21,9 +16,6 @@ Array = NDArray[Any]
 
 # Numbers of the matrices that are factorised at a time (1 MiB): they stay in a core's second-level cache.
 NUMBERS = 2**17
-
-# More groups of one size than this many times their size are factorised together, column after column.
-FEW = 3
 
 
 def factor_groups(
@@ -56,7 +48,7 @@ def factor_groups(
             groups = known[at[a : a + step]]
             d = gathered(inverse, starts[groups], size)
             A = gathered(blocks, block_starts[groups], size * size).reshape(-1, size, size)
-            T, ranks[groups], certain[groups] = _orthonormal(A * d[:, :, None] * d[:, None, :])
+            T, ranks[groups], certain[groups] = _pivoted(A * d[:, :, None] * d[:, None, :])
             T *= gathered(gain, starts[groups], size)[:, :, None]
             made.append((groups, T))
     ranks[~certain] = 0
@@ -69,56 +61,12 @@ def factor_groups(
     return factors, factor_starts, ranks, np.flatnonzero(~certain)
 
 
-def _orthonormal(A: Array) -> tuple[Array, Array, Array]:
+def _pivoted(A: Array) -> tuple[Array, Array, Array]:
     """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
 
-    A has shape (groups, size, size).
+    A has shape (groups, size, size). The column of largest pivot is taken next, which tells the rank; the twin of
+    `covey.designs.torch_groups.orthonormal_factors`.
     """
-    size = A.shape[1]
-    T, easy = _sweep(A) if A.shape[0] > FEW * size else _one_by_one(A)
-    ranks, certain = np.full(A.shape[0], size), np.ones(A.shape[0], dtype=bool)
-    hard = np.flatnonzero(~easy)
-    if hard.size:
-        T[hard], ranks[hard], certain[hard] = _pivoted(A[hard])
-    return T, ranks, certain
-
-
-def _one_by_one(A: Array) -> tuple[Array, Array]:
-    """The factorisation in the order of the columns by LAPACK, and where it may be used."""
-    T, easy = np.empty_like(A), np.zeros(A.shape[0], dtype=bool)
-    for g in range(A.shape[0]):
-        C, failed = dpotrf(A[g])
-        if not failed:
-            T[g], failed = dtrtri(C)
-            # the inverse of A is T T', whose trace is no less than one over the least eigenvalue of A
-            easy[g] = not failed and np.vdot(T[g], T[g]) < 1.0 / LEAST_EIGENVALUE
-    return T, easy
-
-
-def _sweep(A: Array) -> tuple[Array, Array]:
-    """The same for many small matrices at once."""
-    count, size = A.shape[:2]
-    # the groups are the last axis: every operation below is long and contiguous, however small they are
-    S = A.transpose(1, 2, 0).copy(order="C")
-    T = np.zeros_like(S)
-    easy = np.ones(count, dtype=bool)
-    for j in range(size):
-        easy &= S[j, j] > LEAST_EIGENVALUE
-        root = np.sqrt(np.where(easy, S[j, j], 1.0))
-        # S keeps the rows of the triangle above, and the Schur complement below
-        S[j, j:] /= root
-        T[j, j] = 1.0 / root
-        if j:
-            np.einsum("aig,ig->ag", T[:j, :j], S[:j, j], out=T[:j, j])
-            T[:j, j] /= -root
-        if j + 1 < size:
-            S[j + 1 :, j + 1 :] -= S[j, j + 1 :, None] * S[j, None, j + 1 :]
-    easy &= np.einsum("aig,aig->g", T, T) < 1.0 / LEAST_EIGENVALUE
-    return np.ascontiguousarray(T.transpose(2, 0, 1)), easy
-
-
-def _pivoted(A: Array) -> tuple[Array, Array, Array]:
-    """The factorisation that takes the column of largest pivot next; the twin of that in `torch_groups`."""
     A = A.copy()
     count, size = A.shape[:2]
     each = np.arange(count)

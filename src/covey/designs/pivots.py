@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["DEPENDENT", "DOUBTFUL", "LEAST_EIGENVALUE", "TIE"]
+__all__ = ["DEPENDENT", "DOUBTFUL", "TIE"]
 
 # Relative pivots, squared, of a Cholesky factorisation of a group's correlation matrix. Below DEPENDENT nothing is
 # left but rounding; between the two the Gram block has too few digits left to tell, and the columns are asked.
 DEPENDENT = 1e-13
 DOUBTFUL = 1e-6
-
-# A matrix without an eigenvalue below this is factorised without pivoting: every pivot, in every order, is at least
-# the least eigenvalue, so none is near DOUBTFUL.
-LEAST_EIGENVALUE = 1e-4
 
 # Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
 TIE = 1e-8

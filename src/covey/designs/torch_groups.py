@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from covey.designs.pivots import DEPENDENT, DOUBTFUL, LEAST_EIGENVALUE, TIE
+from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
 
 __all__ = ["SizeClass", "gram_blocks", "on_device", "orthonormal_factors", "size_classes"]
 
@@ -97,21 +97,9 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
     """Cholesky factorisations of correlation matrices, of shape (..., size, size), all at once.
 
     Returns T with ``T' A T`` the identity on its first `rank` columns and zero in the others; the ranks; and whether
-    each rank is certain. The twin of `covey.designs.cholesky`: with pivoting where the rank may not be full.
+    each rank is certain. The column of largest pivot is taken next, which tells the rank; the twin of
+    `covey.designs.cholesky`.
     """
-    C, failed = torch.linalg.cholesky_ex(A)
-    unit = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-    T = torch.linalg.solve_triangular(C, unit, upper=False).transpose(-1, -2).contiguous()
-    ranks = torch.full_like(failed, A.shape[-1], dtype=torch.int64)
-    certain = torch.ones_like(failed, dtype=torch.bool)
-    hard = (failed != 0) | ~((T * T).sum(dim=(-2, -1)) < 1.0 / LEAST_EIGENVALUE)
-    if bool(hard.any()):
-        T[hard], ranks[hard], certain[hard] = _pivoted(A[hard])
-    return T, ranks, certain
-
-
-def _pivoted(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The factorisation that takes the column of largest pivot next, which tells the rank."""
     A = A.clone()
     size = A.shape[-1]
     T, C = torch.zeros_like(A), torch.zeros_like(A)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.discrepancy import Discrepancy
-from covey.theory.bounds import bounds
 from covey.validation import positive
 
 __all__ = ["TheoryWindow"]
@@ -37,6 +36,8 @@ class TheoryWindow(Stopping):
 
     def choose(self, task: PathTask) -> Choice:
         """A pilot for the magnitudes, then the path to the window's time."""
+        from covey.theory.bounds import bounds  # its kernels are compiled
+
         sigma = positive(self.sigma, "sigma")
         if self.where not in ("lower", "middle", "upper"):
             raise ValueError(f"where must be 'lower', 'middle' or 'upper', not {self.where!r}.")

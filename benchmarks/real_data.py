@@ -1,0 +1,194 @@
+"""Small real data sets as grouped regressions, offline: name -> function that gives X, y and a group label per column.
+
+They come with scikit-learn and statsmodels; Bardet and colon are looked for in the folder that `COVEY_DATA` names.
+Numeric variables are singletons (`raw`) or expanded in cubic B-splines, categories are one-hot, one group per variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.preprocessing import SplineTransformer
+
+Data = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class NotHereError(Exception):
+    """A data set that is not on this machine."""
+
+
+def columns_of(x: pd.Series, knots: int, categories: tuple[str, ...]) -> np.ndarray:
+    """One variable's columns: one-hot, the variable itself where it takes few values or `knots` is 0, or splines."""
+    if x.name in categories:
+        return pd.get_dummies(x).to_numpy(dtype=float)
+    values = x.to_numpy(dtype=float)[:, None]
+    if knots == 0 or x.nunique() <= 8:
+        return values
+    # distinct quantiles: a value that many rows share would repeat a knot
+    at = np.unique(np.quantile(values, np.linspace(0, 1, knots)))[:, None]
+    return SplineTransformer(knots=at, degree=3, include_bias=False).fit_transform(values)
+
+
+def grouped(frame: pd.DataFrame, y: np.ndarray, knots: int = 0, categories: tuple[str, ...] = ()) -> Data:
+    """One group per column of `frame`; a group has up to ``knots + 1`` columns."""
+    parts = [columns_of(frame[name], knots, categories) for name in frame]
+    labels = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    return np.hstack(parts), np.array(y, dtype=float), labels
+
+
+def some_rows(frame: pd.DataFrame, rows: int) -> pd.DataFrame:
+    return frame.sample(rows, random_state=0).reset_index(drop=True) if len(frame) > rows else frame
+
+
+# ---------------------------------------------------------------------- of scikit-learn
+
+
+def diabetes(knots: int) -> Data:
+    from sklearn.datasets import load_diabetes
+
+    data = load_diabetes(as_frame=True, scaled=False)
+    return grouped(data.data, data.target, knots)
+
+
+def diabetes_interactions() -> Data:
+    """Ten variables in splines, and a group for each pair: products of the variables and of their squares."""
+    from sklearn.datasets import load_diabetes
+
+    data = load_diabetes(as_frame=True)
+    X, y, labels = grouped(data.data, data.target, 3)
+    scaled = data.data.to_numpy() / data.data.std().to_numpy()
+    pairs = []
+    for i, j in combinations(range(10), 2):
+        a, b = scaled[:, i], scaled[:, j]
+        pairs.append(np.column_stack([a * b, a * b * b, a * a * b, a * a * b * b]))
+    return np.hstack([X, *pairs]), y, np.r_[labels, np.repeat(10 + np.arange(len(pairs)), 4)]
+
+
+def breast_cancer(knots: int, rows: int = 1000) -> Data:
+    """Benign or malignant, as a number."""
+    from sklearn.datasets import load_breast_cancer
+
+    frame = some_rows(load_breast_cancer(as_frame=True).frame, rows)
+    return grouped(frame.drop(columns="target"), frame["target"], knots)
+
+
+def wine() -> Data:
+    """Alcohol from the other measurements."""
+    from sklearn.datasets import load_wine
+
+    frame = load_wine(as_frame=True).data
+    return grouped(frame.drop(columns="alcohol"), frame["alcohol"], 4)
+
+
+def iris() -> Data:
+    """Sepal length from the other lengths and the species."""
+    from sklearn.datasets import load_iris
+
+    frame = load_iris(as_frame=True).frame
+    return grouped(frame.drop(columns="sepal length (cm)"), frame["sepal length (cm)"], 4, ("target",))
+
+
+def digits() -> Data:
+    """3 or 8, as a number, from 64 pixels; a group is a row of the image."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    on = np.isin(y, (3, 8))
+    return X[on], (y[on] == 8).astype(float), np.repeat(np.arange(8), 8)
+
+
+def linnerud() -> Data:
+    """Weight from three exercises."""
+    from sklearn.datasets import load_linnerud
+
+    data = load_linnerud(as_frame=True)
+    return grouped(data.data, data.target["Weight"], 2)
+
+
+# ---------------------------------------------------------------------- of statsmodels
+
+
+def table(name: str) -> pd.DataFrame:
+    import statsmodels.api as sm
+
+    return getattr(sm.datasets, name).load_pandas().data
+
+
+def from_table(
+    name: str, response: str, knots: int = 0, drop: tuple[str, ...] = (), categories: tuple[str, ...] = (),
+    log: bool = False, rows: int = 1000,
+) -> Callable[[], Data]:  # fmt: skip
+    def load() -> Data:
+        frame = some_rows(table(name), rows)
+        y = frame[response].to_numpy(dtype=float)
+        return grouped(frame.drop(columns=[response, *drop]), np.log1p(y) if log else y, knots, categories)
+
+    return load
+
+
+def star98(knots: int) -> Data:
+    """The share of pupils above the national median in mathematics."""
+    frame = table("star98")
+    y = frame["NABOVE"] / (frame["NABOVE"] + frame["NBELOW"])
+    return grouped(frame.drop(columns=["NABOVE", "NBELOW"]), y, knots)
+
+
+# ---------------------------------------------------------------------- of the user
+
+
+def user_file(name: str) -> pd.DataFrame:
+    folder = os.environ.get("COVEY_DATA")
+    if not folder or not (Path(folder) / name).exists():
+        raise NotHereError(f"{name} is looked for in the folder that COVEY_DATA names")
+    return pd.read_csv(Path(folder) / name)
+
+
+def genes(name: str, response: str) -> Callable[[], Data]:
+    """Twenty genes, five B-splines each; a group is a gene."""
+
+    def load() -> Data:
+        frame = user_file(name)
+        X = frame.drop(columns=response)
+        _, labels = np.unique([str(column).partition("_")[0] for column in X], return_inverse=True)
+        order = np.argsort(labels, kind="stable")
+        return X.to_numpy(dtype=float)[:, order], frame[response].to_numpy(dtype=float), labels[order]
+
+    return load
+
+
+ATTITUDES = ("TVnews", "selfLR", "ClinLR", "DoleLR", "educ", "income")
+DATA: dict[str, Callable[[], Data]] = {
+    "diabetes raw": lambda: diabetes(0),
+    "diabetes splines": lambda: diabetes(5),
+    "diabetes interactions": diabetes_interactions,
+    "bardet": genes("bardet.csv", "TRIM32"),
+    "colon": genes("colon.csv", "tumour"),
+    "breast cancer raw": lambda: breast_cancer(0),
+    "breast cancer splines": lambda: breast_cancer(5),
+    "breast cancer 100 rows": lambda: breast_cancer(4, 100),
+    "wine": wine,
+    "iris": iris,
+    "digits": digits,
+    "linnerud": linnerud,
+    "ccard": from_table("ccard", "AVGEXP", 4, log=True),
+    "fair": from_table("fair", "affairs", 4, categories=("occupation", "occupation_husb"), log=True),
+    "star98 raw": lambda: star98(0),
+    "star98 splines": lambda: star98(4),
+    "longley": from_table("longley", "TOTEMP"),
+    "stackloss": from_table("stackloss", "STACKLOSS", 2),
+    "scotland": from_table("scotland", "YES"),
+    "cpunish": from_table("cpunish", "EXECUTIONS", log=True),
+    "statecrime": from_table("statecrime", "murder", drop=("violent",), log=True),
+    "spector": from_table("spector", "GRADE", 3),
+    "randhie": from_table("randhie", "mdvis", 4, log=True),
+    "anes96": from_table("anes96", "PID", 4, drop=("popul", "vote"), categories=ATTITUDES),
+    "copper": from_table("copper", "WORLDCONSUMPTION"),
+    "committee": from_table("committee", "BILLS104"),
+    "grunfeld": from_table("grunfeld", "invest", 4, categories=("firm",), log=True),
+    "macrodata": from_table("macrodata", "unemp", 3, drop=("year", "quarter")),
+}
