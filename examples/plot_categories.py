@@ -15,7 +15,7 @@ from sklearn.linear_model import LassoCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from covey import GroupSparseRegressorCV, TermGroups
+from covey import GroupSparseRegressor, TermGroups
 
 # %%
 # 600 contracts, eight categories of two to twelve levels, two of which set the price; the third effect is in one
@@ -34,7 +34,7 @@ def one_hot(**options):
     return ColumnTransformer([("hot", encoder, list(table))]).set_output(transform="pandas")
 
 
-grouped = make_pipeline(one_hot(), GroupSparseRegressorCV(groups=TermGroups(table), rule="1se")).fit(table, price)
+grouped = make_pipeline(one_hot(), GroupSparseRegressor(groups=TermGroups(table), rule="1se")).fit(table, price)
 grouped[-1].summary()
 
 # %%
@@ -43,7 +43,7 @@ grouped[-1].summary()
 
 codings = {"all levels": {}, "first left out": {"drop": "first"}, "one of two left out": {"drop": "if_binary"}}
 for name, options in codings.items():
-    again = make_pipeline(one_hot(**options), GroupSparseRegressorCV(groups=TermGroups(table), rule="1se"))
+    again = make_pipeline(one_hot(**options), GroupSparseRegressor(groups=TermGroups(table), rule="1se"))
     difference = np.abs(again.fit(table, price).predict(table) - grouped.predict(table)).max()
     lasso = make_pipeline(one_hot(**options), LassoCV()).fit(table, price)
     levels = lasso[0].get_feature_names_out()[lasso[-1].coef_ != 0]

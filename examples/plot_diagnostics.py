@@ -9,7 +9,7 @@ the data hold? And is the choice of the time sharp? Here one group of noise is n
 import matplotlib.pyplot as plt
 import numpy as np
 
-from covey import GroupSparseRegressorCV
+from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
 from covey.plots import CoherenceDisplay, CVCurveDisplay, GroupPathDisplay
 from covey.theory import check_assumptions, coherence
@@ -37,7 +37,7 @@ print(report.to_frame()[["condition", "measured", "required", "passed"]].to_stri
 # **Is the choice sharp?** A long flat stretch of the curve means that several models predict alike; the groups that
 # wake up on it are within the noise. The rules ``min`` and ``1se`` are its two ends.
 
-model = GroupSparseRegressorCV(groups=4, restarts=0).fit(X, data.y)
+model = GroupSparseRegressor(groups=4, restarts=0).fit(X, data.y)
 model.summary()
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 GroupPathDisplay.from_estimator(model, ax=axes[0])
@@ -47,7 +47,7 @@ CVCurveDisplay.from_estimator(model, ax=axes[1])
 # Group 20 woke up with group 1, and its line falls while the other rises: the path never lets a group go. With the
 # default ``restarts=2`` groups are taken out again where the held-out rows do not miss them.
 
-print("cleaned:", GroupSparseRegressorCV(groups=4).fit(X, data.y).selected_groups_)
+print("cleaned:", GroupSparseRegressor(groups=4).fit(X, data.y).selected_groups_)
 
 # %%
 # `covey diagnose` prints the first two for a table in a file; the report of `covey fit` has the same in words under

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import SplineTransformer
 
-from covey import GroupSparseRegressorCV, group_path, stability_selection
+from covey import GroupSparseRegressor, group_path, stability_selection
 from covey.datasets import DataNotFoundError, load_bardet
 from covey.plots import GroupPathDisplay, StabilityDisplay
 
@@ -43,7 +43,7 @@ except DataNotFoundError:
 # for few genes: ``init_scale=1e-6`` keeps the estimator from trying a denser network, in which every gene does a
 # little.
 
-model = GroupSparseRegressorCV(groups=groups, init_scale=1e-6, max_iter=1000).fit(X, y)
+model = GroupSparseRegressor(groups=groups, init_scale=1e-6, max_iter=1000).fit(X, y)
 model.summary()
 
 # %%

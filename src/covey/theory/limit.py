@@ -23,10 +23,10 @@ def limit_events(
 ) -> list[tuple[int, float, FloatArray]]:
     r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
 
-    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n` and let :math:`c_l` be the weight of group l. A sleeping group adds up
-    :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and wakes when the sum reaches 1; the awake groups are
-    at least squares at once. So the next event is that of :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth
-    :math:`N \ge 2` (docs/theory.md derives it).
+    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
+    weight of group l. A sleeping group adds up :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and wakes
+    when the sum reaches 1; the awake groups are at least squares at once. So the next event is that of
+    :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (docs/theory.md derives it).
 
     This is the reference, in plain numpy and on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
