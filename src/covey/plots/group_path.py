@@ -17,6 +17,9 @@ __all__ = ["GroupPathDisplay"]
 # How far to the right of a limit path the fitted model stands, in parts of the path.
 GAP = 0.1
 
+# How far above the strongest group of the fitted model the path is shown.
+MOST_OUTGROWN = 2.0
+
 
 class GroupPathDisplay:
     """Strength of every group against time, with the fitted model marked and the selected groups labelled.
@@ -95,6 +98,9 @@ class GroupPathDisplay:
             ax.plot(times[: len(lines)], lines[:, l], color=colour, lw=1.6, drawstyle=style)
             if path.ends_apart:
                 ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour)
+        if path.ends_apart and norms[-1].any():
+            # least squares on many groups that resemble each other makes them as large as you like
+            ax.set_ylim(0, min(1.05 * norms.max(), MOST_OUTGROWN * norms[-1].max()))
         self._label(ax, named, norms[-1])
         if mark is not None:
             _mark(ax, mark, "the model" if at == len(path) - 1 else f"time {self.time:g}")

@@ -30,6 +30,9 @@ WIDE_RANGE = 25.0
 # How much of the width the path has where the fitted model is set apart from it, and how far its last level is drawn.
 PATH_END, LEVEL_END = 0.9, 0.94
 
+# How far above the strongest group of the fitted model the path is shown.
+MOST_OUTGROWN = 2.0
+
 # Labels at the right end are at least this far apart, in parts of the height (of 18 rem: 1.2 rem).
 LABEL_GAP = 0.068
 
@@ -57,8 +60,13 @@ def positions(frames: Frames, times: Axis) -> Vector:
 
 
 def strength_axis(frames: Frames) -> Axis:
-    """From zero to a little above the strongest group."""
+    """From zero to a little above the strongest group; what outgrows the fitted model by far is cut off.
+
+    Least squares on many groups that resemble each other makes them as large as you like.
+    """
     top = max((float(group.strengths.max(initial=0)) for group in frames.groups), default=0.0)
+    in_model = max((group.strength(frames.chosen) for group in frames.groups), default=0.0)
+    top = min(top, MOST_OUTGROWN * in_model) if in_model > 0 else top
     return Axis(0.0, 1.05 * top if top > 0 else 1.0)
 
 
