@@ -15,20 +15,21 @@ from covey.files import write_atomically
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
-ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor", "covey.estimators.cv.GroupSparseRegressorCV")
+ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor",)
 
 # What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
 TRUSTED = (
     *ESTIMATORS,
-    "covey.designs.factors.Factors",
     "covey.estimators.terms.TermGroups",
     "covey.groups.partition.Groups",
+    "covey.network.settings.Network",
     "covey.path.Path",
     "covey.path.PathState",
+    "covey.selection.criteria.Size",
+    "covey.selection.splitting.Folds",
+    "covey.selection.splitting.HoldOut",
     "covey.stopping.at_time.AtTime",
     "covey.stopping.discrepancy.Discrepancy",
-    "covey.stopping.folds.CrossValidation",
-    "covey.stopping.holdout.HoldOut",
     "covey.stopping.information.InformationCriterion",
     "covey.stopping.window.TheoryWindow",
     "numpy.dtype",
@@ -36,7 +37,7 @@ TRUSTED = (
     # a fitted SplineTransformer holds scipy's splines, and these the function that made their arrays
     "scipy.interpolate._bsplines.BSpline",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
-    # splitters that may be given as cv=
+    # splitters that may be given as selection=
     *(
         f"sklearn.model_selection._split.{name}"
         for name in (
@@ -66,7 +67,7 @@ def save(model: Any, file: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A `GroupSparseRegressor`, a `GroupSparseRegressorCV`, or a scikit-learn pipeline around one.
+        A `GroupSparseRegressor`, or a scikit-learn pipeline around one.
     file : str or Path
         By habit it ends in ``.skops``.
 
@@ -80,7 +81,7 @@ def save(model: Any, file: str | Path) -> None:
     >>> import tempfile, covey
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(60, 12, 3, active=2, random_state=0)
-    >>> model = covey.GroupSparseRegressorCV(groups=3).fit(data.X, data.y)
+    >>> model = covey.GroupSparseRegressor(groups=3).fit(data.X, data.y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     covey.save(model, f"{folder}/model.skops")
     ...     same = covey.load(f"{folder}/model.skops")
