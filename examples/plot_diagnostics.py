@@ -35,8 +35,8 @@ print(report.to_frame()[["condition", "measured", "required", "passed"]].to_stri
 
 # %%
 # **Is the choice sharp?** Folds judge every candidate. A long flat stretch of the curve means that models of many sizes
-# predict alike; the rules ``min`` and ``1se`` are its two ends. `fold_frequencies_` says in how many folds the same
-# recipe has each group.
+# predict alike; the rule ``min`` takes one from its middle, ``1se`` one from its left end. `fold_frequencies_` says in
+# how many folds the same recipe has each group.
 
 model = GroupSparseRegressor(groups=4).fit(X, data.y)
 model.summary()
