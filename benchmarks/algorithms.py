@@ -12,7 +12,6 @@ from covey import group_path
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
 from covey.stopping.monitor import PATIENCE, Monitor
-from covey.stopping.scorer import Scorer
 
 SEEDS = 10
 ALGORITHMS = ("single-stage", "two-stage")
@@ -31,7 +30,7 @@ def problem(kind, noise, seed):
 def run(data, algorithm):
     n = len(data.y) * 3 // 4
     X_val, y_val = data.X[n:], data.y[n:]
-    monitor = Monitor(Scorer(as_design(X_val), y_val, np.ones(len(y_val))), PATIENCE, data.groups.n_groups)
+    monitor = Monitor(as_design(X_val).errors(y_val, np.ones(len(y_val))), PATIENCE, data.groups.n_groups)
     path = group_path(data.X[:n], data.y[:n], data.groups, algorithm=algorithm, stop=monitor, max_iter=1_000_000)
     woke = dict(path.entered)
     error = float(np.sum((path.at(monitor.best_time) - data.w_star) ** 2))

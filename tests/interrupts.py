@@ -17,21 +17,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from covey import GroupSparseRegressorCV, stability_selection
+from covey import stability_selection
 from covey.datasets import make_group_sparse
 from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled
 from covey.experiments.tasks import run_tasks
 from covey.network.group_path import group_path
+from covey.selection.network_time import choose_by_folds
+from covey.stopping import PathTask
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6
 
 
 def cross_validation(folder):
-    model = GroupSparseRegressorCV(3, cv=6, checkpoint=folder).fit(DATA.X, DATA.y)
-    return model.coef_, model.mse_path_, model.times_
+    task = PathTask(DATA.X, DATA.y, DATA.groups, np.ones(150))
+    choice = choose_by_folds(task, task.design.folds(6, DATA.y, None), checkpoint=folder)
+    return choice.model[0], choice.scores.to_numpy()
 
 
 def stability(folder):

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covey import GroupSparseRegressorCV
 from covey.datasets import make_group_sparse
+from covey.selection import network_time
+from covey.stopping import PathTask
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
@@ -27,40 +28,40 @@ def test_killed_work_is_taken_up_again(work, tmp_path):
 
 
 def test_finished_folds_are_used_again(tmp_path, monkeypatch):
-    from covey.stopping import fold_search
-
     data = make_group_sparse(60, 60, 3, active=2, random_state=0)
-    honest, runs = fold_search.run_fold, []
-    monkeypatch.setattr(fold_search, "run_fold", lambda *args, **own: runs.append(1) or honest(*args, **own))
+    honest, runs = network_time._run_fold, []
+    monkeypatch.setattr(network_time, "_run_fold", lambda *args, **own: runs.append(1) or honest(*args, **own))
 
-    def fit(y=data.y, **settings):
+    def choose(y=data.y, rule="min", checkpoint=tmp_path / "folds", **options):
         runs.clear()
-        settings = {"cv": 3, "checkpoint": tmp_path / "folds", **settings}
-        return GroupSparseRegressorCV(3, **settings).fit(data.X, y)
+        task = PathTask(data.X, y, data.groups, np.ones(60), options)
+        return network_time.choose_by_folds(task, task.design.folds(3, y, None), rule, checkpoint=checkpoint)
 
-    plain = fit(checkpoint=None)
-    first, of_all = fit(), len(runs)
+    plain = choose(checkpoint=None)
+    first, of_all = choose(), len(runs)
     assert of_all >= 3
-    again = fit()
+    again = choose()
     assert not runs
-    for model in (first, again):
-        np.testing.assert_array_equal(model.coef_, plain.coef_)
-        np.testing.assert_array_equal(model.mse_path_, plain.mse_path_)
+    for choice in (first, again):
+        np.testing.assert_array_equal(choice.model[0], plain.model[0])
+        np.testing.assert_array_equal(choice.scores, plain.scores)
     # other data and other settings are other work; which rule reads the errors is not
-    fit(y=data.y * (1 + 1e-12))
+    choose(y=data.y * (1 + 1e-12))
     assert runs
-    fit(init_scale=1e-5)
+    choose(init_scale=1e-5)
     assert runs
-    fit(rule="1se")
+    choose(rule="1se")
     assert not runs
-    next((tmp_path / "folds").rglob("*.json")).write_text("{")
-    fit()
-    fit(y=data.y * (1 + 1e-12))
-    assert fit(init_scale=1e-5).coef_ is not None
+    # a damaged file is work to be done again
+    for file in (tmp_path / "folds").rglob("*.json"):
+        file.write_text("{")
+    np.testing.assert_array_equal(choose().scores, plain.scores)
+    assert len(runs) == of_all
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     data = make_group_sparse(60, 60, 3, active=2, random_state=0)
     (tmp_path / "file").write_text("")
+    task = PathTask(data.X, data.y, data.groups, np.ones(60))
     with pytest.raises(ValueError, match="checkpoint must be a folder that can be written to"):
-        GroupSparseRegressorCV(3, checkpoint=tmp_path / "file").fit(data.X, data.y)
+        network_time.choose_by_folds(task, task.design.folds(3, data.y, None), checkpoint=tmp_path / "file")

@@ -159,7 +159,7 @@ class Lockstep:
         self._make_safe()
 
     def can_grow(self) -> NDArray[np.bool_]:
-        """For each path, whether anybody is awake or ever will be as things stand."""
+        """For each path, whether a group is awake or ever will be as things stand."""
         return ((self.count > 0) | (self.asleep & (self.rate * self.pull > 0)).any(dim=1)).cpu().numpy()
 
     def keep(self, which: NDArray[Any]) -> None:
@@ -174,7 +174,7 @@ class Lockstep:
     # ------------------------------------------------------------------ between looks
 
     def _jump(self, growth: torch.Tensor, limit: int) -> None:
-        """Nobody is awake in any path, so nothing moves: grow at a constant rate until just before somebody wakes."""
+        """No group is awake in any path, so nothing moves: grow at a constant rate until just before one wakes."""
         able = self.asleep & (growth > 0)
         steps = torch.where(able, (self.threshold[:, None] - self.phi) / growth, torch.inf)
         soonest = float(steps.min())

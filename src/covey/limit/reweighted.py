@@ -90,8 +90,8 @@ class DenseRows:
         )
 
     def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
-        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2``, the penalty in units of `training`."""
-        coef = training.ridge(penalty * training.unit, np.repeat(1.0 / shares, self.rows.ranks))
+        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2``; groups of infinite share are left out."""
+        coef = training.ridge(penalty, np.repeat(1.0 / shares, self.rows.ranks))
         squares = np.add.reduceat(np.append(coef * coef, 0.0), self.rows.starts[:-1])
         norms = np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0))
         return RidgeFit(coef, training.level - float(training.mean @ coef), norms)
@@ -120,6 +120,11 @@ class Training:
         return float(np.einsum("ij,ij->", self.B, self.B)) / max(len(self.y), 1) or 1.0
 
     @cached_property
+    def kernel(self) -> FloatArray:
+        """``B B'``."""
+        return self.B @ self.B.T
+
+    @cached_property
     def gram(self) -> tuple[FloatArray, FloatArray]:
         """``B'B`` and ``B'y``."""
         return self.B.T @ self.B, self.B.T @ self.y
@@ -131,7 +136,7 @@ class Training:
             K = K.copy()
             K[np.diag_indices(len(K))] += penalty / gain
             return np.asarray(dposv(K, c)[1])
-        K = (self.B * gain) @ self.B.T
+        K = self.kernel.copy() if (gain == 1.0).all() else (self.B * gain) @ self.B.T
         K[np.diag_indices(len(K))] += penalty
         return np.asarray(gain * (dposv(K, self.y)[1] @ self.B))
 

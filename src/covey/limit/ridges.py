@@ -25,6 +25,7 @@ class Penalties:
     def __init__(self, problem: WorkingProblem) -> None:
         self.problem = problem
         self._known: dict[int, FloatArray] = {}
+        self._gains: dict[int, float] = {}
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Make those of some groups, all of one shape at once."""
@@ -39,6 +40,13 @@ class Penalties:
             variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)
             M = T.transpose(0, 2, 1) @ T * variance[:, None, None]
             self._known.update(zip(alike.tolist(), M, strict=True))
+            gains = np.divide(1.0, np.sqrt(variance), out=np.zeros(alike.size), where=variance > 0)
+            self._gains.update(zip(alike.tolist(), gains.tolist(), strict=True))
+
+    def gains(self, groups: NDArray[np.intp]) -> FloatArray:
+        """What the columns of some groups are multiplied by to have a mean variance of one; zero where none varies."""
+        self.learn(groups)
+        return np.array([self._gains[int(l)] for l in groups])
 
     def of(self, groups: Sequence[int] | NDArray[np.intp]) -> list[FloatArray]:
         """Those of some groups, each of shape (rank, rank)."""

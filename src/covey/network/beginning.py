@@ -50,7 +50,7 @@ class Beginning:
 
 
 def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Beginning:
-    """The beginning that ``start=`` asks for."""
+    """The beginning that ``start=`` stands for."""
     c, starts = problem.correlation, problem.starts
     L = problem.ranks.size
     v = unit_groups(c, starts)

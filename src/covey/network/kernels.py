@@ -1,4 +1,4 @@
-"""Compiled loops of the engine. Names follow the paper: u, v, w, g, K, N.
+"""Compiled loops of the network's path. Names follow the paper: u, v, w, g, K, N.
 
 All are in one file: numba looks at a function's own file alone to see whether what it has compiled is still good.
 
@@ -69,7 +69,7 @@ NEVER = 2.0**62
 # why a march ended, and for some of it the path
 HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
 
-# why nodes are no longer accepted: there are no more; too much doubt about a gain; somebody may wake; the
+# why nodes are no longer accepted: there are no more; too much doubt about a gain; a group may wake; the
 # switch may be due at the last of them
 DONE, DOUBTFUL, WAKING, NODE = 10, 11, 12, 13
 

@@ -179,7 +179,7 @@ def read_settings(
 
 
 def check_engine(engine: Any) -> None:
-    """Refuse an engine that there is not."""
+    """Refuse an unknown engine."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
 
@@ -221,7 +221,7 @@ def step_unit(problem: WorkingProblem, N: int) -> float:
 
 
 def read_step(step_size: Any) -> float | None:
-    """The step that was asked for, on the user's scale; None for the automatic one."""
+    """The step on the user's scale; None for the automatic one."""
     return None if _is_auto(step_size, "step_size") else positive(step_size, "step_size")
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.limit.kernel import KernelFit, RowKernel
 from covey.limit.lockstep import Near
-from covey.limit.reweighted import DenseRows, RidgeFit, noise_norms, shares_of
+from covey.limit.reweighted import DenseRows, RidgeFit, Training, noise_norms, shares_of
 from covey.limit.ridges import Penalties
 from covey.selection.judge import Judge, Verdict
 from covey.selection.recipe import Recipe, Reweighted
@@ -20,8 +21,12 @@ __all__ = ["DenseSearch"]
 # The penalty of groups that are always in, relative to the others: none, but for the sake of an invertible matrix.
 ALWAYS = 1e-6
 
-# Columns count for less than groups do when the simplest of close models is looked for: all of these are dense.
+# A ridge on all columns is less simple than any set of groups; one that was reweighted, a little less so.
 DENSE_SIZE = 1e6
+
+# Of a wide design, groups with this many columns per row stay in after the first round, those of largest norm on each
+# split: the others have hardly any share of the kernel left.
+COLUMNS_PER_ROW = 2
 
 
 class DenseSearch:
@@ -30,7 +35,7 @@ class DenseSearch:
     Parameters
     ----------
     near : Near
-        Groups in hand; the ridges are on all of these.
+        Groups in hand; where these are not all, X is read for the others.
     always : sequence of int
         Groups that are not penalised.
     thresholds : Thresholds
@@ -43,50 +48,128 @@ class DenseSearch:
 
     def __init__(self, near: Near, always: Sequence[int], thresholds: Thresholds) -> None:
         self.near, self.posed, self.thresholds = near, near.posed, thresholds
-        self.rows = DenseRows(near.rows, near.groups, Penalties(near.posed.problem), near.posed.intercept)
-        self.scales = noise_norms(near.posed.problem.layout.sizes[near.groups])
-        self.unpenalised = np.flatnonzero(np.isin(near.groups, np.asarray(always, dtype=np.intp)))
+        self.penalties = Penalties(near.posed.problem)
+        self.always = np.asarray(always, dtype=np.intp)
+        self.scales = noise_norms(near.posed.problem.layout.sizes)
         self.recipes: list[Recipe] = []
+        self._kernel: RowKernel | None = None
+        self._wide: dict[tuple[Reweighted, int], KernelFit] = {}
+        self._rows: DenseRows | None = None
         self._fits: dict[tuple[Reweighted, int], RidgeFit] = {}
+        self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
+
+    @staticmethod
+    def possible(near: Near) -> bool:
+        """Whether all columns can be brought in: those of a wide design on disk would have to be read too often."""
+        return near.all or bool(near.posed.problem.design.reads_columns)
 
     def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
         """Plain ridges, then the best penalty and its neighbours reweighted as long as that can be of use."""
-        splits, settings = self.posed.splits, self.thresholds
-        judged = [s for s, split in enumerate(splits) if split.test]
-        training = [self.rows.training(split) for split in splits]
-        penalties = list(settings.penalties)
+        settings = self.thresholds
+        recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
+        if self.near.all:
+            self._bring(self.near.groups)
+            self._reweigh(recipes, judge)
+        else:
+            self._plain_wide(recipes, judge)
         for round_ in range(settings.reweightings + 1):
-            recipes = [Reweighted(penalty, round_) for penalty in penalties]
-            for s, rows in enumerate(training):
-                fits = [self.rows.fit(rows, r.penalty, self._shares(r, s)) for r in recipes]
-                self._fits.update({(r, s): fit for r, fit in zip(recipes, fits, strict=True)})
-                if s in judged:
-                    residuals = self.rows.residuals(splits[s], fits)
-                    judge.add(judged.index(s), recipes, residuals, [DENSE_SIZE - round_] * len(fits))
-            self.recipes += recipes
             table = verdict()
-            errors = {r: e for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
+            errors = {r: float(e) for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
             best = min(errors, key=lambda r: errors[r])
-            if errors[best] > settings.within * table.errors[table.best]:
+            if errors[best] > settings.within * table.errors[table.best] or round_ == settings.reweightings:
                 return
             at = recipes.index(best)
-            penalties = penalties[max(0, at - 1) : at + 2]
+            recipes = [r._replace(round=round_ + 1) for r in recipes[max(0, at - 1) : at + 2]]
+            if self._rows is None:
+                self._bring(self._largest(recipes))
+            self._reweigh(recipes, judge)
+
+    def _bring(self, groups: NDArray[np.intp]) -> None:
+        """Have the rows of some groups at hand."""
+        rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
+        self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
+        self._training: list[Training] = [self._rows.training(split) for split in self.posed.splits]
+
+    def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
+        """Fit recipes on every split, each with the penalties that its round before asks for."""
+        assert self._rows is not None
+        for s, split in enumerate(self.posed.splits):
+            training = self._training[s]
+            fits = [self._rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
+            for recipe, fit in zip(recipes, fits, strict=True):
+                self._fits[recipe, s] = fit
+                norms = np.zeros(self.posed.problem.ranks.size)
+                norms[self._rows.groups] = fit.norms
+                self._norms[recipe, s] = norms
+            if split.test:
+                self._add(judge, s, recipes, self._rows.residuals(split, fits))
+        self.recipes += recipes
+
+    def _plain_wide(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
+        """Ridges on all columns of a wide design."""
+        self._kernel = RowKernel(self.posed, self.penalties)
+        starts = self.posed.problem.layout.starts
+        made: list[KernelFit] = []
+        for s, split in enumerate(self.posed.splits):
+            fits = self._kernel.fits(split, [r.penalty for r in recipes])
+            made += fits
+            self._wide.update({(r, s): fit for r, fit in zip(recipes, fits, strict=True)})
+            if split.test:
+                self._add(judge, s, recipes, self._kernel.residuals(split, fits))
+        coefs = self._kernel.coefficients(made)
+        norms = np.sqrt(np.add.reduceat(coefs * coefs, starts[:-1], axis=1))
+        for (recipe, s), own in zip(self._wide, norms, strict=True):
+            self._norms[recipe, s] = own
+        self.recipes += recipes
+
+    def _add(self, judge: Judge, split: int, recipes: Sequence[Reweighted], residuals: FloatArray) -> None:
+        judged = [s for s, own in enumerate(self.posed.splits) if own.test]
+        judge.add(judged.index(split), recipes, residuals, [DENSE_SIZE - r.round for r in recipes])
 
     def _shares(self, recipe: Reweighted, split: int) -> FloatArray:
+        """What the penalties of the groups at hand are multiplied by."""
+        assert self._rows is not None
+        groups = self._rows.groups
         if recipe.round == 0:
-            shares = np.ones(self.near.groups.size)
+            shares = np.ones(groups.size)
         else:
-            before = self._fits[recipe._replace(round=recipe.round - 1), split]
-            shares = shares_of(before.norms, self.scales)
-        shares[self.unpenalised] = ALWAYS
+            norms = self._norms[recipe._replace(round=recipe.round - 1), split]
+            shares = shares_of(norms, self.scales)[groups]
+        shares[np.isin(groups, self.always)] = ALWAYS
         return shares
+
+    def _largest(self, recipes: Sequence[Reweighted]) -> NDArray[np.intp]:
+        """The groups that stay in: those of largest norm on some split."""
+        sizes = self.posed.problem.layout.sizes
+        kept = np.zeros(sizes.size, dtype=bool)
+        kept[self.always] = True
+        for s, split in enumerate(self.posed.splits):
+            most = COLUMNS_PER_ROW * sum(self.posed.counts[k] for k in split.train)
+            norms = np.max([self._norms[r._replace(round=0), s] / self.scales for r in recipes], axis=0)
+            order = np.argsort(-norms, kind="stable")
+            own = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
+            out = np.setdiff1d(np.arange(sizes.size), own)
+            for recipe in recipes:
+                self._norms[recipe._replace(round=0), s][out] = 0.0
+            kept[own] = True
+        return np.flatnonzero(kept)
 
     def model(self, recipe: Reweighted, split: int) -> tuple[NDArray[np.intp], FloatArray, float, list[int]]:
         """Columns of X, coefficients, intercept (response in working units), and groups, largest first."""
-        fit = self._fits[recipe, split]
-        w = self.rows.working(fit)
         problem = self.posed.problem
-        columns, loadings, offset = problem.combination(self.near.groups.tolist())
-        order = np.argsort(-fit.norms, kind="stable")
-        in_model = [int(self.near.groups[i]) for i in order if fit.norms[i] > 0]
-        return columns, loadings @ w, fit.intercept - float(offset @ w), in_model
+        if (recipe, split) in self._wide:
+            assert self._kernel is not None
+            fit = self._wide[recipe, split]
+            gains = np.repeat(self._kernel.gains, problem.layout.sizes)
+            coef = self._kernel.coefficients([fit])[0] * gains
+            columns, level = problem.layout.members, fit.level - float(problem.mean @ coef) - fit.shift
+            norms = np.sqrt(np.add.reduceat(coef * coef, problem.layout.starts[:-1]))
+            groups = np.arange(norms.size)
+        else:
+            assert self._rows is not None
+            made = self._fits[recipe, split]
+            w, groups, norms = self._rows.working(made), self._rows.groups, made.norms
+            columns, loadings, offset = problem.combination(groups.tolist())
+            coef, level = loadings @ w, made.intercept - float(offset @ w)
+        order = np.argsort(-norms, kind="stable")
+        return columns, coef, level, [int(groups[i]) for i in order if norms[i] > 0]

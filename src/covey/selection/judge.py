@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.thresholds import Thresholds
 from covey.validation import FloatArray
 
-__all__ = ["Judge", "Verdict"]
+__all__ = ["Judge", "Verdict", "mean_weights"]
+
+# A model whose squared error is larger by this many noise variances in all, over the judging rows, counts e times less:
+# the likelihood of Gaussian residuals.
+TEMPERATURE = 2.0
+
+# Models that count less than this share of the first are left out of the mean.
+LEAST_WEIGHT = 2e-3
 
 # Errors this close, as a share of the null model's error, are equal: below is what rounding leaves of a perfect fit.
 ROUNDING = 1e-12
@@ -33,8 +39,12 @@ class Verdict:
         The number of columns, on average over the splits: simplicity.
     doubts : ndarray, shape (n_recipes,)
         The standard error of the difference of the error to the least one.
-    best, null : int
-        The recipe of least error, and the one without any group.
+    weights : ndarray, shape (n_recipes,)
+        What each recipe counts in the mean of all; they add up to one.
+    best, central, null : int
+        The recipe of least error, the one whose predictions are nearest to the mean, and the one without any group.
+    evidence : float
+        By how many standard errors the best recipe beats the one without any group.
     """
 
     recipes: list[Recipe]
@@ -42,24 +52,22 @@ class Verdict:
     by_split: FloatArray
     sizes: FloatArray
     doubts: FloatArray
+    weights: FloatArray
     best: int
+    central: int
     null: int
-    null_doubts: FloatArray
+    evidence: float
 
-    def simplest(self, standard_errors: float, allowed: NDArray[np.bool_] | None = None) -> int:
-        """The simplest recipe within so many standard errors of the best one; of equally simple ones the best."""
-        margin = standard_errors * self.doubts + ROUNDING * self.errors[self.null]
-        close = self.errors - self.errors[self.best] <= margin
-        if allowed is not None:
-            close &= allowed
-        which = np.flatnonzero(close)
-        return int(which[np.lexsort((self.errors[which], self.sizes[which]))[0]]) if which.size else self.best
+    def simplest(self) -> int:
+        """The simplest recipe within one standard error of the best one; of equally simple ones the best."""
+        close = np.flatnonzero(self.errors - self.errors[self.best] <= self.doubts + ROUNDING * self.errors[self.null])
+        return int(close[np.lexsort((self.errors[close], self.sizes[close]))[0]])
 
     def choose(self, rule: str, thresholds: Thresholds) -> int:
-        """The recipe that a rule chooses."""
-        chosen = self.simplest(1.0 if rule == "1se" else thresholds.parsimony)
-        gained = self.errors[self.null] - self.errors[chosen]
-        return chosen if gained > thresholds.evidence * self.null_doubts[chosen] else self.null
+        """The recipe that a rule chooses: "min" or "1se"."""
+        if self.evidence <= thresholds.evidence:
+            return self.null
+        return self.simplest() if rule == "1se" else self.central
 
 
 class Judge:
@@ -100,21 +108,44 @@ class Judge:
             tables.append(E)
             squares[:, split] = np.einsum("ij,ij->j", E, E)
             sizes += [places[r][1] for r in common]
-        total, n = self.weights.sum(), self.counts.sum()
+        total, n = float(self.weights.sum()), float(self.counts.sum())
         errors = squares.sum(axis=1) / total
-        best = int(np.argmin(errors))
         null = next(i for i, r in enumerate(common) if isinstance(r, Cleaned) and r.size == 0)
+        rounding = ROUNDING * float(errors[null])
+        best = _first_least(errors, rounding)
+        noise = float(errors[best])
+        doubts = 2 * np.sqrt(noise * _distances(tables, [E[:, best] for E in tables], total) / n)
+        weights = mean_weights(errors, n, rounding)
+        to_mean = _distances(tables, [E @ weights for E in tables], total)
         return Verdict(
-            common, errors, squares / self.weights, sizes / self.weights.size,
-            self._doubts(tables, best, float(errors[best]), total, n), best, null,
-            self._doubts(tables, null, float(errors[best]), total, n),
+            common, errors, squares / self.weights, sizes / self.weights.size, doubts, weights, best,
+            _first_least(to_mean, rounding), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
         )  # fmt: skip
 
-    def _doubts(self, tables: list[FloatArray], against: int, noise: float, total: float, n: float) -> FloatArray:
-        """Standard errors of differences of errors.
 
-        Two models differ in squared error by a mean over the rows of twice the residual times the distance of their
-        predictions; with residuals of variance `noise` that has this standard error.
-        """
-        distances = sum(((E - E[:, [against]]) ** 2).sum(axis=0) for E in tables) / total
-        return 2 * np.sqrt(noise * np.asarray(distances) / n)
+def _first_least(values: FloatArray, rounding: float) -> int:
+    """The first of the least values: rounding must not decide between candidates that are one and the same model."""
+    return int(np.argmax(values <= values.min() * (1 + 1e-9) + rounding))
+
+
+def _distances(tables: list[FloatArray], points: list[FloatArray], total: float) -> FloatArray:
+    """The mean squared distance of every model's predictions from those of one model.
+
+    Two models differ in squared error by a mean over the rows of twice the residual times this distance's root; with
+    residuals of some variance that has a standard error of twice their standard deviation times the root, over the
+    root of the number of rows.
+    """
+    out = np.zeros(tables[0].shape[1])
+    for E, point in zip(tables, points, strict=True):
+        out += ((E - point[:, None]) ** 2).sum(axis=0)
+    return out / total
+
+
+def mean_weights(errors: FloatArray, n_rows: float, rounding: float) -> FloatArray:
+    """What models count in their mean: as the likelihood of the judging rows, with the least error as noise variance."""
+    least = float(errors.min())
+    excess = np.maximum(errors - least - rounding, 0.0) / (least + rounding or 1.0) * n_rows / TEMPERATURE
+    weights = np.exp(-excess)
+    weights /= weights.sum()
+    weights[weights < LEAST_WEIGHT * weights.max()] = 0.0
+    return np.asarray(weights / weights.sum())

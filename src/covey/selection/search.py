@@ -128,11 +128,11 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if error >= (1 - thresholds.worthwhile) * least:
             break
         least = error
-        kept = verdict.recipes[verdict.simplest(1.0)]
+        kept = verdict.recipes[verdict.simplest()]
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.noisy:
+    if found.noisy and DenseSearch.possible(found.near):
         found.dense = DenseSearch(found.near, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found

@@ -15,7 +15,6 @@ from covey.limit.posed import Posed
 from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.path import Path
-from covey.selection.average import mean_weights
 from covey.selection.criteria import Criterion, training_table
 from covey.selection.reading import Selection
 from covey.selection.recipe import Cleaned, Recipe
@@ -121,8 +120,7 @@ def _by_judge(
     found = search(posed, problem.always, thresholds)
     verdict = found.verdict()
     chosen = verdict.choose(rule, thresholds)
-    n_rows = float(found.judge.counts.sum())
-    weights = mean_weights(verdict, n_rows) if average else np.eye(len(verdict.recipes))[chosen]
+    weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
     unit = posed.problem.y_scale**2
     candidates = pd.DataFrame(
         {
@@ -220,4 +218,4 @@ def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
 def _n_groups(found: Found, recipe: Recipe) -> int:
     if isinstance(recipe, Cleaned):
         return recipe.size + len(found.always)
-    return found.near.groups.size
+    return found.posed.problem.ranks.size

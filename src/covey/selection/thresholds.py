@@ -35,11 +35,9 @@ class Thresholds:
     reweightings, within : int, float
         How often penalties on all columns are divided by the groups' norms, for the best penalty and its neighbours;
         not at all where the plain ridge's error is more than `within` times the least.
-    parsimony : float
-        Of models within this many standard errors of the best one the simplest is taken.
     evidence : float
-        The model without any group stands unless it is beaten by this many standard errors: of hundreds of candidates
-        one looks a little better than nothing by chance.
+        The model without any group stands unless the best one beats it by this many standard errors: of hundreds of
+        candidates one looks a little better than nothing by chance.
     """
 
     most_columns: float = 0.6
@@ -48,12 +46,11 @@ class Thresholds:
     prefixes: tuple[int, ...] = (10, 40)
     rounds: int = 2
     worthwhile: float = 0.02
-    noisy: float = 0.15
+    noisy: float = 0.1
     ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
     within: float = 1.3
-    parsimony: float = 0.25
     evidence: float = 1.0
 
 

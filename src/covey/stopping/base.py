@@ -28,8 +28,7 @@ PROBLEM_OPTIONS = ("standardize", "fit_intercept")
 class _Prepared:
     """What a task makes once, when it is first needed.
 
-    There is no lock: one that all tasks share would let a fold which waits for a cluster block another fold on the
-    very worker that it waits for.
+    There is no lock: a fold that held one while its cluster works could block the fold that runs on that worker.
     """
 
     def __init__(self) -> None:
