@@ -10,7 +10,7 @@ import pytest
 
 import covey as library
 from cli.running import covey
-from covey import GroupSparseRegressor, Groups, Network
+from covey import Groups, GroupSparseRegressor, Network
 from covey.report.numbers import shown
 from covey.selection import Size
 

@@ -89,13 +89,15 @@ class GroupPathDisplay:
         selected = np.flatnonzero(norms[at])
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
         times, mark = self._places()
-        lines = norms[:-1] if path.ends_apart else norms
+        x, lines = times, norms
+        if path.ends_apart:  # the last level of the path is drawn on for a bit
+            x, lines = np.append(times[:-1], times[-2:].mean()), np.vstack([norms[:-1], norms[-2:-1]])
         style = "steps-post" if path.stepwise else "default"
         for l in np.setdiff1d(np.flatnonzero(norms.any(axis=0)), named):
-            ax.plot(times[: len(lines)], lines[:, l], color=GREY, lw=0.8, drawstyle=style)
+            ax.plot(x, lines[:, l], color=GREY, lw=0.8, drawstyle=style)
         for position, l in enumerate(named):
             colour = PALETTE[position % len(PALETTE)]
-            ax.plot(times[: len(lines)], lines[:, l], color=colour, lw=1.6, drawstyle=style)
+            ax.plot(x, lines[:, l], color=colour, lw=1.6, drawstyle=style)
             if path.ends_apart:
                 ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour)
         if path.ends_apart and norms[-1].any():
@@ -111,7 +113,7 @@ class GroupPathDisplay:
 
     def _places(self) -> tuple[FloatArray, float | None]:
         """Where models stand on the axis of time, and where the mark does."""
-        path, times = self.path, np.asarray(self.path.times, dtype=float)
+        path, times = self.path, np.array(self.path.times, dtype=float)
         if path.ends_apart and len(times) > 2:
             # at a distance that can be seen
             times[-1] = times[-2] + GAP * (times[-2] - times[1]) or times[-1]
