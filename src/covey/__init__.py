@@ -1,7 +1,7 @@
 """covey: finds the few groups of columns that matter in a regression, and fits them.
 
-Groups wake up one after another, strongest first, along the path of the network ``w_l = u_l^2 v_l`` in the limit of small
-starts; those that are not needed are dropped again, and cross-validation chooses one model.
+Groups wake up one after another, strongest first, along the path of the network ``w_l = u_l^2 v_l`` in the limit of
+small starts; those that are not needed are dropped again, and cross-validation chooses one model.
 """
 
 from importlib import import_module
