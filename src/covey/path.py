@@ -81,6 +81,8 @@ class Path:
     restarted : tuple of float
         The times at which the path was restarted: groups that the model can do without were dropped and the others
         fitted again, so that coefficients jump there.
+    stepwise : bool
+        Whether models stand still between times, as on a limit path; otherwise they move.
     n_passes, n_gram_columns : int
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
@@ -103,6 +105,7 @@ class Path:
     step_size: float = np.nan
     init_scale: float = np.nan
     restarted: tuple[float, ...] = ()
+    stepwise: bool = False
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None
@@ -111,6 +114,11 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @property
+    def ends_apart(self) -> bool:
+        """Whether the last model is one that was chosen, and no longer a part of the path itself."""
+        return self.stepwise and self.times[-1] in self.restarted
 
     @property
     def group_norms(self) -> FloatArray:

@@ -99,18 +99,18 @@ def test_stopped_in_the_middle_and_taken_up_again(tmp_path, kill, code):
     command += ["--jobs", "1"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    deadline = time.monotonic() + 240  # a busy machine imports slowly
-    while not (tmp_path / "fig9" / "run.json").exists() and time.monotonic() < deadline:
+    while not (tmp_path / "fig9" / "run.json").exists():
+        assert process.poll() is None, process.communicate()[0]
         time.sleep(0.02)
     process.send_signal(kill)
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate()[0]
     assert process.returncode == code, output
     assert not (tmp_path / "index.html").exists()
     if kill == signal.SIGINT:
         assert "the same command goes on from there" in output
         assert "Traceback" not in output
 
-    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
+    again = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     lines = {line.split()[0]: line for line in again.stdout.splitlines() if line.startswith("fig")}
     assert lines["fig8"].rstrip().endswith("kept")

@@ -13,15 +13,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path, stability_selection
-from covey.stopping import (
-    AtTime,
-    CrossValidation,
-    Discrepancy,
-    HoldOut,
-    InformationCriterion,
-    TheoryWindow,
-)
+from covey import Groups, GroupSparseRegressor, Network, group_path, limit_path, stability_selection
+from covey.selection import Folds, HoldOut, Size
+from covey.stopping import AtTime, Discrepancy, InformationCriterion, TheoryWindow
 
 Case = dict[str, Any]
 Choose = Callable[[list[Any]], Any]
@@ -31,7 +25,7 @@ NUMBERS = ["nan", "inf", "-inf", 0, -1, 1e-300, 1e300, "text", None, True, [1.0]
 
 # field: harmless values (always drawn from), and odd ones (drawn for a few fields of a case)
 FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
-    "call": (["regressor", "regressor", "path", "cv", "stability"], []),
+    "call": (["regressor", "regressor", "regressor", "network", "network", "path", "limit", "stability"], []),
     "n": ([20, 35, 50], [0, 1, 2, 3, 4, 7, 12]),
     "p": ([6, 12, 24], [1, 2, 3, 60, 150]),
     "x_kind": (
@@ -61,13 +55,16 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
          "series", "callable", "tuple labels", "numpy labels", "unequal"],
     ),
     "weight": (["none"], ["ones", "integers", "zero", "one row", "negative", "nan", "short", "huge", "tiny", "scalar"]),
-    "stopping": (
-        ["holdout", "ebic", 200],
-        ["bic", "gcv", "discrepancy", "cv", 0, -5, 1, 1.5, "never", None, "at", "split", "validation", "bad validation",
-         "criterion", "odd criterion", "sigma", "window", "folds", "1se", "many folds", "patience", "true"],
+    "selection": (
+        [3, 5, "holdout", "ebic"],
+        ["bic", "gcv", "discrepancy", 2, 40, 10**4, 0, -5, 1, 1.5, "never", None, "at", "split", "odd split",
+         "validation", "bad validation", "criterion", "odd criterion", "sigma", "odd sigma", "window", "folds",
+         "empty fold", "size", "size 0", "size 99", "odd size", True],
     ),
+    "rule": (["min"], ["1se", "best", None]),
+    "always": (["none"], ["first", "two", "all", "unknown", "text", "number"]),
     "algorithm": (["single-stage"], ["two-stage", "three-stage", None]),
-    "init_scale": (["auto"], [1e-6, 1e-3, 1.0, 1e3, 1e-12, *NUMBERS]),
+    "init_scale": ([1e-6], ["auto", 1e-3, 1.0, 1e3, 1e-12, *NUMBERS]),
     "step_size": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
     "direction_step": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
     "switch_tol": (["auto"], [1e-3, 0.5, 1e3, *NUMBERS]),
@@ -76,12 +73,9 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "standardize": (["group"], ["column", "block", False, True, None, "rows"]),
     "fit_intercept": ([True], [False]),
     "factors": (["auto"], [0, 1, 3, 40, -1, 1.5, "many"]),
-    "restarts": ([2], [0, 1, 5, -1, 1.5]),
-    "average": ([True], [False, None, "yes"]),
+    "average": ([False], [True, None, "yes"]),
     "engine": (["auto"], ["exact", "screened", "fast"]),
     "max_iter": ([300], [1, 2, 3000, 0, -1, 1.5, None, 10**6]),
-    "cv": ([3], [2, 40, 1, "folds", "empty fold", None]),
-    "validation_fraction": ([0.2], [0.5, 0.99, 1e-9, *NUMBERS]),
 }  # fmt: skip
 
 
@@ -239,29 +233,32 @@ def weights_of(case: Case) -> Any:
     return arrays.get(word, word) if isinstance(word, str) else word
 
 
-def folds_of(case: Case) -> Any:
-    """What is passed as ``cv=``."""
-    n, word = case["n"], case["cv"]
+def always_of(case: Case, groups: Any) -> Any:
+    """What is passed as ``always=``."""
+    word = case["always"]
+    if word in ("none", "unknown", "text", "number"):
+        return {"none": (), "unknown": ["no such group"], "text": "g1", "number": 3}[word]
+    names = getattr(groups, "names", None) or list(range(-(-case["p"] // 3)))
+    return {"first": names[:1], "two": names[:2], "all": names}[word]
+
+
+def selection_of(case: Case, X: Any, y: Any) -> Any:
+    """What is passed as ``selection=``."""
+    n, word = case["n"], case["selection"]
     half = np.arange(n) % 2 == 0
-    if word == "folds":
-        return [(np.flatnonzero(half), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
-    return [(np.arange(n), np.empty(0, dtype=int))] if word == "empty fold" else word
-
-
-def stopping_of(case: Case, X: Any, y: Any) -> Any:
-    """What is passed as ``stopping=``."""
-    word = case["stopping"]
-    rules: dict[str, Callable[[], Any]] = {
-        "at": lambda: AtTime(50), "split": lambda: HoldOut(0.4, refit=False, random_state=0),
+    two = [(np.flatnonzero(half), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
+    made: dict[str, Callable[[], Any]] = {
+        "at": lambda: AtTime(50), "split": lambda: HoldOut(0.4, random_state=0), "odd split": lambda: HoldOut(np.nan),
         "validation": lambda: HoldOut(validation=(X, y)),
         "bad validation": lambda: HoldOut(validation=([[1.0]], [1.0])),
         "criterion": lambda: InformationCriterion("ebic", gamma=0.5),
         "odd criterion": lambda: InformationCriterion("aic"),
-        "sigma": lambda: Discrepancy(0.3, factor=1.2), "window": lambda: TheoryWindow(0.3),
-        "folds": lambda: CrossValidation(3), "1se": lambda: CrossValidation(3, "1se"),
-        "many folds": lambda: CrossValidation(10**4), "patience": lambda: HoldOut(patience=-1), "true": lambda: True,
+        "sigma": lambda: Discrepancy(0.3, factor=1.2), "odd sigma": lambda: Discrepancy(-1.0),
+        "window": lambda: TheoryWindow(0.3), "folds": lambda: Folds(two),
+        "empty fold": lambda: [(np.arange(n), np.empty(0, dtype=int))],
+        "size": lambda: Size(2), "size 0": lambda: Size(0), "size 99": lambda: Size(99), "odd size": lambda: Size(-1),
     }  # fmt: skip
-    return rules[word]() if isinstance(word, str) and word in rules else word
+    return made[word]() if isinstance(word, str) and word in made else word
 
 
 def run(case: Case) -> dict[str, Any]:
@@ -269,33 +266,35 @@ def run(case: Case) -> dict[str, Any]:
     rng = np.random.default_rng(case["seed"])
     values = design(case, rng)
     X, y = stored(values, case["x_kind"]), response(case, values, rng)
-    settings = {
-        name: number(case[name]) for name in
-        ("algorithm", "init_scale", "step_size", "direction_step", "switch_tol", "depth", "standardize",
-         "fit_intercept", "engine", "max_iter")
-    } | {"group_weights": weights_of(case)}  # fmt: skip
     groups, weight = groups_of(case), weight_of(case)
-    if case["call"] in ("path", "stability") and settings["init_scale"] == "auto":
-        settings["init_scale"] = 1e-6
-    if case["call"] == "path":
-        path = group_path(X, y, groups, sample_weight=weight, **settings)
+    posed = {"standardize": number(case["standardize"]), "fit_intercept": case["fit_intercept"]}
+    posed |= {"group_weights": weights_of(case)}
+    network = {
+        name: number(case[name]) for name in
+        ("algorithm", "init_scale", "step_size", "direction_step", "switch_tol", "depth", "engine", "max_iter")
+    }  # fmt: skip
+    if case["call"] in ("path", "limit"):
+        if case["call"] == "path":
+            path = group_path(X, y, groups, sample_weight=weight, **posed, **network)
+        else:
+            forced = {"always": always_of(case, groups), "factors": number(case["factors"])}
+            path = limit_path(X, y, groups, sample_weight=weight, **posed, **forced)
         return {"coefs": path.coefs.data, "intercepts": path.intercepts, "norms": path.group_norms}
     if case["call"] == "stability":
-        found = stability_selection(X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **settings)
+        found = stability_selection(
+            X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **posed, **network
+        )  # fmt: skip
         return {"frequencies": found.frequencies, "bound": found.expected_false}
-    # a case of the corpus may be older than these
-    settings |= {name: number(case[name]) for name in ("factors", "restarts", "average") if name in case}
-    if case["call"] == "cv":
-        model: Any = GroupSparseRegressorCV(groups, cv=folds_of(case), **settings)
+    options = {"selection": selection_of(case, X, y), "rule": case["rule"], **posed}
+    if case["call"] == "network":
+        options["network"] = Network(**network)
     else:
-        fraction = number(case["validation_fraction"])
-        stopping = stopping_of(case, X, y)
-        model = GroupSparseRegressor(
-            groups, stopping=stopping, validation_fraction=fraction, random_state=0, **settings
-        )
+        options |= {"always": always_of(case, groups), "factors": number(case["factors"]), "average": case["average"]}
+    model = GroupSparseRegressor(groups, **options)
     model.fit(X, y, weight)
-    out = {"coef_": model.coef_, "intercept_": model.intercept_, "group_norms_": model.group_norms_}
     assert model.coef_.shape == (model.n_features_in_,)
     assert set(model.selected_groups_) == {model.groups_.names[l] for l in np.flatnonzero(model.group_norms_)}
+    np.testing.assert_array_equal(model.path_.model(len(model.path_) - 1)[0].astype(model.coef_.dtype), model.coef_)
     model.group_table()
+    out = {"coef_": model.coef_, "intercept_": model.intercept_, "group_norms_": model.group_norms_}
     return out | {"prediction": model.predict(X)}

@@ -1,18 +1,24 @@
-from itertools import pairwise
+import itertools
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from covey import GroupSparseRegressor, GroupSparseRegressorCV
+from covey import GroupSparseRegressor, Network, group_path
 from covey.datasets import load_diabetes_splines
-from covey.plots import CVCurveDisplay, GroupPathDisplay
+from covey.plots import CandidatesDisplay, GroupPathDisplay
+from covey.selection.judged import Judged
+from covey.stopping import AtTime
 
 
 @pytest.fixture(scope="module")
-def model():
-    data = load_diabetes_splines()
-    return GroupSparseRegressorCV(groups=data.groups, rule="1se", cv=3).fit(data.X, data.y)
+def data():
+    return load_diabetes_splines()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return GroupSparseRegressor(groups=data.groups, rule="1se", selection=3).fit(data.X, data.y)
 
 
 @pytest.fixture(autouse=True)
@@ -25,82 +31,90 @@ def texts(ax):
     return [t.get_text() for t in ax.texts]
 
 
-def test_path_marks_the_time_and_names_the_selected(model):
+def test_the_path_marks_the_model_and_names_the_selected(model):
     display = GroupPathDisplay.from_estimator(model)
-    assert any(np.allclose(line.get_xdata(), model.n_iter_) for line in display.ax_.lines)
-    assert f"stopped at {model.n_iter_}" in texts(display.ax_)
-    assert set(model.selected_groups_) <= set(texts(display.ax_))
-    assert display.ax_.get_title(loc="left") == f"{len(model.selected_groups_)} of 10 groups awake"
+    assert "the model" in texts(display.ax_)
+    strongest = [model.selected_groups_[i] for i in np.argsort(-model.group_table()["strength"].to_numpy())[:8]]
+    assert set(strongest) <= set(texts(display.ax_))
+    assert display.ax_.get_title(loc="left") == f"{len(model.selected_groups_)} of 10 groups"
 
 
-def test_path_without_a_time_and_on_own_axes(model):
+def test_a_limit_path_is_drawn_in_steps_and_the_model_apart_from_it(model):
+    ax = GroupPathDisplay.from_estimator(model).ax_
+    paths = [line for line in ax.lines if len(line.get_xdata()) == len(model.path_)]
+    assert paths
+    assert {line.get_drawstyle() for line in paths} == {"steps-post"}
+    points = [line for line in ax.lines if line.get_marker() == "o"]
+    assert len(points) == min(8, len(model.selected_groups_))
+    strengths = sorted(model.group_strengths_, reverse=True)[: len(points)]
+    assert sorted((float(line.get_ydata()[0]) for line in points), reverse=True) == pytest.approx(strengths)
+    assert all(line.get_xdata()[0] > model.path_.times[-2] for line in points)
+    assert model.path_.ends_apart  # drawing leaves the path as it was
+    # what least squares makes of many groups that resemble each other does not flatten the rest
+    assert ax.get_ylim()[1] <= 2 * max(strengths)
+    assert ax.get_xlabel() == "time"
+
+
+def test_a_network_moves_and_its_model_is_its_last(data):
+    model = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(200)).fit(data.X, data.y)
+    ax = GroupPathDisplay.from_estimator(model).ax_
+    assert {line.get_drawstyle() for line in ax.lines} == {"default"}
+    assert any(np.allclose(line.get_xdata(), 200) for line in ax.lines)
+    assert ax.get_xlabel() == "iteration"
+
+
+def test_path_without_a_time_and_on_own_axes(data):
     figure, ax = plt.subplots()
-    display = GroupPathDisplay.from_path(model.path_, ax=ax, n_labels=2)
+    path = group_path(data.X, data.y, data.groups, max_iter=300)
+    display = GroupPathDisplay.from_path(path, ax=ax, n_labels=2)
     assert display.figure_ is figure
-    assert len([text for text in texts(ax) if text != "restarted"]) == 2
+    assert len(texts(ax)) == 2
+    GroupPathDisplay.from_path(path, time=150, ax=ax, n_labels=0)
+    assert "time 150" in texts(ax)
 
 
-def test_restarts_are_marked_and_lines_broken_there(model):
-    restarted = model.path_.restarted
-    assert len(restarted) > 0
-    display = GroupPathDisplay.from_estimator(model)
-    assert texts(display.ax_).count("restarted") == len(restarted)
-    times = display.ax_.lines[0].get_xdata()
-    assert [times[i + 1] for i in np.flatnonzero(np.isnan(times))] == list(restarted)
-    labels = [t.get_text() for t in CVCurveDisplay.from_estimator(model).ax_.get_legend().get_texts()]
-    assert labels.count("restarted") == 1
-
-
-def test_cv_curve_shows_both_rules(model):
-    display = CVCurveDisplay.from_estimator(model)
-    labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
-    assert f"1se: {model.times_by_rule_['1se']:g} (used)" in [label.removeprefix("min and ") for label in labels]
+def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
+    display = CandidatesDisplay.from_estimator(model)
+    table = model.candidates_
     curve = next(line for line in display.ax_.lines if len(line.get_xdata()) > 2)
-    np.testing.assert_allclose(curve.get_ydata()[-1], model.mse_path_[-1].mean())
+    np.testing.assert_allclose(curve.get_ydata(), table.groupby("groups")["mse"].min())
+    chosen = table[table["chosen"]].iloc[0]
+    labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert labels == ["one standard error", f"chosen: {chosen['groups']} groups"]
+    mark = display.ax_.lines[-1]
+    assert mark.get_ydata()[0] == pytest.approx(chosen["mse"])
+    assert display.ax_.get_xticklabels()[int(mark.get_xdata()[0])].get_text() == f"{chosen['groups']}"
 
 
-def drawn_curve(last, rule_times, rule="min"):
-    times = np.unique(np.append(np.round(np.geomspace(1, last, 200)), 0.0))
-    mse = (1 + 0.3 * times / (times + last / 10))[:, None] * [0.9, 1.0, 1.1]
-    return CVCurveDisplay(times, mse, rule_times, rule).plot().ax_
-
-
-@pytest.mark.parametrize("last", [100, 100_000])
-@pytest.mark.parametrize("late", [0.0, 60.0])
-def test_a_time_of_zero_is_in_sight(last, late):
-    ax = drawn_curve(last, {"min": late, "1se": 0.0}, "1se")
-    marks = {line.get_label(): line for line in ax.lines if len(line.get_xdata()) == 2}
-    label = "1se: 0 (used)" if late else "min and 1se: 0 (used)"
-    assert label in marks
-    ends = ax.transAxes.inverted().transform(ax.transData.transform([(0.0, 1.0), (float(last), 1.0)]))[:, 0]
-    assert 0 < ends[0] < 0.1
-    assert 0.9 < ends[1] < 1
-    assert 0 in ax.get_xticks()
-
-
-@pytest.mark.parametrize("last", [8, 900, 100_000])
-@pytest.mark.parametrize("earliest", [0.0, 3.0])
-def test_the_axis_of_time_is_readable_whatever_it_spans(last, earliest):
-    ax = drawn_curve(last, {"min": 5.0, "1se": earliest})
-    labels = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert {"min: 5 (used)", f"1se: {earliest:g}"} <= set(labels)
+@pytest.mark.parametrize("options", [{"selection": "ebic"}, {"selection": "gcv", "network": Network()}])
+def test_candidates_of_criteria_and_networks(data, options):
+    model = GroupSparseRegressor(data.groups, **options).fit(data.X, data.y)
+    ax = CandidatesDisplay.from_estimator(model).ax_
+    assert ax.get_xlabel() == ("iterations" if "network" in options else "groups")
     ax.figure.canvas.draw()
-    low, high = ax.get_xlim()
-    shown = [label for label in ax.get_xticklabels() if low <= label.get_position()[0] <= high]
-    boxes = sorted((label.get_window_extent() for label in shown), key=lambda box: box.x0)
-    assert 3 <= len(boxes) <= 10
-    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize("most", [9, 400])
+def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
+    x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
+    ax = CandidatesDisplay(Judged("error", "groups", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
+    ax.figure.canvas.draw()
+    boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
+    assert 3 <= len(boxes) <= 16
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
 def test_steep_errors_are_drawn_by_factors():
-    times = np.arange(1.0, 50.0)
-    mse = np.where(times < 10, 900.0, 1.0 + (times - 30) ** 2 / 100)[:, None] * [0.9, 1.1]
-    ax = CVCurveDisplay(times, mse, {"min": 30.0, "1se": 20.0}, "min").plot().ax_
+    x = np.arange(20.0)
+    values = np.where(x < 3, 900.0, 1.0 + (x - 8) ** 2 / 100)
+    ax = CandidatesDisplay(Judged("error", "groups", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
     assert ax.get_yscale() == "log"
 
 
-def test_what_is_not_fitted_is_refused():
-    with pytest.raises(ValueError, match="call fit first"):
-        GroupPathDisplay.from_estimator(GroupSparseRegressor())
-    with pytest.raises(ValueError, match="fit a GroupSparseRegressorCV"):
-        CVCurveDisplay.from_estimator(GroupSparseRegressor())
+def test_what_is_not_fitted_is_refused(data):
+    for display in (GroupPathDisplay, CandidatesDisplay):
+        with pytest.raises(ValueError, match="call fit first"):
+            display.from_estimator(GroupSparseRegressor())
+    given = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(50)).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="nothing to choose from"):
+        CandidatesDisplay.from_estimator(given)

@@ -5,14 +5,14 @@ import scipy.sparse as sp
 
 from covey import Groups, Path
 from covey.report import FitReport
-from covey.report.curve import Curve
 from covey.report.quality import Score
 from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
+from covey.selection.judged import Judged
 
 
 def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None = None, seed: int = 0) -> Path:
-    """Group l wakes up at 100 + 10 l/L and grows to a level of its own; coefficients have either sign."""
+    """A path of a network: group l wakes up at 100 + 300 l/L and grows to its own level; signs are mixed."""
     rng = np.random.default_rng(seed)
     L = groups.n_groups
     n_awake = L if n_awake is None else n_awake
@@ -34,37 +34,57 @@ def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None 
     )
 
 
-def constructed_report(groups: Groups, *, chosen: float = 300.0, **options) -> FitReport:
-    """A report on such a path, with a cross-validation curve and everything else that a page shows."""
-    path = constructed_path(groups, **options)
-    values = 4.0 - 3.0 * np.exp(-(((path.times - 320.0) / 150.0) ** 2))
-    curve = Curve(
-        "mean squared error on held-out rows, mean of 5 folds",
-        path.times.astype(float),
-        values,
-        np.full(len(values), 0.3),
-        5,
-        {"min": 320.0, "1se": chosen},
-        held_out=True,
+def constructed_limit_path(groups: Groups, *, seed: int = 0) -> Path:
+    """A limit path: a group wakes up at each of the times 1, 2, ...; the model after it has every other group."""
+    rng = np.random.default_rng(seed)
+    L = groups.n_groups
+    strengths = np.tril(np.ones((L + 1, L)), -1) * (5.0 / np.sqrt(1 + np.arange(L)))
+    model = strengths[-1] * (np.arange(L) % 2 == 0) * 0.9
+    pattern = rng.standard_normal(groups.n_columns)
+    path = Path(
+        times=np.arange(L + 1.0),
+        coefs=sp.csr_array(strengths[:, groups.labels] * pattern),
+        intercepts=np.zeros(L + 1),
+        groups=groups,
+        entered=[(l, l + 1.0) for l in range(L)],
+        strengths=sp.csr_array(strengths),
+        stepwise=True,
+    )
+    return path.ending_in(model[groups.labels] * pattern, 0.0, model, None)
+
+
+def constructed_report(groups: Groups, path: Path | None = None, **options) -> FitReport:
+    """A report on a path, by default a limit path, with candidates and everything else that a page shows."""
+    path = constructed_limit_path(groups, **options) if path is None else path
+    counts = np.arange(groups.n_groups + 1.0)
+    awake = np.flatnonzero(path.strengths[[-1]].toarray())
+    chosen_by = Judged(
+        label="mean squared error on held-out rows",
+        by="groups",
+        x=counts,
+        values=1.0 + (counts - awake.size) ** 2 / 10,
+        band=np.full(counts.size, 0.3),
+        at=float(awake.size),
+        value=1.0,
+        n_candidates=3 * counts.size,
         null=4.0,
     )
-    at = path.index(chosen)
-    awake = np.flatnonzero(path.strengths[[at]].toarray())
     return FitReport(
         title="What predicts y",
-        estimator="GroupSparseRegressorCV",
+        estimator="GroupSparseRegressor",
         target="y",
         n_rows=100,
         n_columns=groups.n_columns,
         n_groups=groups.n_groups,
-        time=chosen,
+        model="least squares on some groups; coefficients are not shrunk",
         how_chosen="5-fold cross-validation, rule 1se",
         n_selected=awake.size,
         n_selected_columns=int(groups.sizes[awake].sum()),
         scores=(Score("Held-out R²", 0.75, "Mean of 5 folds."),),
-        frames=keep_frames(path, chosen, curve.rules.values()),
+        frames=keep_frames(path, 1 + np.arange(groups.n_groups) % 5),
         strength_label="standard deviation of the group's part of the prediction",
-        curve=curve,
+        n_folds=5,
+        judged=chosen_by,
         remarks=(Remark("A heading", "A meaning.", "A remedy.", True),),
         settings={"seed": "0"},
         versions={"covey": "0"},

@@ -1,5 +1,6 @@
 """The report of a fit: its numbers are the model's, and the page holds them all within its limits."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -11,15 +12,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
+from covey import Groups, GroupSparseRegressor, Network
 from covey.datasets import make_group_sparse
 from covey.report import FitReport, fit_report, render, write
-from covey.report.curve import stopping_curve
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
-from covey.report.plot import LABEL_GAP, _spread, time_axis
+from covey.report.plot import LABEL_GAP, PATH_END, _spread, positions, time_axis
 from covey.report.traces import keep_frames
-from report.pages import constructed_path, constructed_report
+from covey.selection import Size
+from covey.selection.judged import judged
+from covey.stopping import AtTime
+from report.pages import constructed_limit_path, constructed_path, constructed_report
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +32,21 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return GroupSparseRegressorCV(groups=3, cv=3).fit(data.X, data.y)
+    return GroupSparseRegressor(groups=3, selection=3).fit(data.X, data.y)
 
 
 def test_the_numbers_are_the_models(model, data):
     report = FitReport.from_model(model, data.X, pd.Series(data.y, name="yield"))
-    mse = model.mse_path_.mean(axis=1)
-    at = model.times_.tolist().index(model.best_time_)
+    table = model.candidates_
+    chosen, nothing = (table["mse"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
     scores = {score.label: score.value for score in report.scores}
-    assert scores["Held-out R²"] == pytest.approx(1 - mse[at] / mse[0])
+    assert scores["Held-out R²"] == pytest.approx(1 - chosen / nothing)
     assert scores["R² on training rows"] == pytest.approx(model.score(data.X, data.y))
     assert report.target == "yield"
-    assert report.time == model.n_iter_
+    assert model.recipe_ in report.model
     assert report.n_selected == len(model.selected_groups_)
     frames = report.frames
-    assert frames.times[frames.chosen] == model.n_iter_
-    assert {model.times_by_rule_["min"], model.times_by_rule_["1se"]} <= set(frames.times)
+    assert frames.times[frames.chosen] == model.path_.times[-1]
     strengths = np.array([group.strength(frames.chosen) for group in frames.groups])
     assert (np.diff(strengths) <= 0).all()
     for group in frames.groups:
@@ -53,11 +55,19 @@ def test_the_numbers_are_the_models(model, data):
         np.testing.assert_allclose(coefs, model.coef_[3 * l : 3 * l + 3], rtol=1e-6)
         np.testing.assert_allclose(facts[:2], [model.group_strengths_[l], model.group_norms_[l]], rtol=1e-6)
         assert facts[2:].tolist() == [(coefs > 0).sum(), (coefs < 0).sum()]
+        assert group.folds == model.fold_frequencies_[l]
 
 
 def test_settings_and_versions_are_told(model, data):
     page = render(FitReport.from_model(model, data.X, data.y, settings={"command": "covey fit <data>"}))
-    for told in ("covey fit &lt;data&gt;", "init_scale", "restarts", "numpy", np.__version__, "GroupSparseRegressorCV"):
+    for told in (
+        "covey fit &lt;data&gt;",
+        "random_state",
+        "selection",
+        "numpy",
+        np.__version__,
+        "GroupSparseRegressor",
+    ):
         assert told in page
 
 
@@ -69,57 +79,69 @@ def test_test_rows_lead(model, data):
 
 
 def test_a_pipeline_is_opened(data):
-    pipeline = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=3, random_state=0)).fit(data.X, data.y)
+    pipeline = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=3)).fit(data.X, data.y)
     report = FitReport.from_model(pipeline, data.X, data.y)
     assert report.estimator == "GroupSparseRegressor"
     assert report.scores[-1].value == pytest.approx(pipeline.score(data.X, data.y))
 
 
-@pytest.mark.parametrize("stopping", ["holdout", "ebic", "gcv", "discrepancy", "cv", 400, 1])
-def test_every_rule_has_its_page(stopping, data):
-    model = GroupSparseRegressor(groups=3, stopping=stopping, random_state=0).fit(data.X, data.y)
-    curve = stopping_curve(model)
-    page = render(FitReport.from_model(model, data.X, data.y))
-    assert (curve is None) == isinstance(stopping, int)
-    assert ('id="curve-plot"' in page) == (curve is not None)
-    assert (curve is not None and curve.held_out) == ("Held-out R²" in page)
+CHOICES = {
+    "hold-out": {"selection": "holdout"},
+    "criterion": {"selection": "ebic"},
+    "discrepancy": {"selection": "discrepancy"},
+    "size": {"selection": Size(2), "always": [7]},
+    "mean": {"average": True},
+    "columns": {"standardize": "column", "rule": "1se"},
+    "network": {"network": Network(), "selection": "holdout"},
+    "network, folds": {"network": Network(max_iter=2000), "selection": 2},
+    "network, criterion": {"network": Network(), "selection": "gcv"},
+    "network, time": {"network": Network(), "selection": AtTime(300)},
+    "overlap": {
+        "groups": Groups.from_lists([*([3 * l, 3 * l + 1, 3 * l + 2] for l in range(20)), [0, 3]], overlap=True)
+    },
+}
+
+
+@pytest.mark.parametrize("case", CHOICES, ids=str)
+def test_every_way_to_choose_has_its_page(case, data):
+    model = GroupSparseRegressor(**{"groups": 3, **CHOICES[case]}).fit(data.X, data.y)
+    chosen_by = judged(model)
+    report = FitReport.from_model(model, data.X, data.y)
+    page = render(report)
+    assert (chosen_by is None) == (case == "network, time")
+    assert ('id="judged-plot"' in page) == (chosen_by is not None)
+    assert (chosen_by is not None and chosen_by.null is not None) == ("Held-out R²" in page)
+    assert escape(model.recipe_) in page
+    shown_groups = [group for group in report.frames.groups if group.strength(report.frames.chosen) > 0]
+    assert {group.name for group in shown_groups} == set(map(str, model.selected_groups_))
+    for group in shown_groups:
+        norm = model.group_norms_[model.groups_.position(int(group.name))]
+        assert group.at(report.frames.chosen)[0][1] == pytest.approx(norm, rel=1e-6)
+
+
+def test_no_group_at_all(data):
+    y = np.random.default_rng(5).standard_normal(len(data.y))
+    model = GroupSparseRegressor(groups=3, selection=Size(0)).fit(data.X, y)
+    report = FitReport.from_model(model, data.X, y)
+    assert report.n_selected == 0
+    assert "the same prediction for every row" in render(report)
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 def test_units_beyond_four_byte_floats_are_kept(unit):
     path = constructed_path(Groups.from_size(2, 20))
     large = replace(path, coefs=path.coefs * unit, strengths=path.strengths * unit)
-    plain, scaled = keep_frames(path, 400.0), keep_frames(large, 400.0)
+    plain, scaled = keep_frames(path), keep_frames(large)
     for group, same in zip(plain.groups, scaled.groups, strict=True):
         np.testing.assert_allclose(same.coefs / unit, group.coefs, rtol=1e-6)
     page = render(replace(constructed_report(path.groups), frames=scaled))
     assert '"bytes":8' in page
 
 
-def test_a_path_that_goes_on_from_an_earlier_one(data):
-    model = GroupSparseRegressor(groups=3, random_state=0, stopping=300).fit(data.X, data.y)
-    path = model.path_
-    later = np.asarray(path.times) >= 200
-    model.path_ = replace(
-        path,
-        times=path.times[later],
-        coefs=path.coefs[later],
-        intercepts=path.intercepts[later],
-        strengths=path.strengths[later],
-    )
-    model.scores_ = pd.DataFrame({"time": model.path_.times, "mse": 0.25 * np.var(data.y)})
-    report = FitReport.from_model(model, data.X, data.y)
-    assert report.scores[0].label == "Held-out R²"
-    assert report.scores[0].value == pytest.approx(0.75)
-    assert time_axis(report.frames, report.curve).low >= 200
-    assert "R² 0.750" in render(report)
-    assert stopping_curve(model).r2(300.0) is None
-
-
 def test_sparse_data_are_reported_like_dense(data):
     X = data.X * (np.abs(data.X) > 0.7)
     dense, sparse = (
-        FitReport.from_model(GroupSparseRegressor(groups=3, random_state=0).fit(kind, data.y), kind, data.y)
+        FitReport.from_model(GroupSparseRegressor(groups=3).fit(kind, data.y), kind, data.y)
         for kind in (X, sp.csr_array(X))
     )
     assert [score.value for score in sparse.scores] == pytest.approx([score.value for score in dense.scores])
@@ -147,15 +169,14 @@ def test_the_file_is_written_whole(model, data, tmp_path):
 def test_ten_thousand_columns_stay_below_three_megabytes(size, tmp_path):
     names = [f"a column with a name of some length, number {j}" for j in range(10_000)]
     groups = Groups.from_size(size, 10_000).with_columns(names)
-    file = write(constructed_report(groups, n_times=170), tmp_path / "wide.html")
+    file = write(constructed_report(groups, constructed_path(groups, n_times=170)), tmp_path / "wide.html")
     assert file.stat().st_size < 3_000_000
 
 
 def test_frames_keep_what_matters():
     path = constructed_path(Groups.from_size(2, 40), n_times=1000)
-    frames = keep_frames(path, 1234.0, [17.0, 555.0])
-    assert frames.times[frames.chosen] == 1234
-    assert {16.0, 554.0, float(path.times[-1])} <= set(frames.times)
+    frames = keep_frames(path)
+    assert frames.times[frames.chosen] == path.times[-1]
     assert len(frames.times) <= 205
     np.testing.assert_array_equal(
         frames.awake, [np.count_nonzero(path.strengths[[path.index(t)]].toarray()) for t in frames.times]
@@ -163,10 +184,25 @@ def test_frames_keep_what_matters():
     assert frames.n_left_out == 0
 
 
+def test_of_a_limit_path_every_event_is_kept_and_the_model_stands_apart():
+    path = constructed_limit_path(Groups.from_sizes([3, 1, 4, 2]))
+    frames = keep_frames(path)
+    assert frames.times.tolist() == path.times.tolist()
+    x = positions(frames, time_axis(frames))
+    assert x[-1] == 1
+    assert x[-2] == pytest.approx(PATH_END)
+    page = render(constructed_report(path.groups))
+    strongest = re.search(r'data-line="0" d="([^"]*)"', page).group(1)
+    points = [tuple(map(int, point.split())) for point in strongest[1:].split("L")]
+    # every part of the line is level or upright
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(points))
+    assert points[-1][0] < 1000
+
+
 def test_of_a_wide_group_the_largest_coefficients_are_listed():
     path = constructed_path(Groups.from_size(1000, 2000))
-    frames = keep_frames(path, 500.0)
-    coef = path.at(500.0)
+    frames = keep_frames(path)
+    coef = path.at(path.times[-1])
     for group in frames.groups:
         l = int(group.name)
         own = np.abs(coef[1000 * l : 1000 * l + 1000])
@@ -197,14 +233,3 @@ def test_labels_keep_apart_and_inside():
 def test_numbers_for_people():
     cases = {12345.6: "12346", 123456789.0: "1.23e8", 0.00012345: "0.000123", -1.5: "−1.50", 999.9: "1000"}
     assert {value: shown(value) for value in cases} == cases
-
-
-def test_restarts_are_told_and_lines_are_broken_there():
-    whole = constructed_report(Groups.from_sizes([3, 1, 4, 2]))
-    assert "restarted" not in render(whole)
-    page = render(replace(whole, restarted=(200.0, 360.0)))
-    assert "At iteration 200 and 360, where a dotted line stands, the path was restarted" in page
-    assert page.count('class="rule restart"') == 4  # in both plots
-    assert "The path was restarted at iteration 200." in page
-    strongest = re.search(r'data-line="0" d="([^"]*)"', page).group(1)
-    assert strongest.count("M") == 3

@@ -7,10 +7,10 @@ import pytest
 
 from covey import Groups
 from covey.report import write
-from covey.report.numbers import shown
+from covey.report.numbers import shown, time
 from covey.report.remarks import Remark
 from report.browser import launched, opened
-from report.pages import constructed_report
+from report.pages import constructed_path, constructed_report
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ def file(report, tmp_path_factory):
 
 
 def table(page) -> list[list[str]]:
-    """The rows in sight: rank, group, strength, norm, columns, wake-up time, signs."""
+    """The rows in sight: rank, group, strength, norm, columns, wake-up time, folds, signs."""
     rows = page.locator("#group-table > tbody > tr:visible")
     return [[cell.strip() for cell in row.split("\t")] for row in rows.evaluate_all(ROWS)]
 
@@ -58,24 +58,28 @@ def expected(report, frame: int) -> list[list[str]]:
         (strength, norm, plus, minus), coefs = (values.tolist() for values in group.at(frame))
         signs = " ".join(filter(None, [f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else ""]))
         signs = shown(coefs[0], 4) if group.size == 1 else signs
-        facts = [shown(strength), shown(norm), str(group.size), f"{group.woke:g}", signs]
+        facts = [shown(strength), shown(norm), str(group.size), time(group.woke), str(group.folds), signs]
         rows.append([str(rank), group.name, *facts])
     return rows
 
 
-def time_of(page) -> float:
-    return float(re.search(r"Iteration ([\d.]+)", page.locator("#readout").inner_text()).group(1))
+def frame_of(page, report) -> int:
+    """The frame that the readout tells of."""
+    text = page.locator("#readout").inner_text()
+    if text.startswith("The fitted model"):
+        return report.frames.chosen
+    return report.frames.times.tolist().index(float(re.search(r"(?:Time|Iteration) ([\d.]+)", text).group(1)))
 
 
-def test_the_page_opens_at_the_chosen_time(browser, report, file):
+def test_the_page_opens_at_the_fitted_model(browser, report, file):
     with opened(browser, file) as page:
-        assert time_of(page) == report.time
+        assert frame_of(page, report) == report.frames.chosen
         assert table(page) == expected(report, report.frames.chosen)
 
 
 def test_the_page_says_the_same_without_scripts(browser, report, file):
     with opened(browser, file, java_script_enabled=False) as page:
-        assert time_of(page) == report.time
+        assert frame_of(page, report) == report.frames.chosen
         assert table(page) == expected(report, report.frames.chosen)
         assert page.locator("#time").is_hidden()
 
@@ -85,23 +89,23 @@ def test_keys_move_the_slider_and_the_table_follows(browser, report, file):
     with opened(browser, file) as page:
         page.locator("#time").focus()
         for key, frame in [
-            ("ArrowRight", frames.chosen + 1),
-            ("ArrowLeft", frames.chosen),
-            ("PageDown", frames.chosen - 10),
+            ("ArrowLeft", frames.chosen - 1),
+            ("PageDown", frames.chosen - 11),
+            ("ArrowRight", frames.chosen - 10),
             ("Home", 0),
-            ("End", len(frames.times) - 1),
+            ("End", frames.chosen),
         ]:
             page.keyboard.press(key)
-            assert time_of(page) == frames.times[frame]
+            assert frame_of(page, report) == frame
             assert table(page) == expected(report, frame)
-            assert page.locator("#nobody").is_visible() == (frame == 0)
+            assert page.locator("#no-group").is_visible() == (frame == 0)
             assert page.locator("#time").get_attribute("aria-valuetext") == page.locator("#readout").inner_text()
 
 
-def test_the_mouse_moves_it_on_the_slider_and_in_both_plots(browser, report, file):
+def test_the_mouse_moves_it_on_the_slider_and_in_the_plot(browser, report, file):
     with opened(browser, file) as page:
         seen = set()
-        for place in ("#time", "#path-plot .area", "#curve-plot .area"):
+        for place in ("#time", "#path-plot .area"):
             page.locator(place).scroll_into_view_if_needed()
             box = page.locator(place).bounding_box()
             middle = box["y"] + box["height"] / 2
@@ -109,29 +113,25 @@ def test_the_mouse_moves_it_on_the_slider_and_in_both_plots(browser, report, fil
             page.mouse.down()
             page.mouse.move(box["x"] + 0.75 * box["width"], middle, steps=4)
             page.mouse.up()
-            frame = report.frames.times.tolist().index(time_of(page))
+            frame = frame_of(page, report)
             seen.add(frame)
             assert table(page) == expected(report, frame)
-            page.get_by_role("button", name="min rule").click()
-            assert time_of(page) == 320
-        # one time lies on one vertical line: slider and plots agree, up to a frame
+            page.get_by_role("button", name="The fitted model").click()
+            assert frame_of(page, report) == report.frames.chosen
+        # one time lies on one vertical line: slider and plot agree, up to a frame
         assert max(seen) - min(seen) <= 1
 
 
-def test_the_point_of_the_curve_lies_under_the_cursor(browser, report, file):
+def test_the_model_is_marked_in_both_plots(browser, report, file):
     with opened(browser, file) as page:
-        lefts = page.evaluate(
-            """() => [".cursor", "#curve-dot", "#path-plot [data-dot]:not([hidden])"].map(selector => {
+        places = page.evaluate(
+            """() => [".cursor", "#path-plot [data-dot]:not([hidden])", "#path-plot .area"].map(selector => {
                 const box = document.querySelector(selector).getBoundingClientRect();
-                return box.x + box.width / 2 })"""
+                return selector.endsWith("area") ? box.right : box.x + box.width / 2 })"""
         )
-        assert np.ptp(lefts) < 1.5
-        height = "() => parseFloat(document.querySelector('#curve-dot').style.top)"
-        before = page.evaluate(height)
-        page.get_by_role("button", name="min rule").click()
-        # the error is smaller there, so the point is further from the top
-        assert page.evaluate(height) > before
-        assert "held-out error 1.000" in page.locator("#readout").inner_text()
+        assert np.ptp(places) < 1.5
+        share = float(page.evaluate("() => parseFloat(document.querySelector('#chosen-dot').style.left)"))
+        assert share == pytest.approx(100 * report.judged.at / report.n_groups, abs=0.01)
 
 
 def test_coefficients_within_a_group_follow(browser, report, file):
@@ -145,7 +145,8 @@ def test_coefficients_within_a_group_follow(browser, report, file):
 
 
 def test_many_groups_are_folded_and_unfolded(browser, tmp_path):
-    report = constructed_report(Groups.from_size(1, 90), n_times=250)
+    groups = Groups.from_size(1, 90)
+    report = constructed_report(groups, constructed_path(groups, n_times=250))
     with opened(browser, write(report, tmp_path / "many.html")) as page:
         assert len(table(page)) == 40
         page.get_by_role("button", name="Show all").click()
@@ -175,6 +176,7 @@ def test_hostile_names_are_text(browser, tmp_path):
         assert set(columns) == set(readable)
         page.locator("#time").press("Home")
         page.locator("#time").press("End")
+        page.locator("#time").press("ArrowLeft")
         assert len(table(page)) == len(HOSTILE)
 
 
@@ -250,6 +252,6 @@ def test_roles_names_and_headings(browser, file):
     assert all(image == "hidden" or image.startswith("img:Line plot: ") for image in found["images"])
     assert sum(image != "hidden" for image in found["images"]) == 2
     assert all(found["buttons"])
-    assert found["slider"] == "Stopping time"
+    assert found["slider"] == "Model on the path"
     assert set(found["headers"]) == {"row", "col"}
     assert found["mains"] == 1

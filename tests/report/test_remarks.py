@@ -1,19 +1,20 @@
 """What to mind: found where it was put, and not where it was not."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
-from covey.report import FitReport, render
-from covey.report.curve import Curve, stopping_curve
+from covey import Groups, GroupSparseRegressor, Network
 from covey.report.overlap import chance_correlation, find_overlaps, inner_coherence
-from covey.report.remarks import remarks
+from covey.report.remarks import cut_short, remarks
+from covey.selection import Size
+from covey.selection.judged import judged
 
 
 def told(model, X, y) -> dict:
-    found = remarks(model, stopping_curve(model), float(model.n_iter_), X, y)
+    found = remarks(model, judged(model), X, y)
     assert [remark.serious for remark in found] == sorted((remark.serious for remark in found), reverse=True)
     return {remark.heading: remark for remark in found}
 
@@ -27,13 +28,13 @@ def data():
 
 def fit(X, y, **options):
     groups = Groups.from_labels(np.repeat(list("abcd"), 3))
-    return GroupSparseRegressor(groups=groups, stopping=1500, **options).fit(X, y)
+    return GroupSparseRegressor(groups=groups, **{"selection": Size(2), **options}).fit(X, y)
 
 
 def test_a_model_without_groups_says_so(data):
     X, y = data
     groups = Groups.from_size(3, 12)
-    model = GroupSparseRegressor(groups=groups, stopping=1).fit(X, y)
+    model = GroupSparseRegressor(groups=groups, selection=Size(0)).fit(X, y)
     assert told(model, X, y)["No group was selected"].serious
 
 
@@ -77,17 +78,13 @@ def test_a_dense_model_says_so_and_how_to_get_a_sparse_one():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 90))
     y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
-    model = GroupSparseRegressorCV(groups=3, restarts=1).fit(X, y)
-    assert model.dense_network_
+    model = GroupSparseRegressor(groups=3).fit(X, y)
+    assert "on all groups" in model.recipe_
     found = told(model, X, y)["A dense model was chosen"]
     assert found.serious
-    assert f"starts from {model.init_scale_:g}" in found.meaning
-    assert "init_scale=1e-6" in found.remedy
-    report = FitReport.from_model(model, X, y)
-    assert "all groups grow together" in render(report)
-    assert report.settings["init_scale"] == f"'auto', which chose {model.init_scale_:g}"
-    assert "columns" in report.strength_label  # and not what it is with orthonormal groups
-    sparse = GroupSparseRegressorCV(groups=3, init_scale=1e-6).fit(X, y)
+    assert "selection='ebic'" in found.remedy
+    assert "The folds agree" not in told(model, X, y)
+    sparse = GroupSparseRegressor(groups=3, selection="ebic").fit(X, y)
     assert "A dense model was chosen" not in told(sparse, X, y)
 
 
@@ -95,11 +92,20 @@ def test_a_model_of_most_groups_says_so():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 30))
     y = X @ np.repeat(rng.permutation(np.linspace(1, 3, 10)), 3) + 0.1 * rng.standard_normal(200)
-    model = GroupSparseRegressor(groups=3, stopping=5000).fit(X, y)
+    model = GroupSparseRegressor(groups=3, selection=Size(10)).fit(X, y)
     assert len(model.selected_groups_) == 10
     assert "rule='1se'" in told(model, X, y)["Most groups were selected"].remedy
-    early = GroupSparseRegressor(groups=3, stopping=int(model.path_.entered[3][1])).fit(X, y)
-    assert "Most groups were selected" not in told(early, X, y)
+    few = GroupSparseRegressor(groups=3, selection=Size(3)).fit(X, y)
+    assert "Most groups were selected" not in told(few, X, y)
+
+
+def test_a_ridge_says_that_coefficients_are_shrunk(data):
+    X, y = data
+    model = fit(X, y, selection=5)
+    model.shrunk_ = True
+    assert "Coefficients are shrunk" in told(model, X, y)
+    model.shrunk_ = False
+    assert "Coefficients are shrunk" not in told(model, X, y)
 
 
 def test_overlaps_are_the_largest_canonical_correlations():
@@ -133,51 +139,69 @@ def test_inner_coherence_is_the_norm_of_the_correlations():
     assert value == pytest.approx(np.linalg.norm(R - np.eye(4), 2))
 
 
-def rules(strict: float, lax: float) -> Curve:
-    times = np.array([0.0, strict, lax, 2 * lax])
-    return Curve(
-        "error", times, np.array([4.0, 1.1, 1.0, 1.2]), np.full(4, 0.2), 5, {"1se": strict, "min": lax}, True, 4.0
+def judged_table(model, nothing, standard_error):
+    """Two candidates: no group, with this error and standard error, and the chosen one with an error of 1."""
+    return pd.DataFrame(
+        {
+            "recipe": ["no group", model.recipe_],
+            "groups": [0, len(model.selected_groups_)],
+            "mse": [nothing, 1.0],
+            "standard_error": [standard_error, 0.0],
+            "weight": [0.0, 1.0],
+            "chosen": [False, True],
+        }
     )
 
 
-def test_groups_within_the_noise_are_named(data):
+def test_folds_that_differ_are_told(data):
     X, y = data
-    model = fit(X, y)
-    (first, _), *_, (last, at) = model.path_.entered
-    names = model.groups_.names
-    path = model.path_
-    before, after = (float(path.times[i]) for i in (path.index(at) - 1, -1))
-    curve = rules(before, after)
-    (remark,) = (r for r in remarks(model, curve, after) if "noise of cross-validation" in r.heading)
-    assert remark.serious
-    assert f"“{names[last]}”" in remark.meaning
-    assert f"“{names[first]}”" not in remark.meaning
-    (remark,) = (r for r in remarks(model, curve, before) if "noise of cross-validation" in r.heading)
-    assert not remark.serious
-    nothing = rules(0.0, after)
-    assert any(r.heading == "The evidence for any group is weak" and r.serious for r in remarks(model, nothing, after))
+    model = fit(X, y, selection=5, rule="1se")
+    first, *_, last = model.selected_groups_
+    names = [str(name) for name in model.groups_.names]
+    model.candidates_ = judged_table(model, 4.0, 0.1)
+    model.fold_frequencies_ = np.full(4, 5)
+    assert "The folds agree" in told(model, X, y)
+    for count, serious in ((4, False), (2, True)):
+        model.fold_frequencies_[names.index(last)] = count
+        (remark,) = (r for heading, r in told(model, X, y).items() if "not selected in every fold" in heading)
+        assert remark.serious == serious
+        assert f"“{last} in {count}”" in remark.meaning
+        assert f"“{first} in" not in remark.meaning
 
 
-def test_a_path_that_was_cut_short_a_poor_one_and_a_diverged_one(data):
+def test_a_poor_model_and_weak_evidence_are_told(data):
     X, y = data
-    model = fit(X, y, max_iter=1500)
-    times = np.array([0.0, 750.0, 1500.0])
-    flat = Curve("error", times, np.array([1.0, 0.99, 0.98]), held_out=True, null=1.0)
-    headings = [remark.heading for remark in remarks(model, flat, 1500.0)]
-    assert headings == ["The path was cut short", "The model hardly predicts"]
-    diverged = SimpleNamespace(
-        path_=SimpleNamespace(status="diverged", message="It grew."), max_iter=10, group_norms_=np.zeros(2)
-    )
-    assert remarks(diverged, None, 1.0)[0].meaning == "It grew."
+    model = fit(X, y, selection=5)
+    model.candidates_ = judged_table(model, 1.03, 0.02)
+    assert {"The model hardly predicts", "The evidence for any group is weak"} <= set(told(model, X, y))
+    model.candidates_ = judged_table(model, 1.5, 0.02)
+    assert not {"The model hardly predicts", "The evidence for any group is weak"} & set(told(model, X, y))
+
+
+@pytest.mark.parametrize("max_iter", [10, 60])
+def test_a_network_that_was_cut_short(data, max_iter):
+    X, y = data
+    options = {"selection": "holdout", "network": Network(max_iter=max_iter)}
+    model = fit(X, y, **options)
+    assert cut_short(model)
+    assert "larger max_iter" in told(model, X, y)["The path was cut short"].remedy
+    assert not cut_short(fit(X, y, selection="holdout", network=Network()))
+
+
+def test_a_network_that_diverged(data):
+    X, y = data
+    model = fit(X, y, selection="holdout", network=Network())
+    model.path_ = replace(model.path_, status="diverged", message="It grew.")
+    assert told(model, X, y)["The path diverged"].meaning == "It grew."
 
 
 def test_a_mean_of_models_is_told_of():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((120, 60))
     y = X[:, :9].sum(axis=1) + 6 * rng.standard_normal(120)
-    model = GroupSparseRegressor(groups=3, random_state=0).fit(X, y)
-    found = told(model, X, y)["Predictions are a mean of models"]
-    assert f"{len(model.average_)} models" in found.meaning
+    model = GroupSparseRegressor(groups=3, average=True).fit(X, y)
+    found = told(model, X, y)["The model is a mean of models"]
+    assert f"{(model.candidates_['weight'] > 0).sum()} candidates" in found.meaning
     assert "average=False" in found.remedy
-    one = GroupSparseRegressor(groups=3, random_state=0, average=False).fit(X, y)
-    assert "Predictions are a mean of models" not in told(one, X, y)
+    one = GroupSparseRegressor(groups=3).fit(X, y)
+    assert "The model is a mean of models" not in told(one, X, y)

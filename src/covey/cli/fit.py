@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from covey.cli.console import NOT_CONVERGED, complaints, notice, plain, stages, table
 from covey.cli.options import (
     MODEL,
+    PAPER,
     TABLE_OPTIONS,
     Data,
     Drop,
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "print_fit"]
 
-# Every option that is not one of these is a parameter of the estimators, under its own name.
-OWN = (*TABLE_OPTIONS, "out", "overwrite", "stopping", "seed", "as_json")
+# Options of the command itself, and those of the network; every other one is a parameter of the estimator.
+OWN = (*TABLE_OPTIONS, "out", "overwrite", "selection", "always", "network", "seed", "as_json")
+NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
 # Groups that a terminal shows; the folder has them all.
 SHOWN = 20
@@ -50,32 +52,47 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a fit that is in the folder.")] = False,
     as_json: Json = False,
-    stopping: Annotated[
+    selection: Annotated[
         str,
         typer.Option(
-            help="How the time of stopping is chosen: cv, holdout, ebic, bic, gcv, discrepancy, or a number of "
-            "iterations.",
+            help="How the model is chosen: a number of folds, holdout (a fifth of the rows, once), ebic, bic, gcv, "
+            "discrepancy, or size:K for K groups.",
             rich_help_panel=MODEL,
         ),
-    ] = "cv",
-    cv: Annotated[
-        int | None, typer.Option(help="Folds of --stopping cv.", show_default="5", rich_help_panel=MODEL)
-    ] = None,
+    ] = "5",
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="With --stopping cv: the time of least error, or the earliest within one standard error of it, which "
-            "selects fewer groups.",
+            help="Of the models judged by held-out rows, the simplest within a quarter of a standard error of the "
+            "best, or within one standard error, which has fewer groups.",
             show_default="min",
             rich_help_panel=MODEL,
         ),
     ] = None,
-    validation_fraction: Annotated[
-        float | None,
+    average: Annotated[
+        bool | None,
         typer.Option(
-            "--holdout",
-            help="With --stopping holdout: the share of rows held out.",
-            show_default="0.2",
+            "--average/--no-average",
+            help="Take the mean of the candidates, each weighted by its error: dense, and a little better under noise.",
+            show_default="no-average",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    always: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            help="A group that is in every model, such as age and sex. Repeat it.",
+            rich_help_panel=MODEL,
+            show_default=False,
+        ),
+    ] = None,
+    factors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Common factors of the columns that are in the model while the order of the groups is found.",
+            show_default="auto",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -95,40 +112,34 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    algorithm: Annotated[
-        Literal["single-stage", "two-stage"] | None,
-        typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=MODEL),
-    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
+    network: Annotated[
+        bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
+    ] = False,
     init_scale: Annotated[
         float | None,
-        typer.Option(
-            help="The start of every magnitude. Unless given: 1e-6, for few groups; and larger ones, in which all "
-            "groups take part, are tried where many do a little.",
-            show_default="auto",
-            rich_help_panel=MODEL,
-        ),
+        typer.Option(help="The start of every magnitude.", show_default="1e-6", rich_help_panel=PAPER),
+    ] = None,
+    algorithm: Annotated[
+        Literal["single-stage", "two-stage"] | None,
+        typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=PAPER),
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=MODEL)
+        int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=PAPER)
     ] = None,
-    n_jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", help="Folds at a time; -1 for one a core.", show_default="1", rich_help_panel=MODEL),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
-    Reads the table, expands columns where asked, chooses the time of stopping
-    by cross-validation, prints the selected groups, and writes a folder that is
-    whole or not there:
+    Reads the table, expands columns where asked, lets groups wake up one after
+    another, chooses one model by cross-validation, prints its groups, and writes
+    a folder that is whole or not there:
 
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
       coefficients.csv  every column's coefficient, in the table's units
-      groups.csv        every group: selected or not, strength, norm, wake-up
-      path.parquet      every coefficient along the path
+      groups.csv        every group: selected or not, strength, norm, wake-up, folds
+      path.parquet      every coefficient along the path; the model is its last
       run.json          settings, versions, seed, and the hash of the input
 
     \b
@@ -137,6 +148,7 @@ def fit(
       covey fit patients.csv --target y --spline '*:5' --onehot sex --drop id
       covey fit 'parts/*.parquet' --target y --groups groups.csv --rule 1se
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
+      covey fit table.csv --target y --always age --selection size:3
     """
     with complaints():
         from covey.persistence import import_skops
@@ -146,7 +158,14 @@ def fit(
         from covey.workflow.folder import describe
 
         check_out(out, overwrite)
-        settings = FitSettings(table_settings(context), stopping=stopping, seed=seed, options=asked(context, *OWN))
+        settings = FitSettings(
+            table_settings(context),
+            selection=selection,
+            always=tuple(always or ()),
+            network=_network(context),
+            seed=seed,
+            options=asked(context, *OWN, *NETWORK_OPTIONS),
+        )
         with stages(["reading", "expanding", "fitting", "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")
@@ -161,24 +180,37 @@ def fit(
             raise typer.Exit(NOT_CONVERGED)
 
 
+def _network(context: typer.Context) -> dict[str, Any] | None:
+    """The settings of the network, if it is to be run."""
+    given = {name: context.params[name] for name in NETWORK_OPTIONS if context.params[name] is not None}
+    if context.params["network"]:
+        return given
+    for name in given:
+        raise ValueError(f"--{name.replace('_', '-')} is a setting of the network: give --network too.")
+    return None
+
+
 def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     from rich.console import Console
 
-    from covey.estimators.base import how_stopped
+    from covey.selection.judged import how_chosen, in_words
 
     console = Console(highlight=False, soft_wrap=True)
-    estimator, problem, scores = result.estimator, result.problem, result.scores
+    model, problem, scores = result.estimator, result.problem, result.scores
     every = result.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
+    n_columns = int((model.coef_ != 0).sum())
     console.print(
         f"{len(selected)} of {len(every)} groups predict {plain(result.settings.table.target)} "
-        f"({int(selected['size'].sum())} of {problem.X.shape[1]} columns, {len(problem.y)} rows), "
-        f"{how_stopped(estimator)}.",
+        f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows).\n"
+        f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
         markup=False,
     )
+    if "folds" in selected:
+        selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
     if len(selected):
-        console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": "d"}, most=SHOWN))
+        console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": ".4g"}, most=SHOWN))
     if len(selected) > SHOWN:
         console.print(f"and {len(selected) - SHOWN} more: {out / 'groups.csv'}", markup=False)
     if scores.held_out_r2 is not None:

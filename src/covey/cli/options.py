@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
+    "PAPER",
     "TABLE_OPTIONS",
     "Data",
     "Drop",
@@ -25,7 +26,7 @@ __all__ = [
     "table_settings",
 ]
 
-TABLE, MODEL = "The table", "The model"
+TABLE, MODEL, PAPER = "The table", "The model", "The paper's network"
 
 Data = Annotated[
     list[str],
@@ -123,8 +124,8 @@ def table_settings(context: typer.Context) -> TableSettings:
 
 def asked(context: typer.Context, *others: str) -> dict[str, Any]:
     """The estimator's parameters among the options: those that were given, less the command's own."""
-    return {
-        name: NONE[name] if value == "none" and name in NONE else value
-        for name, value in context.params.items()
-        if value is not None and name not in others
-    }
+    given = {name: value for name, value in context.params.items() if value is not None and name not in others}
+    found = {name: NONE[name] if value == "none" and name in NONE else value for name, value in given.items()}
+    if str(found.get("factors")).isdigit():
+        found["factors"] = int(found["factors"])
+    return found

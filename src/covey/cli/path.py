@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import complaints, notice, stages, table, write
+from covey.cli.console import complaints, stages, table, write
 from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights, table_settings
 
 __all__ = ["path"]
@@ -25,7 +25,6 @@ def path(
     impute: Impute = None,
     weights: Weights = None,
     most: Annotated[int, typer.Option(min=1, help="Stop when so many groups are awake.")] = 20,
-    max_iter: Annotated[int, typer.Option(min=1, help="The last iteration.")] = 100_000,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -37,7 +36,7 @@ def path(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the path of a table: in which order its groups wake up, with no time of stopping chosen.
+    """Run the path of a table: in which order its groups wake up, with no model chosen.
 
     \b
     Examples:
@@ -49,7 +48,7 @@ def path(
         from covey.workflow.trace import coefficients_along, order_table
 
         with stages(["reading", "expanding", "running"], quiet=as_json) as told:
-            traced = trace_table(table_settings(context), most=most, options={"max_iter": max_iter}, told=told)
+            traced = trace_table(table_settings(context), most=most, told=told)
         order = order_table(traced)
         if out is not None:
             write(coefficients_along(traced), out)
@@ -64,8 +63,5 @@ def path(
             from rich.console import Console
 
             console = Console(highlight=False, soft_wrap=True)
-            console.print(table(order, {"size": "d", "woke_up": "d", "strength": ".4g"}, most=most))
+            console.print(table(order, {"size": "d", "woke_up": ".4g", "strength": ".4g"}, most=most))
             console.print(f"{len(order)} of {len(traced.groups)} groups are awake. {traced.message}", markup=False)
-        if traced.status == "diverged":
-            notice(traced.message)
-            raise typer.Exit(3)

@@ -50,6 +50,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
         entered=list(zip(awake, map(float, events.times), strict=True)),
         status=status,
         message=MESSAGES[status].format(time=float(times[-1])),
+        stepwise=True,
         strengths=_sparse(which, norms * problem.y_scale, problem.ranks.size),
     )
     return path.added_up(groups) if groups.overlapping else path

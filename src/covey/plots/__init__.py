@@ -1,8 +1,8 @@
 """Displays: one picture a file; the values stay on the object. matplotlib is imported in this room only."""
 
 from covey.plots.balance import BalanceDisplay
+from covey.plots.candidates import CandidatesDisplay
 from covey.plots.coherence import CoherenceDisplay
-from covey.plots.cv_curve import CVCurveDisplay
 from covey.plots.group_path import GroupPathDisplay
 from covey.plots.stability import StabilityDisplay
 from covey.plots.trajectory import TrajectoryDisplay
@@ -10,7 +10,7 @@ from covey.plots.window import TimeWindowDisplay
 
 __all__ = [
     "BalanceDisplay",
-    "CVCurveDisplay",
+    "CandidatesDisplay",
     "CoherenceDisplay",
     "GroupPathDisplay",
     "StabilityDisplay",

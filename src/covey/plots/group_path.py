@@ -10,21 +10,30 @@ from matplotlib.figure import Figure
 
 from covey.path import Path
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.validation import FloatArray
 
 __all__ = ["GroupPathDisplay"]
 
+# How far to the right of a limit path the fitted model stands, in parts of the path.
+GAP = 0.1
+
+# How far above the strongest group of the fitted model the path is shown.
+MOST_OUTGROWN = 2.0
+
 
 class GroupPathDisplay:
-    """Strength of every group against time, with the chosen time marked and the selected groups labelled.
+    """Strength of every group against time, with the fitted model marked and the selected groups labelled.
 
-    The strength (`Path.strengths`) is the group's norm in the coordinates in which it was fitted, so that groups can be
-    compared; where a path has none, as the baselines' have, it is the norm of the coefficients.
+    A limit path is drawn in steps, since models stand still between its events; the fitted model, in which groups may
+    have been dropped again, stands to the right of it. The strength (`Path.strengths`) is the group's norm in the
+    coordinates in which it was fitted, so that groups can be compared; where a path has none, as the baselines' have,
+    it is the norm of the coefficients.
 
     Parameters
     ----------
     path : Path
     time : float, optional
-        The chosen time.
+        A time to mark; the last one of an estimator's path is that of the fitted model.
 
     Attributes
     ----------
@@ -37,10 +46,10 @@ class GroupPathDisplay:
     >>> from covey.datasets import make_group_sparse
     >>> from covey.plots import GroupPathDisplay
     >>> data = make_group_sparse(random_state=0)
-    >>> model = GroupSparseRegressor(groups=3, random_state=0).fit(data.X, data.y)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
     >>> display = GroupPathDisplay.from_estimator(model)
     >>> display.ax_.get_xlabel()
-    'iteration'
+    'time'
     """
 
     figure_: Figure
@@ -55,7 +64,7 @@ class GroupPathDisplay:
         """Draw the path of a fitted estimator."""
         if not hasattr(estimator, "path_"):
             raise ValueError(f"{type(estimator).__name__} is not fitted: call fit first.")
-        return cls(estimator.path_, float(estimator.n_iter_)).plot(ax=ax, n_labels=n_labels)
+        return cls(estimator.path_, float(estimator.path_.times[-1])).plot(ax=ax, n_labels=n_labels)
 
     @classmethod
     def from_path(
@@ -79,23 +88,37 @@ class GroupPathDisplay:
         at = len(path) - 1 if self.time is None else path.index(self.time)
         selected = np.flatnonzero(norms[at])
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
-        # a line that is drawn through a restart would show a slope where there is a jump
-        breaks = np.searchsorted(path.times, path.restarted)
-        times = np.insert(np.asarray(path.times, dtype=float), breaks, np.nan)
-        lines = np.insert(norms, breaks, np.nan, axis=0)
+        times, mark = self._places()
+        x, lines = times, norms
+        if path.ends_apart:  # the last level of the path is drawn on for a bit
+            x, lines = np.append(times[:-1], times[-2:].mean()), np.vstack([norms[:-1], norms[-2:-1]])
+        style = "steps-post" if path.stepwise else "default"
         for l in np.setdiff1d(np.flatnonzero(norms.any(axis=0)), named):
-            ax.plot(times, lines[:, l], color=GREY, lw=0.8)
+            ax.plot(x, lines[:, l], color=GREY, lw=0.8, drawstyle=style)
         for position, l in enumerate(named):
-            ax.plot(times, lines[:, l], color=PALETTE[position % len(PALETTE)], lw=1.6)
+            colour = PALETTE[position % len(PALETTE)]
+            ax.plot(x, lines[:, l], color=colour, lw=1.6, drawstyle=style)
+            if path.ends_apart:
+                ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour)
+        if path.ends_apart and norms[-1].any():
+            # least squares on many groups that resemble each other makes them as large as you like
+            ax.set_ylim(0, min(1.05 * norms.max(), MOST_OUTGROWN * norms[-1].max()))
         self._label(ax, named, norms[-1])
-        for time in path.restarted:
-            _mark(ax, time, "restarted", style=":", height=0.7)
-        if self.time is not None:
-            _mark(ax, self.time, f"stopped at {self.time:g}", style="--", height=1.0)
+        if mark is not None:
+            _mark(ax, mark, "the model" if at == len(path) - 1 else f"time {self.time:g}")
         ylabel = "norm of the group's coefficients" if path.strengths is None else "strength of the group"
-        title = f"{selected.size} of {path.groups.n_groups} groups awake"
-        quiet(ax, title=title, xlabel="iteration", ylabel=ylabel)
+        title = f"{selected.size} of {path.groups.n_groups} groups"
+        quiet(ax, title=title, xlabel="time" if path.stepwise else "iteration", ylabel=ylabel)
         return self
+
+    def _places(self) -> tuple[FloatArray, float | None]:
+        """Where models stand on the axis of time, and where the mark does."""
+        path, times = self.path, np.array(self.path.times, dtype=float)
+        if path.ends_apart and len(times) > 2:
+            # at a distance that can be seen
+            times[-1] = times[-2] + GAP * (times[-2] - times[1]) or times[-1]
+        mark = None if self.time is None else float(times[path.index(self.time)])
+        return times, mark
 
     def _label(self, ax: Axes, named: Any, last: Any) -> None:
         """Names at the right end, pushed apart so that they do not overlap."""
@@ -120,12 +143,12 @@ class GroupPathDisplay:
             )
 
 
-def _mark(ax: Axes, time: float, text: str, *, style: str, height: float) -> None:
-    """A vertical line with its name on the left, from a height downwards."""
-    ax.axvline(time, color=MARK, lw=1, ls=style)
+def _mark(ax: Axes, time: float, text: str) -> None:
+    """A vertical line with its name on the left."""
+    ax.axvline(time, color=MARK, lw=1, ls="--")
     ax.annotate(
         text,
-        (time, height),
+        (time, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(-4, -4),
         textcoords="offset points",

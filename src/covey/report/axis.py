@@ -14,7 +14,7 @@ __all__ = ["Axis", "round_ticks"]
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`, linear or logarithmic.
+    """From `low` to `high`, linear or logarithmic; `end` is the position of the high end.
 
     >>> Axis(0, 200).position([0, 50, 300]).tolist()
     [0.0, 0.25, 1.0]
@@ -25,13 +25,14 @@ class Axis:
     low: float
     high: float
     log: bool = False
+    end: float = 1.0
 
     def position(self, values: Any) -> NDArray[np.float64]:
-        """Where values lie, 0 at the low end and 1 at the high one; what lies beyond is put at the end."""
+        """Where values lie, 0 at the low end and `end` at the high one; what lies beyond is put there."""
         values, low, high = np.asarray(values, dtype=float), self.low, self.high
         if self.log:
             values, low, high = np.log(np.maximum(values, low)), math.log(low), math.log(high)
-        return ((values - low) / (high - low)).clip(0, 1)
+        return ((values - low) / (high - low)).clip(0, 1) * self.end
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round numbers on the axis, at most so many."""

@@ -1,4 +1,4 @@
-"""The report of a fit: what was fitted, how well, which groups, along the whole path, and how to repeat it.
+"""The report of a fit: which model was chosen, how well it predicts, its groups, the path, and how to repeat it.
 
 `FitReport.from_model` gathers plain data, `render` makes one self-contained page of it, `write` puts that in a file,
 and `fit_report` does all three.
@@ -14,15 +14,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import covey
 from covey.files import write_atomically
-from covey.report.curve import Curve, stopping_curve
 from covey.report.fit_page import render_page
 from covey.report.quality import Score, in_memory, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.traces import Frames, keep_frames
+from covey.selection.judged import Judged, how_chosen, in_words, judged
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -46,23 +47,21 @@ class FitReport:
     n_rows : int or None
         None where the data were not given.
     n_columns, n_groups : int
-    time : float
-        The chosen time.
+    model : str
+        What the model is, and whether it is shrunk.
     how_chosen : str
-        How, in words.
+        How it was chosen.
     n_selected, n_selected_columns : int
     scores : tuple of Score
         How well it predicts.
     frames : Frames
-        The path.
+        The path; its last frame is the model.
     strength_label : str
         What the strength of a group is.
-    curve : Curve or None
-        What the stopping rule looked at.
-    restarted : tuple of float
-        Times at which the path was cleaned and restarted.
-    dense : bool
-        Whether a dense network was chosen, in which all groups grow together.
+    n_folds : int
+        How many folds judged; 0 where it is not known in which of them groups were selected.
+    judged : Judged or None
+        What candidates were judged by.
     remarks : tuple of Remark
         What to mind, in words.
     settings, versions : mapping of str to str
@@ -75,16 +74,15 @@ class FitReport:
     n_rows: int | None
     n_columns: int
     n_groups: int
-    time: float
+    model: str
     how_chosen: str
     n_selected: int
     n_selected_columns: int
     scores: tuple[Score, ...]
     frames: Frames
     strength_label: str
-    curve: Curve | None = None
-    restarted: tuple[float, ...] = ()
-    dense: bool = False
+    n_folds: int = 0
+    judged: Judged | None = None
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +103,7 @@ class FitReport:
 
         Parameters
         ----------
-        model : GroupSparseRegressor, GroupSparseRegressorCV, or a Pipeline that ends with one
+        model : GroupSparseRegressor, or a Pipeline that ends with one
             Fitted.
         X, y : array-like, optional
             The data that it was fitted on. Without them the report has no training R^2 and no word on correlated
@@ -127,13 +125,9 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         name = target or str(getattr(y, "name", None) or "y")
-        curve = stopping_curve(model, None if y is None else in_memory(y))
-        time = float(model.path_.times[model.path_.index(float(model.n_iter_))])
-        marks = [*(curve.rules.values() if curve is not None else ()), *model.path_.restarted]
-        frames = keep_frames(model.path_, time, marks)
-        chosen = model.group_norms_ > 0
-        dense = bool(getattr(model, "dense_network_", False))
-        by_group = getattr(model, "standardize", "group") == "group" and not dense
+        chosen_by = judged(model, None if y is None else in_memory(y))
+        selected = model.group_norms_ > 0
+        folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
         return cls(
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
@@ -141,19 +135,18 @@ class FitReport:
             n_rows=None if y is None else len(y),
             n_columns=model.groups_.n_columns,
             n_groups=model.groups_.n_groups,
-            time=time,
-            how_chosen=_how_chosen(model, curve),
-            n_selected=int(chosen.sum()),
-            n_selected_columns=int(model.groups_.sizes[chosen].sum()),
-            scores=quality(model, curve, time, X, y, test),
-            frames=frames,
+            model=in_words(model),
+            how_chosen=how_chosen(model),
+            n_selected=int(selected.sum()),
+            n_selected_columns=int(np.count_nonzero(model.coef_)),
+            scores=quality(model, chosen_by, X, y, test),
+            frames=keep_frames(model.path_, folds),
             strength_label="standard deviation of the group's part of the prediction"
-            if by_group
+            if model.standardize == "group"
             else "norm of the group's coefficients on the columns as they were scaled for the fit",
-            curve=curve,
-            restarted=tuple(model.path_.restarted),
-            dense=dense,
-            remarks=remarks(model, curve, time, X, y),
+            n_folds=0 if folds is None else model.n_splits_,
+            judged=chosen_by,
+            remarks=remarks(model, chosen_by, X, y),
             settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
             versions=_versions(),
         )
@@ -191,11 +184,11 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     Examples
     --------
     >>> import tempfile
-    >>> from covey import GroupSparseRegressorCV
+    >>> from covey import GroupSparseRegressor
     >>> from covey.datasets import make_group_sparse
     >>> from covey.report import fit_report
     >>> data = make_group_sparse(random_state=0)
-    >>> model = GroupSparseRegressorCV(groups=3).fit(data.X, data.y)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fit_report(model, data.X, data.y, f"{folder}/report.html").name
     'report.html'
@@ -214,29 +207,9 @@ def _last_step(model: Any, X: Any, test: tuple[Any, Any] | None) -> tuple[Any, A
     return last, X, None if test is None else (before.transform(test[0]), test[1])
 
 
-def _how_chosen(model: Any, curve: Curve | None) -> str:
-    if curve is not None and curve.n_folds:
-        rules = {"min": "least mean error", "1se": "earliest time within one standard error of the least error"}
-        rule = getattr(model, "rule", "min")
-        return f"{curve.n_folds}-fold cross-validation, rule {rule} ({rules.get(rule, rule)})"
-    stopping = getattr(model, "stopping", None)
-    if stopping == "holdout":
-        return f"held-out rows ({model.validation_fraction:.0%} of all; the model was then fitted on all)"
-    if stopping == "cv":
-        return "cross-validation"
-    if stopping == "discrepancy":
-        return "the discrepancy principle (the residual has fallen to the noise)"
-    if isinstance(stopping, str):
-        return f"the least {curve.label}" if curve is not None else stopping
-    return "hand" if isinstance(stopping, int) else f"the rule {type(stopping).__name__}"
-
-
 def _parameters(model: Any) -> dict[str, str]:
     """The constructor's parameters, those that were changed and those that were not."""
-    values = {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
-    if values.get("init_scale") == repr("auto"):
-        values["init_scale"] = f"'auto', which chose {model.init_scale_:g}"
-    return values
+    return {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
 
 
 def _shorten(value: object) -> str:

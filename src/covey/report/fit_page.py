@@ -10,9 +10,9 @@ import numpy as np
 
 from covey.report.axis import Axis
 from covey.report.group_table import MOST_SHOWN, group_table
-from covey.report.numbers import iteration, shown
+from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
-from covey.report.plot import curve_axis, curve_plot, path_plot, strength_axis, time_axis
+from covey.report.plot import judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
 
 if TYPE_CHECKING:
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["render_page"]
 
-SPARSE = "Groups wake up one after another, the strongest first, and the time of stopping decides how many there are."
-DENSE = "In this dense network all groups grow together, and the time of stopping decides how far."
+LIMIT = (
+    "Groups wake up one after another, the strongest first, and those awake are fitted by least squares. The fitted "
+    "model stands apart at the right: groups that it does not need were dropped again."
+)
+NETWORK = "Groups of the network wake up one after another, the strongest first, up to the chosen iteration."
 
 
 def render_page(report: FitReport) -> str:
     """The page."""
-    frames, curve = report.frames, report.curve
-    times, strengths = time_axis(frames, curve), strength_axis(frames)
-    scores = None if curve is None else curve_axis(curve, times)
-    label = f"The model was stopped at iteration {iteration(report.time)}"
-    mark = float(times.position(report.time))
+    frames = report.frames
+    times, strengths = time_axis(frames), strength_axis(frames)
+    told = _readouts(report)
+    unit = "time" if frames.stepwise else "iteration"
     body = fill(
         "fit.html",
         title=escape(report.title),
@@ -40,28 +42,24 @@ def render_page(report: FitReport) -> str:
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
         target=escape(report.target),
-        how_groups_rise=DENSE if report.dense else SPARSE,
-        path_plot=path_plot(frames, times, strengths, label, report.restarted),
-        curve_section=""
-        if curve is None or scores is None
-        else f'<p class="ylabel">{_capital(escape(curve.label))}{_band_words(report)}</p>'
-        + curve_plot(curve, times, scores, mark, report.time, report.restarted),
-        xlabel="iteration (log scale)" if times.log else "iteration",
-        slider=f"{1000 * mark:.3f}",
-        readout=escape(_readouts(report)[frames.chosen]),
-        jumps=_jumps(report),
+        how_groups_rise=LIMIT if frames.stepwise else NETWORK,
+        path_plot=path_plot(frames, times, strengths),
+        xlabel=f"{unit} (log scale)" if times.log else unit,
+        readout=escape(told[frames.chosen]),
+        last=str(frames.chosen),
         path_note=_path_note(report),
+        folds_words=f" Folds: in how many of the {report.n_folds} folds the chosen recipe has the group."
+        if report.n_folds
+        else "",
+        folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
         table=group_table(frames),
+        choice=_choice(report),
         remarks="".join(_remark(remark) for remark in report.remarks) or "<p>Nothing stands out.</p>",
         settings=_settings(report.settings),
         versions=_settings(report.versions),
-        data=script_json(_data(report, times, strengths, scores)),
+        data=script_json(_data(report, times, strengths, told)),
     )
     return page(report.title, body, styles=("fit.css",), script="fit.js")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _lead(report: FitReport) -> str:
@@ -69,8 +67,26 @@ def _lead(report: FitReport) -> str:
     what = f"{rows}{report.n_columns} columns in {report.n_groups} groups"
     found = f"<b>{report.n_selected} of {report.n_groups} groups</b>"
     return (
-        f"From {what}, <bdi>{escape(report.target)}</bdi> is predicted with {found}. The path was stopped at iteration "
-        f"{iteration(report.time)}, chosen by {escape(report.how_chosen)}."
+        f"From {what}, <bdi>{escape(report.target)}</bdi> is predicted with {found}. The model is "
+        f"<b>{escape(report.model)}</b>, chosen by {escape(report.how_chosen)}."
+    )
+
+
+def _choice(report: FitReport) -> str:
+    """The section on what the model was chosen from."""
+    chosen_by = report.judged
+    if chosen_by is None:
+        return "<p>There was nothing to choose from.</p>"
+    counted, of = ("number of groups", "each number of groups") if chosen_by.by == "groups" else ("iteration", "")
+    best = f"The line is the best candidate of {of}" if of else "The line is the network's path"
+    told = f"It was chosen from {chosen_by.n_candidates} candidates by {escape(report.how_chosen)}. {best}"
+    if chosen_by.band is not None:
+        told += "; the band is one standard error"
+        told += " of the difference to the best candidate" if of else ""
+    label = f"{chosen_by.label[:1].upper()}{chosen_by.label[1:]}"
+    return (
+        f'<p>{told}.</p><figure><p class="ylabel">{escape(label)}</p>{judged_plot(chosen_by)}'
+        f'<p class="xlabel">{counted}</p></figure>'
     )
 
 
@@ -96,65 +112,25 @@ def _notice(remarks: tuple[Remark, ...]) -> str:
     )
 
 
-def _band_words(report: FitReport) -> str:
-    assert report.curve is not None
-    return "; the band is one standard error" if report.curve.band is not None else ""
-
-
 def _readouts(report: FitReport) -> list[str]:
-    """What is said of each frame: the same words as fit.js puts together."""
-    frames, told = report.frames, _curve_words(report)
-    return [
-        f"Iteration {iteration(t)}: {awake} of {report.n_groups} groups" + (f"; {told[i]}" if told else "")
-        for i, (t, awake) in enumerate(zip(frames.times, frames.awake, strict=True))
-    ]
-
-
-def _curve_words(report: FitReport) -> list[str]:
-    curve = report.curve
-    if curve is None:
-        return []
-    values, r2 = curve.values[curve.position(report.frames.times)], curve.r2(report.frames.times)
-    if r2 is not None:
-        return [f"held-out error {shown(v, 4)}, R² {shown(r)}" for v, r in zip(values, r2, strict=True)]
-    return [f"{curve.label} {shown(v, 5)}" for v in values]
-
-
-def _jumps(report: FitReport) -> str:
-    """Buttons for the times that matter."""
-    frames, curve = report.frames, report.curve
-    wanted: dict[str, float] = {} if curve is None else dict(curve.rules)
-    if report.time not in wanted.values():
-        wanted = {"chosen": report.time, **wanted}
-    buttons = []
-    for name, time in sorted(wanted.items(), key=lambda item: item[1]):
-        frame = int(np.searchsorted(frames.times, time, side="right")) - 1
-        used = " (chosen)" if time == report.time and name != "chosen" else ""
-        pressed = "true" if frame == frames.chosen else "false"
-        rule = "" if name == "chosen" else " rule"
-        label = f"{escape(name)}{rule}: {iteration(time)}{used}"
-        buttons.append(f'<button type="button" data-frame="{frame}" aria-pressed="{pressed}">{label}</button>')
-    return "".join(buttons)
+    """What is said of each frame."""
+    frames, of = report.frames, f"of {report.n_groups} groups"
+    if frames.stepwise:
+        told = [
+            f"Time {time(t)}: least squares on {awake} {of}" if awake else f"Time {time(t)}: no group"
+            for t, awake in zip(frames.times, frames.awake, strict=True)
+        ]
+    else:
+        told = [f"Iteration {time(t)}: {awake} {of}" for t, awake in zip(frames.times, frames.awake, strict=True)]
+    told[-1] = f"The fitted model: {report.model}"
+    return told
 
 
 def _path_note(report: FitReport) -> str:
-    notes = []
-    if report.restarted:
-        when = " and ".join(iteration(time) for time in report.restarted)
-        notes.append(
-            f"At iteration {when}, where a dotted line stands, the path was restarted: groups that the model can do "
-            "without were dropped, the others were fitted again, and the network ran on from there. So the lines jump, "
-            "and a group that was dropped may wake up again."
-        )
-    if report.curve is not None and report.curve.times[-1] > 1.02 * report.frames.times[-1]:
-        notes.append(
-            f"The model was fitted up to iteration {iteration(report.frames.times[-1])} and no further, so the lines "
-            "and the slider end there."
-        )
-    if report.frames.n_left_out:
-        left_out = report.frames.n_left_out
-        notes.append(f"To keep this page small, the {left_out} weakest groups that woke up are not listed here.")
-    return f'<p class="note">{" ".join(notes)}</p>' if notes else ""
+    left_out = report.frames.n_left_out
+    if not left_out:
+        return ""
+    return f'<p class="note">To keep this page small, the {left_out} weakest groups that woke up are not listed.</p>'
 
 
 def _remark(remark: Remark) -> str:
@@ -169,26 +145,18 @@ def _settings(values: Mapping[str, str]) -> str:
     )
 
 
-def _data(report: FitReport, times: Axis, strengths: Axis, scores: Axis | None) -> dict[str, object]:
-    """What fit.js reads: numbers, and sentences made of numbers."""
-    frames, curve = report.frames, report.curve
-    data: dict[str, object] = {
-        "times": frames.times.tolist(),
-        "x": times.position(frames.times).round(5).tolist(),
-        "chosen": frames.chosen,
-        "awake": frames.awake.tolist(),
-        "total": report.n_groups,
+def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> dict[str, object]:
+    """What fit.js reads: numbers, and sentences."""
+    frames = report.frames
+    return {
+        "x": positions(frames, times).round(5).tolist(),
+        "told": told,
         "top": strengths.high,
         "limit": MOST_SHOWN,
         "groups": [[group.first, group.size, len(group.columns)] for group in frames.groups],
         "series": _series(report),
         "bytes": _dtype(report).itemsize,
     }
-    if curve is not None and scores is not None:
-        at = curve.position(frames.times)
-        y = 1 - scores.position(curve.values[at])
-        data["curve"] = {"y": y.round(4).tolist(), "told": _curve_words(report)}
-    return data
 
 
 def _series(report: FitReport) -> str:

@@ -1,4 +1,4 @@
-"""The table of groups: one row per group that ever wakes up; those asleep at the chosen time are hidden.
+"""The table of groups: one row per group that ever wakes up; those that are not in the fitted model are hidden.
 
 fit.js changes the numbers in these rows and their order, never their structure.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.report.numbers import iteration, shown
+from covey.report.numbers import shown, time
 from covey.report.page import escape
 from covey.report.plot import swatch
 from covey.report.traces import Frames, GroupTrace
@@ -41,9 +41,13 @@ def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
-        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{iteration(group.woke)}</td>'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>{_folds(group)}'
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'
     )
+
+
+def _folds(group: GroupTrace) -> str:
+    return "" if group.folds is None else f'<td data-label="folds">{group.folds}</td>'
 
 
 def _details(group: GroupTrace, coefs: FloatArray, signs: str) -> str:

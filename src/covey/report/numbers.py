@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["iteration", "shown"]
+__all__ = ["shown", "time"]
 
 
-def iteration(time: float) -> str:
-    """A time on a path: whole where it is whole, however large.
+def time(value: float) -> str:
+    """A time on a path: whole where it is whole, however large; a dash where there is none.
 
-    >>> iteration(1234567.0), iteration(0.25)
-    ('1234567', '0.25')
+    >>> time(1234567.0), time(1.82249), time(float("nan"))
+    ('1234567', '1.822', '–')
     """
-    return f"{time:.0f}" if time == round(time) else f"{time:g}"
+    if math.isnan(value):
+        return "–"
+    return f"{value:.0f}" if value == round(value) else f"{value:.4g}"
 
 
 def shown(value: float, digits: int = 3) -> str:

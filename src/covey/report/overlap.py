@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs import as_design
+from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
 from covey.theory.coherence import group_deviations
@@ -73,6 +73,8 @@ def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *,
     centre : bool
         Whether the model has an intercept.
     """
+    if groups.overlapping:
+        X, groups = RepeatedColumns(as_design(X), groups.members), groups.apart()
     problem, groups = prepare(X, y, groups, standardize="group", fit_intercept=centre)
     dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
     n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns

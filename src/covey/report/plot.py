@@ -7,18 +7,16 @@ is needed to fit the page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.report.axis import Axis, round_ticks
-from covey.report.curve import Curve
-from covey.report.numbers import iteration
+from covey.report.numbers import shown
 from covey.report.page import escape
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
+from covey.selection.judged import Judged
 
-__all__ = ["MOST_NAMED", "curve_axis", "curve_plot", "path_plot", "strength_axis", "swatch", "time_axis"]
+__all__ = ["MOST_NAMED", "judged_plot", "path_plot", "positions", "strength_axis", "swatch", "time_axis"]
 
 # Groups with a colour and a label of their own; further ones are grey.
 MOST_NAMED = 7
@@ -29,93 +27,122 @@ MOST_DRAWN = 250
 # From here on a linear axis shows the first groups in its first few per cent, and a logarithmic one is drawn.
 WIDE_RANGE = 25.0
 
-# How much of the curve is drawn beyond the end of the path, in parts of the path.
-FURTHER = 0.6
+# How much of the width the path has where the fitted model is set apart from it, and how far its last level is drawn.
+PATH_END, LEVEL_END = 0.9, 0.94
+
+# How far above the strongest group of the fitted model the path is shown.
+MOST_OUTGROWN = 2.0
 
 # Labels at the right end are at least this far apart, in parts of the height (of 18 rem: 1.2 rem).
 LABEL_GAP = 0.068
 
+# Numbers below an axis at most.
+MOST_TICKS = 12
+
 Vector = NDArray[np.float64]
+Ticks = list[tuple[float, str]]
 
 
-def time_axis(frames: Frames, curve: Curve | None) -> Axis:
-    """From a little before anything happens to the end of the path, and further where the curve goes on."""
-    marks = [float(frames.times[frames.chosen]), *(curve.rules.values() if curve is not None else ())]
-    end = max(float(frames.times[-1]), 1.0)
-    first_wake = min((group.woke for group in frames.groups), default=end)
-    low = max(float(frames.times[0]), min(LEAD_IN * first_wake, *(0.95 * mark for mark in marks)))
-    low = min(low, 0.9 * end)
-    high = end if curve is None else max(end, min(float(curve.times[-1]), end + FURTHER * (end - low)))
-    return Axis(low, high, log=low > 0 and high > WIDE_RANGE * low)
+def time_axis(frames: Frames) -> Axis:
+    """From a little before anything happens to the end of the path, with room for a model that is set apart."""
+    end = float(frames.times[-2 if frames.apart else -1]) or 1.0
+    first_wake = min((group.woke for group in frames.groups if group.woke > 0), default=end)
+    low = min(max(float(frames.times[0]), LEAD_IN * first_wake), 0.9 * end)
+    return Axis(low, end, log=low > 0 and end > WIDE_RANGE * low, end=PATH_END if frames.apart else 1.0)
+
+
+def positions(frames: Frames, times: Axis) -> Vector:
+    """Where the frames lie on the axis of time; a model that is set apart lies at the right edge."""
+    x = times.position(frames.times)
+    if frames.apart:
+        x[-1] = 1.0
+    return x
 
 
 def strength_axis(frames: Frames) -> Axis:
-    """From zero to a little above the strongest group."""
+    """From zero to a little above the strongest group; what outgrows the fitted model by far is cut off.
+
+    Least squares on many groups that resemble each other makes them as large as you like.
+    """
     top = max((float(group.strengths.max(initial=0)) for group in frames.groups), default=0.0)
+    in_model = max((group.strength(frames.chosen) for group in frames.groups), default=0.0)
+    top = min(top, MOST_OUTGROWN * in_model) if in_model > 0 else top
     return Axis(0.0, 1.05 * top if top > 0 else 1.0)
 
 
-def curve_axis(curve: Curve, axis: Axis) -> Axis:
-    """Around the values in sight; an error that grows without limit later on is cut off."""
-    seen = (curve.times >= axis.low) & (curve.times <= axis.high)
-    values = curve.values[seen] if seen.any() else curve.values
-    band = np.zeros_like(values) if curve.band is None else (curve.band[seen] if seen.any() else curve.band)
+def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
+    """Strength of every group against time, and in the fitted model."""
+    x = positions(frames, times)
+    drawn = list(enumerate(frames.groups[:MOST_DRAWN]))
+    lines = "".join(_line(i, group, x, strengths, frames) for i, group in reversed(drawn))
+    named = [(i, group) for i, group in drawn[:MOST_NAMED] if group.strength(frames.chosen) > 0]
+    ends = _end_labels([(group.name, group.strength(frames.chosen), i) for i, group in named], strengths)
+    dots = "".join(_dot(i, 1.0, group.strength(frames.chosen), strengths) for i, group in drawn[:MOST_NAMED])
+    n_drawn = len(drawn)
+    description = (
+        f"Line plot: strength of {n_drawn} group{'s' if n_drawn != 1 else ''} against time; the fitted model stands at "
+        "the right edge. The values are in the table of selected groups below."
+    )
+    ticks: Ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
+    return _plot(
+        "path-plot",
+        description,
+        f"{_grid(ticks, strengths)}{lines}{_rule(1.0)}",
+        f"{_ticks(ticks, strengths)}{_mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
+    )
+
+
+def judged_plot(chosen_by: Judged) -> str:
+    """What candidates were judged by, against their number of groups or their time, and where the model lies."""
+    across, ticks = _judged_axis(chosen_by)
+    values = _judged_values(chosen_by)
+    y = 1 - values.position(chosen_by.values)
+    band = ""
+    if chosen_by.band is not None:
+        upper = 1 - values.position(chosen_by.values + chosen_by.band)
+        lower = 1 - values.position(chosen_by.values - chosen_by.band)
+        band = f'<path class="band" d="{_points(np.r_[across, across[::-1]], np.r_[upper, lower[::-1]])}z"/>'
+    order = np.argsort(chosen_by.x)
+    mark = float(np.interp(chosen_by.at, chosen_by.x[order], across[order]))
+    dot = f'<i class="dot" id="chosen-dot" style="{_place(mark, _from_top(chosen_by.value, values))}"></i>'
+    unit = "groups" if chosen_by.by == "groups" else "iterations"
+    best = float(chosen_by.x[int(np.argmin(chosen_by.values))])
+    description = (
+        f"Line plot: {chosen_by.label} against the number of {unit}; it is least at {best:g}, and the model has "
+        f"{chosen_by.at:g} at {shown(chosen_by.value, 4)}."
+    )
+    return _plot(
+        "judged-plot",
+        description,
+        f'{_grid(ticks, values)}{band}<path class="curve" d="{_points(across, y)}"/>{_rule(mark)}',
+        f"{_ticks(ticks, values)}{_mark_label(mark, 'the model')}{dot}",
+    )
+
+
+def _judged_axis(chosen_by: Judged) -> tuple[Vector, Ticks]:
+    """Positions and ticks: numbers of groups evenly spaced, since 300 may follow 12; times by their size."""
+    x = chosen_by.x
+    if chosen_by.by == "groups":
+        across = np.linspace(0, 1, x.size) if x.size > 1 else np.array([0.5])
+        step = -(-x.size // MOST_TICKS)
+        return across, [(float(place), f"{k:g}") for place, k in zip(across[::step], x[::step], strict=True)]
+    moved = np.flatnonzero(np.abs(chosen_by.values - chosen_by.values[0]) > 1e-3 * abs(chosen_by.values[0]))
+    low = float(x[max(0, int(moved[0]) - 1)]) if moved.size else float(x[0])
+    axis = Axis(low, max(float(x[-1]), low + 1.0), log=low > 0 and x[-1] > WIDE_RANGE * low)
+    return axis.position(x), [(float(axis.position(t)), f"{t:g}") for t in axis.ticks()]
+
+
+def _judged_values(chosen_by: Judged) -> Axis:
+    """Around the values; an error that grows without limit beyond the best candidate is cut off."""
+    values = chosen_by.values
+    band = np.zeros_like(values) if chosen_by.band is None else chosen_by.band
     upper, best = values + band, int(np.argmin(values))
     low, high = float((values - band).min()), float(upper.max())
     if best > 0:
         high = min(high, max(upper[0], upper[best], values[best] + 1.8 * (values[0] - values[best])))
+    low, high = min(low, chosen_by.value), max(high, chosen_by.value)
     margin = 0.06 * (high - low) or max(abs(high), 1.0)
     return Axis(low - margin, high + margin)
-
-
-def path_plot(frames: Frames, times: Axis, strengths: Axis, chosen_label: str, restarted: Sequence[float] = ()) -> str:
-    """Strength of every group against time."""
-    x = times.position(frames.times)
-    drawn = list(enumerate(frames.groups[:MOST_DRAWN]))
-    breaks = np.searchsorted(frames.times, restarted)
-    lines = "".join(_line(i, group, x, strengths, breaks) for i, group in reversed(drawn))
-    named = drawn[:MOST_NAMED]
-    mark = float(x[frames.chosen])
-    ends = _end_labels([(group.name, float(group.strengths[-1]), i) for i, group in named], strengths)
-    dots = "".join(_dot(i, mark, group.strength(frames.chosen), strengths) for i, group in named)
-    n_drawn = len(drawn)
-    description = (
-        f"Line plot: strength of {n_drawn} group{'s' if n_drawn != 1 else ''} against the iteration. "
-        f"{chosen_label}. {_restart_words(restarted)}The values are in the table of selected groups below."
-    )
-    return _plot(
-        "path-plot",
-        description,
-        f"{_grid(times, strengths)}{lines}{_restarts(restarted, times)}{_rule(mark, 'chosen')}",
-        f"{_ticks(times, strengths)}{_restart_labels(restarted, times)}{ends}{_cursor(mark)}{dots}",
-    )
-
-
-def curve_plot(
-    curve: Curve, times: Axis, scores: Axis, mark: float, time: float, restarted: Sequence[float] = ()
-) -> str:
-    """The stopping rule's score against time, with its band and the times that rules choose."""
-    seen = (curve.times >= times.low) & (curve.times <= times.high)
-    x = times.position(curve.times[seen])
-    y = 1 - scores.position(curve.values[seen])
-    band = ""
-    if curve.band is not None:
-        upper = 1 - scores.position((curve.values + curve.band)[seen])
-        lower = 1 - scores.position((curve.values - curve.band)[seen])
-        band = f'<path class="band" d="{_points(np.r_[x, x[::-1]], np.r_[upper, lower[::-1]])}z"/>'
-    rules = "".join(_rule(float(times.position(at)), f"rule-{escape(name)}") for name, at in curve.rules.items())
-    value = float(curve.values[curve.position(time)])
-    dot = f'<i class="dot" id="curve-dot" style="{_place(mark, _from_top(value, scores))}"></i>'
-    rule_words = "; ".join(f"rule {name} chooses iteration {iteration(at)}" for name, at in curve.rules.items())
-    best = float(curve.times[int(np.argmin(curve.values))])
-    description = f"Line plot: {curve.label} against the iteration; it is least at iteration {iteration(best)}"
-    description += f"; {rule_words}." if rule_words else "."
-    return _plot(
-        "curve-plot",
-        description,
-        f'{_grid(times, scores)}{band}<path class="curve" d="{_points(x, y)}"/>{_restarts(restarted, times)}{rules}',
-        f"{_ticks(times, scores)}{_rule_labels(curve, times)}{_cursor(mark)}{dot}",
-    )
 
 
 def swatch(i: int) -> str:
@@ -124,15 +151,16 @@ def swatch(i: int) -> str:
     return f'<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path class="line {style}" d="M0 4H24"/></svg>'
 
 
-def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, breaks: NDArray[np.intp]) -> str:
-    """A group's line, drawn anew from every break on: a line through it would show a slope where there is a jump."""
+def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, frames: Frames) -> str:
+    """A group's line along the path: in steps where models stand still between times."""
+    end = len(x) - 1 if frames.apart else len(x)
     first = max(group.first - 1, 0)
-    values = np.concatenate([np.zeros(group.first - first), group.strengths])
+    values = np.concatenate([np.zeros(group.first - first), group.strengths])[: end - first]
+    x, y = x[first:end], 1 - strengths.position(values)
+    if frames.stepwise:
+        x, y = np.append(np.repeat(x, 2)[1:], LEVEL_END if frames.apart else 1.0)[: 2 * len(y)], np.repeat(y, 2)
     style = f"c{i + 1}" if i < MOST_NAMED else "grey"
-    y = 1 - strengths.position(values)
-    later = breaks[breaks > first] - first
-    parts = "".join(map(_points, np.split(x[first:], later), np.split(y, later)))
-    return f'<path class="line {style}" data-line="{i}" d="{parts}"/>'
+    return f'<path class="line {style}" data-line="{i}" d="{_points(x, y)}"/>'
 
 
 def _points(x: Vector, y: Vector) -> str:
@@ -144,16 +172,14 @@ def _points(x: Vector, y: Vector) -> str:
     return f"M{'L'.join(pairs)}" if pairs else ""
 
 
-def _grid(times: Axis, values: Axis) -> str:
+def _grid(ticks: Ticks, values: Axis) -> str:
     rows = "".join(f"M0 {1000 * _from_top(v, values):.0f}H1000" for v in _value_ticks(values))
-    columns = "".join(f"M{1000 * float(times.position(t)):.0f} 0V1000" for t in times.ticks())
+    columns = "".join(f"M{1000 * place:.0f} 0V1000" for place, _ in ticks)
     return f'<path class="grid" d="{rows}{columns}"/>'
 
 
-def _ticks(times: Axis, values: Axis) -> str:
-    across = "".join(
-        f'<b class="xtick" style="left:{100 * float(times.position(t)):.2f}%">{t:g}</b>' for t in times.ticks()
-    )
+def _ticks(ticks: Ticks, values: Axis) -> str:
+    across = "".join(f'<b class="xtick" style="left:{100 * place:.2f}%">{label}</b>' for place, label in ticks)
     down = "".join(
         f'<b class="ytick" style="top:{100 * _from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values)
     )
@@ -181,36 +207,14 @@ def _cursor(mark: float) -> str:
     return f'<i class="cursor" style="left:{100 * mark:.2f}%"></i>'
 
 
-def _rule(mark: float, kind: str) -> str:
-    return f'<path class="rule {kind}" d="M{1000 * mark:.0f} 0V1000"/>'
+def _rule(mark: float) -> str:
+    return f'<path class="rule" d="M{1000 * mark:.0f} 0V1000"/>'
 
 
-def _restarts(restarted: Sequence[float], times: Axis) -> str:
-    return "".join(_rule(float(times.position(at)), "restart") for at in restarted)
-
-
-def _restart_words(restarted: Sequence[float]) -> str:
-    return "".join(f"The path was restarted at iteration {iteration(at)}. " for at in restarted)
-
-
-def _restart_labels(restarted: Sequence[float], times: Axis) -> str:
-    places = [float(times.position(at)) for at in restarted]
-    labels = "".join(
-        f'<b class="rule-label {"before" if place > 0.12 else "after"}" style="left:{100 * place:.2f}%">restarted</b>'
-        for place in places
-    )
-    return f'<span aria-hidden="true">{labels}</span>' if labels else ""
-
-
-def _rule_labels(curve: Curve, times: Axis) -> str:
-    """The rules' names at the top, beside their lines."""
-    out: list[str] = []
-    for at in sorted(set(curve.rules.values())):
-        name = ", ".join(rule for rule, time in curve.rules.items() if time == at)
-        place = float(times.position(at))
-        side = "before" if place > 0.5 or (place > 0.12 and not out) else "after"
-        out.append(f'<b class="rule-label {side}" style="left:{100 * place:.2f}%">{escape(name)}</b>')
-    return f'<span aria-hidden="true">{"".join(out)}</span>'
+def _mark_label(mark: float, text: str) -> str:
+    """A name at the top, beside its line."""
+    side = "before" if mark > 0.12 else "after"
+    return f'<b class="rule-label {side}" style="left:{100 * mark:.2f}%" aria-hidden="true">{escape(text)}</b>'
 
 
 def _end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:

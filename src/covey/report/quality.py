@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import r2_score
 
-from covey.report.curve import Curve
+from covey.selection.judged import Judged
 from covey.validation import FloatArray
 
 __all__ = ["Score", "in_memory", "quality"]
@@ -31,17 +31,15 @@ class Score:
     note: str
 
 
-def quality(
-    model: Any, curve: Curve | None, time: float, X: Any, y: Any, test: tuple[Any, Any] | None
-) -> tuple[Score, ...]:
+def quality(model: Any, chosen_by: Judged | None, X: Any, y: Any, test: tuple[Any, Any] | None) -> tuple[Score, ...]:
     """The figures that can be had, the most telling first."""
     found = []
     if test is not None:
         value = _r2(model, *test)
         note = f"On {len(test[1])} rows that were kept apart throughout."
         found.append(Score("R² on test rows", value, note))
-    if curve is not None and (held_out := curve.r2(time)) is not None:
-        found.append(Score("Held-out R²", float(held_out), _how_held_out(curve)))
+    if chosen_by is not None and chosen_by.r2 is not None:
+        found.append(Score("Held-out R²", chosen_by.r2, _how_held_out(model)))
     if X is not None:
         found.append(Score("R² on training rows", _r2(model, X, y), "On the rows of the fit: always flattering."))
     return tuple(found)
@@ -56,9 +54,9 @@ def in_memory(values: Any) -> FloatArray:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
 
 
-def _how_held_out(curve: Curve) -> str:
-    where = f"Mean of {curve.n_folds} folds" if curve.n_folds else "On held-out rows"
+def _how_held_out(model: Any) -> str:
+    where = f"Mean of {model.n_splits_} folds" if model.n_splits_ > 1 else "On held-out rows"
     return (
         f"{where}: the share of the squared error without any group that the model removes. "
-        "The same rows chose the stopping time, so it is slightly flattering."
+        "The same rows chose the model, so it is slightly flattering."
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from covey.report.curve import Curve
 from covey.report.overlap import Overlap, find_overlaps, inner_coherence
+from covey.selection.judged import Judged
 
-__all__ = ["Remark", "remarks"]
+__all__ = ["Remark", "cut_short", "remarks"]
 
 # From these canonical correlations on two groups say much the same, or nearly the same; both must also lie well above
 # what groups of their sizes reach by chance.
@@ -29,6 +29,12 @@ MANY, MOST_OF = 8, 0.5
 
 # Below this share of the error removed, a model hardly predicts.
 POOR_R2 = 0.05
+
+# Standard errors within which the model without any group cannot be told from the fitted one.
+WEAK = 2.0
+
+# A best time of a network beyond this share of max_iter may be the doing of the limit.
+EDGE = 0.98
 
 
 @dataclass(frozen=True)
@@ -52,148 +58,163 @@ class Remark:
     serious: bool = False
 
 
-def remarks(model: Any, curve: Curve | None, time: float, X: Any = None, y: Any = None) -> tuple[Remark, ...]:
+def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) -> tuple[Remark, ...]:
     """Everything worth saying, serious things first.
 
     Parameters
     ----------
     model : a fitted estimator
-    curve : Curve or None
-        What its stopping rule looked at.
-    time : float
-        The chosen time.
+    chosen_by : Judged or None
+        What its candidates were judged by.
     X, y : the data; without them nothing is said on correlated groups.
     """
-    found = [*_on_the_path(model, curve, time), *_on_the_error(curve, time), *_on_the_rules(model, curve, time)]
     selected = np.flatnonzero(model.group_norms_)
-    found += _on_the_network(model, selected.size)
-    found += _on_the_average(model)
+    found = [*_on_the_network(model), *_on_the_error(chosen_by)]
     if selected.size == 0:
         found.append(
             Remark(
                 "No group was selected",
-                "The path was stopped before any group woke up: the model predicts the same value for every row.",
-                "If you expect an effect, look at the path beyond this time, or gather more rows.",
+                "No candidate predicts better than the mean, as far as can be told: the model gives the same value for "
+                "every row.",
+                "If you expect an effect, look at the first groups on the path, or gather more rows.",
                 True,
             )
         )
-    elif X is not None:
-        found += _on_the_groups(model, selected[np.argsort(-model.group_strengths_[selected], kind="stable")], X, y)
+    else:
+        found += [*_on_the_evidence(model), *_on_the_kind(model, selected.size)]
+        if X is not None:
+            found += _on_the_groups(model, selected[np.argsort(-model.group_strengths_[selected], kind="stable")], X, y)
     return tuple(sorted(found, key=lambda remark: not remark.serious))
 
 
-def _on_the_path(model: Any, curve: Curve | None, time: float) -> list[Remark]:
+def cut_short(model: Any) -> bool:
+    """Whether a network's limit on iterations, and not the data, decided on its model."""
+    if model.network is None or "time" not in model.candidates_ or len(model.candidates_.columns) <= 2:
+        return False
+    last, limit = model.candidates_["time"].max(), model.network.max_iter
+    nothing_woke = not len(model.selected_groups_) and not model.path_.entered
+    return bool(last >= limit and (nothing_woke or model.path_.times[-1] >= EDGE * limit))
+
+
+def _on_the_network(model: Any) -> list[Remark]:
     if model.path_.status == "diverged":
-        return [Remark("The path diverged", model.path_.message, "Take a smaller step_size, or 'auto'.", True)]
-    if curve is None or curve.times[-1] < model.max_iter or time < 0.98 * curve.times[-1]:
+        remedy = "Leave step_size at 'auto', or fit without network: the default search has no steps."
+        return [Remark("The path diverged", model.path_.message, remedy, True)]
+    if not cut_short(model):
         return []
     return [
         Remark(
             "The path was cut short",
-            f"The best time is the last one that was tried, at max_iter={model.max_iter}: the limit chose it, and not "
-            "the data.",
+            f"The network ran into max_iter={model.network.max_iter}: the limit chose the model, and not the data.",
             "Fit again with a larger max_iter.",
             True,
         )
     ]
 
 
-def _on_the_network(model: Any, n_selected: int) -> list[Remark]:
-    """Whether the model is sparse at all, and how to come to one that is."""
-    n_groups = len(model.group_norms_)
-    if getattr(model, "dense_network_", False):
-        return [
-            Remark(
-                "A dense model was chosen",
-                f"Many groups that each do little predict better together than a few alone. So a network was chosen "
-                f"that starts from {model.init_scale_:g}, in which all groups grow together. That a group is selected "
-                "does not say that it matters; the strengths still say how much each does.",
-                "If you want few groups whatever it costs, fit with init_scale=1e-6, and compare the held-out errors.",
-                True,
-            )
-        ]
-    if n_groups < MANY or n_selected <= MOST_OF * n_groups:
-        return []
-    fewer = "rule='1se'" if getattr(model, "rule", "1se") == "min" else "GroupSparseRegressorCV with rule='1se'"
-    return [
-        Remark(
-            "Most groups were selected",
-            f"The model has {n_selected} of {n_groups} groups: it is not sparse. Either many groups matter, or groups "
-            "resemble each other so much that they woke up together.",
-            f"For the fewest groups that predict about as well use {fewer}.",
-        )
-    ]
-
-
-def _on_the_average(model: Any) -> list[Remark]:
-    """Whether predictions are a mean of models."""
-    parts = getattr(model, "average_", None)
-    if parts is None or len(parts) < 2:
-        return []
-    return [
-        Remark(
-            "Predictions are a mean of models",
-            f"Much of the response is noise, and the rows that judge can hardly tell {len(parts)} models apart. Their "
-            "mean predicts better than the luckiest of them. What this page shows of groups, and the path, are those "
-            "of the simplest model that cannot be told from the best.",
-            "The attribute average_ lists the models with their weights. If you want to predict with the model that "
-            "the page shows, fit with average=False.",
-        )
-    ]
-
-
-def _on_the_error(curve: Curve | None, time: float) -> list[Remark]:
-    r2 = None if curve is None else curve.r2(time)
+def _on_the_error(chosen_by: Judged | None) -> list[Remark]:
+    r2 = None if chosen_by is None else chosen_by.r2
     if r2 is None or r2 >= POOR_R2:
         return []
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that it has not seen it removes {max(float(r2), 0.0):.0%} of the squared error that is left "
-            "without any group. Which groups were selected then says little.",
+            f"On rows that it has not seen it removes {max(r2, 0.0):.0%} of the squared error that is left without any "
+            "group. Which groups were selected then says little.",
             "Look for better columns or more rows before reading on.",
             True,
         )
     ]
 
 
-def _on_the_rules(model: Any, curve: Curve | None, time: float) -> list[Remark]:
-    """How sure the selection is: groups that only the laxer rule has are within the noise of cross-validation."""
-    if curve is None or not {"min", "1se"} <= set(curve.rules):
+def _on_the_evidence(model: Any) -> list[Remark]:
+    """How sure the selection is: against no group at all, and over the folds."""
+    if model.network is not None or model.average or model.n_splits_ == 0:
         return []
-    path, names = model.path_, model.groups_.names
-    lax, strict = (set(np.flatnonzero(_norms(model, curve.rules[rule])).tolist()) for rule in ("min", "1se"))
-    extra = [names[l] for l, _ in path.entered if l in lax - strict]
-    if not lax:
-        return []
-    if not extra:
-        return [Remark("Both rules agree", f"The rules min and 1se select the same {_counted(len(lax), 'group')}.")]
-    if not strict:
+    table = model.candidates_
+    chosen, nothing = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
+    if len(nothing) and nothing["mse"].iloc[0] - chosen["mse"] <= WEAK * nothing["standard_error"].iloc[0]:
         return [
             Remark(
                 "The evidence for any group is weak",
-                "A model without any group lies within one standard error of the best one: cross-validation cannot "
+                "A model without any group lies within two standard errors of this one: the judging rows can hardly "
                 "rule out that no group matters.",
-                "Gather more rows, or repeat the cross-validation with other folds, before relying on these groups.",
+                "Gather more rows, or repeat the fit with other folds, before relying on these groups.",
                 True,
             )
         ]
-    kept = time == curve.rules["min"]
+    n = model.n_splits_
+    if n < 2 or _is_dense(model):
+        return []
+    names = model.selected_groups_
+    counts = {name: int(model.fold_frequencies_[model.groups_.position(name)]) for name in names}
+    fewer = {name: count for name, count in counts.items() if count < n}
+    if not fewer:
+        return [Remark("The folds agree", f"Every fold selects the {_counted(len(names), 'group')} of the model.")]
+    remedy = f"Rely on the groups that all {n} folds select."
+    if model.rule == "min":
+        remedy += " rule='1se' selects fewer groups."
     return [
         Remark(
-            f"{_counted(len(extra), 'group')} within the noise of cross-validation",
-            f"Rule min selects {_counted(len(lax), 'group')} and rule 1se {len(strict)}; their errors differ by less "
-            f"than one standard error. Cross-validation cannot tell whether {_listed(extra)} "
-            f"{'matters' if len(extra) == 1 else 'matter'}"
-            + ("." if kept else f", and this model leaves {'it' if len(extra) == 1 else 'them'} out."),
-            "Rely on the groups that both rules select; rule='1se' selects those alone." if kept else "",
-            kept,
+            f"{_counted(len(fewer), 'group')} not selected in every fold",
+            f"Of {n} folds, {_listed([f'{name} in {count}' for name, count in fewer.items()])}. Other rows would have "
+            "given other groups in their place.",
+            remedy,
+            min(fewer.values()) <= n / 2,
         )
     ]
 
 
-def _norms(model: Any, time: float) -> Any:
-    return model.groups_.norms(model.path_.at(min(time, float(model.path_.times[-1]))))
+def _is_dense(model: Any) -> bool:
+    return " on all groups" in model.recipe_
+
+
+def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
+    """Whether the model is sparse, shrunk, or a mean of models."""
+    n_groups = len(model.group_norms_)
+    if model.average and model.shrunk_:
+        return [
+            Remark(
+                "The model is a mean of models",
+                f"Each of {int((model.candidates_['weight'] > 0).sum())} candidates is weighted by its error, and "
+                "everything here describes their mean. A group is in it if it is in any of them, and its coefficients "
+                "are shrunk.",
+                "For one model with few groups fit with average=False.",
+            )
+        ]
+    if model.network is None and _is_dense(model):
+        return [
+            Remark(
+                "A dense model was chosen",
+                "Many groups that each do a little predict better together than a few alone, so the model is a ridge "
+                "on all groups. That a group is in it does not say that it matters; the strengths say how much each "
+                "does.",
+                "If you want few groups whatever it costs, choose by selection='ebic', or a number of groups, and "
+                "compare the held-out errors.",
+                True,
+            )
+        ]
+    found = []
+    if n_groups >= MANY and n_selected > MOST_OF * n_groups:
+        judged = model.n_splits_ and model.rule == "min"
+        fewer = "rule='1se'" if judged else "selection=5 with rule='1se'"
+        found.append(
+            Remark(
+                "Most groups were selected",
+                f"The model has {n_selected} of {n_groups} groups: it is not sparse. Either many groups matter, or "
+                "groups resemble each other so much that they woke up together.",
+                "" if model.n_splits_ and not judged else f"For fewer groups that predict about as well use {fewer}.",
+            )
+        )
+    if model.shrunk_:
+        found.append(
+            Remark(
+                "Coefficients are shrunk",
+                "Noise is strong here, and a small ridge on the selected groups predicts better than least squares. "
+                "Strengths and coefficients are a little smaller than least squares would have them.",
+            )
+        )
+    return found
 
 
 def _on_the_groups(model: Any, selected: Any, X: Any, y: Any) -> list[Remark]:
@@ -256,8 +277,8 @@ def _on_overlaps(model: Any, pairs: tuple[Overlap, ...], n: int) -> list[Remark]
             f"These groups carry much the same information: {listed}{more}. {how} Between such groups the data can "
             "hardly tell which one matters, and one may have woken up in the other's place.",
             "Read each pair as one finding. Put the two into one group, or fit without one of them and see whether the "
-            "held-out error changes. Where many groups overlap, a common factor may drive them: factors=1 fits the "
-            "leading one by itself.",
+            "held-out error changes. Where many groups overlap, a common factor may drive them: factors=1 holds the "
+            "leading one in the model while the order of the groups is found.",
             any(pair.correlation >= VERY_CLOSE for pair in close),
         )
     ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from covey.path import Path
@@ -30,7 +30,7 @@ MOST_COLUMNS_OF_A_GROUP = 200
 # float32 ends at 1e38; digits are lost below 1e-38.
 SAFE = 1e30
 
-# FloatArray of a group at a time beside its coefficients: strength, norm, how many are positive, how many negative.
+# Numbers of a group at a time beside its coefficients: strength, norm, how many are positive, how many negative.
 N_FACTS = 4
 
 
@@ -47,7 +47,9 @@ class GroupTrace:
         The columns whose coefficients are kept: all of them, or the largest of a wide group, or none of a group that
         is among the weaker ones of very many.
     woke : float
-        The time at which it woke up.
+        The time at which it woke up; NaN for a group of a dense model that did not.
+    folds : int or None
+        In how many folds it was selected.
     first : int
         The first frame at which it is awake.
     facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
@@ -61,6 +63,7 @@ class GroupTrace:
     size: int
     columns: tuple[str, ...]
     woke: float
+    folds: int | None
     first: int
     facts: FloatArray
     coefs: FloatArray
@@ -83,13 +86,15 @@ class GroupTrace:
 
 @dataclass(frozen=True)
 class Frames:
-    """The times that are kept, and the groups, strongest at the chosen time first.
+    """The times that are kept, and the groups, strongest in the fitted model first.
 
     Attributes
     ----------
     times : ndarray, shape (n_frames,)
-    chosen : int
-        The frame of the fitted model.
+    stepwise : bool
+        Whether models stand still between the times.
+    apart : bool
+        Whether the last frame is a model that is no part of the path itself.
     groups : tuple of GroupTrace
     awake : ndarray of int, shape (n_frames,)
         How many groups are awake at each frame, those that were left out included.
@@ -98,51 +103,74 @@ class Frames:
     """
 
     times: NDArray[np.float64]
-    chosen: int
+    stepwise: bool
+    apart: bool
     groups: tuple[GroupTrace, ...]
     awake: NDArray[np.intp]
     n_left_out: int
 
+    @property
+    def chosen(self) -> int:
+        """The frame of the fitted model: the last."""
+        return len(self.times) - 1
 
-def keep_frames(path: Path, chosen: float, marks: Iterable[float] = ()) -> Frames:
+
+def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
     """Choose the times and the groups to keep.
 
     Parameters
     ----------
     path : Path
-    chosen : float
-        The time of the fitted model; it is kept whatever happens.
-    marks : iterable of float
-        Further times to keep.
+        Its last model is the fitted one.
+    folds : ndarray of int, shape (n_groups,), optional
+        In how many folds each group was selected.
     """
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
-    at = path.index(chosen)
-    ranked = _ranked(path, strengths, at)
+    ranked = _ranked(path, strengths)
     kept = ranked[:MOST_GROUPS]
-    columns = _columns(path, kept, at)
-    n_numbers = sum(map(len, columns)) + N_FACTS * len(kept)
+    own = path.coefs[:, path.groups.members] if path.parts is None else path.parts
+    places = _places(path, own, kept)
+    n_numbers = sum(map(len, places)) + N_FACTS * len(kept)
     n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
-    woke = dict(path.entered)
-    index = _positions(path, n_frames, [chosen, *marks])
+    index = _positions(path, n_frames)
     precision = _precision(path, strengths)
-    traces = (
-        _trace(path, l, woke.get(l, 0.0), index, strengths[index, l], listed, precision)
-        for l, listed in zip(kept, columns, strict=True)
-    )
+    woke = dict(path.entered)
+    traces = []
+    for l, listed in zip(kept, places, strict=True):
+        awake = np.flatnonzero(strengths[index, l])
+        first = int(awake[0]) if awake.size else len(index)
+        begin, end = path.groups.starts[l : l + 2]
+        coefs = own[index[first:], begin:end].toarray()
+        facts = (
+            strengths[index[first:], l], np.linalg.norm(coefs, axis=1), (coefs > 0).sum(axis=1), (coefs < 0).sum(axis=1)
+        )  # fmt: skip
+        traces.append(
+            GroupTrace(
+                name=str(path.groups.names[l]),
+                size=int(end - begin),
+                columns=tuple(path.groups.column_name(int(path.groups.members[j])) for j in listed),
+                woke=float(woke.get(l, np.nan)),
+                folds=None if folds is None else int(folds[l]),
+                first=first,
+                facts=np.column_stack(facts).astype(precision),
+                coefs=coefs[:, listed - begin].astype(precision),
+            )
+        )
     return Frames(
         times=np.asarray(path.times, dtype=float)[index],
-        chosen=int(np.searchsorted(index, at)),
+        stepwise=path.stepwise,
+        apart=path.ends_apart,
         groups=tuple(traces),
         awake=np.count_nonzero(strengths[index], axis=1),
         n_left_out=len(ranked) - len(kept),
     )
 
 
-def _ranked(path: Path, strengths: FloatArray, at: int) -> list[int]:
-    """Groups that are ever awake: by strength at the chosen time, then in the order in which they woke up."""
+def _ranked(path: Path, strengths: FloatArray) -> list[int]:
+    """Groups that are ever awake: by strength in the fitted model, then in the order in which they woke up."""
     order = {l: i for i, (l, _) in enumerate(path.entered)}
     ever = np.flatnonzero(strengths.any(axis=0)).tolist()
-    return sorted(ever, key=lambda l: (-strengths[at, l], order.get(l, len(order)), l))
+    return sorted(ever, key=lambda l: (-strengths[-1, l], order.get(l, len(order)), l))
 
 
 def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
@@ -154,57 +182,34 @@ def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
     return np.float32
 
 
-def _columns(path: Path, kept: list[int], at: int) -> list[NDArray[np.intp]]:
-    """The columns to keep of each group: the largest of a wide one, in the order of the design."""
-    chosen, last = (path.coefs[[i]].toarray().ravel() for i in (at, -1))
+def _places(path: Path, own: sp.csr_array, kept: list[int]) -> list[NDArray[np.intp]]:
+    """Which coefficients of each group are kept, as positions among all: the largest of a wide group, in order."""
+    last, largest = own[[-1]].toarray().ravel(), np.abs(own).max(axis=0).toarray().ravel()
     found, room = [], MOST_COLUMNS
     for l in kept:
-        columns = path.groups.members[path.groups.starts[l] : path.groups.starts[l + 1]]
-        if columns.size > MOST_COLUMNS_OF_A_GROUP:
-            size = np.abs(chosen[columns]) if chosen[columns].any() else np.abs(last[columns])
-            columns = columns[np.sort(np.argsort(-size, kind="stable")[:MOST_COLUMNS_OF_A_GROUP])]
-        if columns.size > room:
-            columns = columns[:0]
-        room -= columns.size
-        found.append(columns)
+        begin, end = path.groups.starts[l : l + 2]
+        places = np.arange(begin, end)
+        if places.size > MOST_COLUMNS_OF_A_GROUP:
+            size = np.abs(last[begin:end]) if last[begin:end].any() else largest[begin:end]
+            places = begin + np.sort(np.argsort(-size, kind="stable")[:MOST_COLUMNS_OF_A_GROUP])
+        if places.size > room:
+            places = places[:0]
+        room -= places.size
+        found.append(places)
     return found
 
 
-def _positions(path: Path, n_frames: int, marks: list[float]) -> NDArray[np.intp]:
-    """Recorded times from shortly before the first group wakes up, and those that are marked.
+def _positions(path: Path, n_frames: int) -> NDArray[np.intp]:
+    """Recorded times from shortly before the first group wakes up to the last.
 
-    Half of them evenly spaced in time, half among the records, which lie closest where most happens.
+    Where there are too many, half of them evenly spaced in time, half among the records, which lie closest where most
+    happens.
     """
     times = np.asarray(path.times, dtype=float)
     begin = path.index(max(times[0], LEAD_IN * min((t for _, t in path.entered), default=0.0)))
+    if len(times) - begin <= n_frames:
+        return np.arange(begin, len(times))
     half = n_frames // 2
     even = np.searchsorted(times, np.linspace(times[begin], times[-1], half))
     records = np.linspace(begin, len(times) - 1, half).round()
-    marked = [path.index(mark) for mark in marks if times[0] <= mark <= times[-1]]
-    return np.unique(np.concatenate([even, records, marked]).astype(np.intp))
-
-
-def _trace(
-    path: Path,
-    l: int,
-    woke: float,
-    index: NDArray[np.intp],
-    strengths: FloatArray,
-    listed: NDArray[np.intp],
-    precision: DTypeLike,
-) -> GroupTrace:
-    groups = path.groups
-    columns = groups.members[groups.starts[l] : groups.starts[l + 1]]
-    awake = np.flatnonzero(strengths)
-    first = int(awake[0]) if awake.size else len(index)
-    coefs = path.coefs[index[first:]][:, columns].toarray()
-    facts = (strengths[first:], np.linalg.norm(coefs, axis=1), (coefs > 0).sum(axis=1), (coefs < 0).sum(axis=1))
-    return GroupTrace(
-        name=str(groups.names[l]),
-        size=columns.size,
-        columns=tuple(groups.column_name(int(j)) for j in listed),
-        woke=float(woke),
-        first=first,
-        facts=np.column_stack(facts).astype(precision),
-        coefs=coefs[:, np.searchsorted(columns, listed)].astype(precision),
-    )
+    return np.unique(np.concatenate([even, records, [len(times) - 2, len(times) - 1]]).astype(np.intp))

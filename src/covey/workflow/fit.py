@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +11,20 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from covey.estimators import GroupSparseRegressor, GroupSparseRegressorCV
+from covey.estimators import GroupSparseRegressor
+from covey.report.remarks import cut_short
+from covey.selection import Size
+from covey.selection.judged import judged
 from covey.tables import TableError
+from covey.tables.complaint import near
 from covey.workflow.problem import Problem, pose
 from covey.workflow.settings import FitSettings, Told, silent
 
-__all__ = ["RULES", "Fit", "Scores", "fit_table"]
+__all__ = ["SELECTIONS", "Fit", "Scores", "fit_table"]
 
-RULES = ("cv", "holdout", "ebic", "bic", "gcv", "discrepancy")
-FOLDS = 5
+SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class Scores:
     train_r2 : float
         On the rows that it was fitted to.
     held_out_r2 : float or None
-        On rows that were not used at the time: None where the rule holds none out. The time was chosen by these same
-        rows, so that it is a little on the bright side.
+        On rows that the fit did not see: None where none were held out. The model was chosen by these same rows, so
+        that it is a little on the bright side.
     held_out_by : str
         Which rows those are.
     """
@@ -84,18 +82,19 @@ class Fit:
         """Every group: those selected first, strongest first."""
         e = self.estimator
         woke = dict(e.path_.entered)
-        selected = e.group_norms_ > 0
         table = pd.DataFrame(
             {
                 "group": list(e.groups_.names),
                 "size": e.groups_.sizes,
-                "selected": selected,
+                "selected": e.group_norms_ > 0,
                 "strength": e.group_strengths_,
                 "norm": e.group_norms_,
-                "woke_up": pd.array([woke.get(l) for l in range(len(selected))], dtype="Int64"),
+                "woke_up": [float(woke.get(l, np.nan)) for l in range(e.groups_.n_groups)],
             }
         )
-        return table.sort_values("strength", ascending=False, kind="stable", ignore_index=True)
+        if e.fold_frequencies_ is not None and e.n_splits_ > 1:
+            table["folds"] = np.asarray(e.fold_frequencies_)
+        return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
 
     def coefficients_table(self) -> pd.DataFrame:
         """Every column of the fit with its coefficient; the intercept first."""
@@ -121,87 +120,81 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     ValueError
         With a reason and a remedy; `TableError` where the table is to blame.
     """
-    make_estimator(settings, None)  # what is asked for is checked before a long table is read
+    estimator = make_estimator(settings)  # what is asked for is checked before a long table is read
     problem = pose(settings.table, told)
-    estimator = make_estimator(settings, problem.groups)
+    estimator.set_params(groups=problem.groups, always=_always(settings.always, problem))
     told("fitting")
     begin = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, _paths_told(estimator, told):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(problem.X, problem.y, problem.weight)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    notices = tuple(dict.fromkeys(str(w.message) for w in caught))
-    if not estimator.path_.entered and estimator.path_.times[-1] >= estimator.max_iter:
+    notices = list(dict.fromkeys(str(w.message) for w in caught))
+    if cut_short(estimator):
         converged = False
-        notices += (f"No group had woken up when the path reached max_iter={estimator.max_iter}; increase max_iter.",)
-    if estimator.dense_network_:
-        notices += (
-            f"A dense network was chosen, started from {estimator.init_scale_:g}: all groups take part, which predicts "
-            "better here. For few groups use --init-scale 1e-6.",
+        notices.append(
+            f"The network ran into --max-iter {estimator.network.max_iter} before the best time; give a larger one."
         )
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
-    return Fit(settings, problem, model, _scores(settings, problem, estimator), converged, notices, seconds)
+    return Fit(settings, problem, model, _scores(problem, estimator), converged, tuple(notices), seconds)
 
 
-@contextmanager
-def _paths_told(estimator: Any, told: Told) -> Iterator[None]:
-    """Tell of every path that the estimator has run: it prints a line for each, which is caught here."""
-    if told is silent:
-        yield
-        return
-    estimator.set_params(verbose=1)
-    with redirect_stdout(_Lines(told)):
-        yield
-    estimator.set_params(verbose=0)
+def make_estimator(settings: FitSettings) -> GroupSparseRegressor:
+    """The estimator that the settings ask for, still without groups."""
+    selection, network = _selection(settings.selection), None
+    given = {*settings.options, *(["always"] if settings.always else [])}
+    if settings.network is not None:
+        from covey.network import Network
+
+        network = Network(**settings.network)
+        _refuse_idle(given & {"always", "average", "factors"}, "--network")
+        if isinstance(selection, Size):
+            raise TableError(f"--selection {settings.selection} does nothing with --network: choose one of them.")
+    if not isinstance(selection, int) and (selection != "holdout" or network is not None):
+        _refuse_idle(given & {"rule", "average"}, f"--selection {settings.selection}")
+    if settings.options.get("average"):
+        _refuse_idle(given & {"rule"}, "--average")
+    return GroupSparseRegressor(
+        selection=selection, network=network, random_state=settings.seed, **dict(settings.options)
+    )
 
 
-class _Lines(io.TextIOBase):
-    """A stream that counts lines."""
-
-    def __init__(self, told: Told) -> None:
-        self.told, self.count, self.outside = told, 0, sys.stdout
-
-    def write(self, text: str) -> int:
-        if "\n" in text:
-            self.count += text.count("\n")
-            with redirect_stdout(self.outside):  # whoever is told may print
-                self.told(f"fitting, path {self.count + 1}")
-        return len(text)
+def _refuse_idle(given: set[str], beside: str) -> None:
+    for name in sorted(given):
+        raise TableError(f"--{name.replace('_', '-')} does nothing with {beside}.")
 
 
-def make_estimator(settings: FitSettings, groups: Any) -> Any:
-    """The estimator that the settings ask for."""
-    options = dict(settings.options)
-    if settings.stopping == "cv":
-        folds = options.pop("cv", FOLDS)
-        if not isinstance(folds, int) or folds < 2:
-            raise TableError(f"--cv must be at least 2 folds, not {folds}.")
-        cv = KFold(folds, shuffle=True, random_state=settings.seed)
-        known, made = GroupSparseRegressorCV().get_params(), GroupSparseRegressorCV(groups, cv=cv)
-    else:
-        if settings.stopping not in RULES and not settings.stopping.isdigit():
-            raise TableError(
-                f"--stopping is one of {', '.join(RULES)} or a number of iterations, not {settings.stopping}."
-            )
-        rule = int(settings.stopping) if settings.stopping.isdigit() else settings.stopping
-        known = GroupSparseRegressor().get_params()
-        made = GroupSparseRegressor(groups, stopping=rule, random_state=settings.seed)
-    idle = [name for name in options if name not in known]
-    if idle:
-        raise TableError(f"--{idle[0].replace('_', '-')} does nothing with --stopping {settings.stopping}.")
-    return made.set_params(**options)
+def _selection(text: str) -> Any:
+    """What an estimator takes for what a user has written."""
+    kind, _, number = text.partition(":")
+    if kind == "size" and number.isdigit():
+        return Size(int(number))
+    if text.isdigit():
+        if int(text) < 2:
+            raise TableError(f"--selection must be at least 2 folds, not {text}.")
+        return int(text)
+    if text not in SELECTIONS:
+        raise TableError(
+            f"--selection is a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not {text}."
+        )
+    return text
 
 
-def _scores(settings: FitSettings, problem: Problem, estimator: Any) -> Scores:
-    train = r2_score(problem.y, estimator.predict(problem.X), sample_weight=problem.weight)
-    if settings.stopping == "cv":
-        times, errors = estimator.times_, estimator.mse_path_.mean(axis=1)
-        chosen, by = estimator.best_time_, f"{estimator.mse_path_.shape[1]}-fold cross-validation"
-    elif settings.stopping == "holdout":
-        times, errors = (estimator.scores_[name].to_numpy() for name in ("time", "mse"))
-        chosen, by = estimator.n_iter_, f"{estimator.validation_fraction:.0%} of the rows"
-    else:
-        return Scores(float(train), None, "")
-    at = int(np.searchsorted(times, chosen, side="right")) - 1
-    return Scores(float(train), float(1 - errors[at] / errors[0]), by)
+def _always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
+    """The groups of these names; a size makes groups whose names are numbers."""
+    names = {str(name): name for name in problem.groups.names}
+    for name in wanted:
+        if name not in names:
+            hint = near(name, list(names)).replace("the columns are", "the groups are")
+            raise TableError(f"--always: there is no group {name!r}; {hint}")
+    return [names[name] for name in wanted]
+
+
+def _scores(problem: Problem, estimator: Any) -> Scores:
+    train = float(r2_score(problem.y, estimator.predict(problem.X), sample_weight=problem.weight))
+    chosen_by = judged(estimator, problem.y)
+    if chosen_by is None or chosen_by.r2 is None:
+        return Scores(train, None, "")
+    n = estimator.n_splits_
+    return Scores(train, chosen_by.r2, f"{n}-fold cross-validation" if n > 1 else "rows held out once")

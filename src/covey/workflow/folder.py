@@ -15,6 +15,7 @@ import covey
 from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
+from covey.selection.judged import how_chosen
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
 
@@ -48,24 +49,24 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
 def describe(fit: Fit) -> dict[str, Any]:
     """A fit as plain values: what came out, and everything needed to repeat it."""
     e, problem = fit.estimator, fit.problem
-    table = fit.groups_table()
+    table = fit.groups_table().astype(object)
+    table = table.where(table.notna(), None)  # JSON has no NaN
     return {
         "target": fit.settings.table.target,
         "rows": len(problem.y),
         "columns": problem.X.shape[1],
         "groups": problem.groups.n_groups,
+        "model": e.recipe_,
+        "shrunk": e.shrunk_,
+        "chosen_by": how_chosen(e),
         "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
         "intercept": float(e.intercept_),
-        "stopped_at": int(e.n_iter_),
-        "restarted_at": [float(time) for time in e.path_.restarted],
-        "init_scale": float(e.init_scale_),
         "scores": asdict(fit.scores),
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
         "settings": {
             **{name: value for name, value in asdict(fit.settings.table).items() if name != "data"},
-            "stopping": fit.settings.stopping,
             "estimator": type(e).__name__,
             "options": _parameters(e),
         },

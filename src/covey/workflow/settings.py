@@ -8,12 +8,12 @@ from typing import Any
 
 __all__ = ["FitSettings", "TableSettings", "Told", "silent"]
 
-# Called with what is being done, for a progress bar: a stage, and after a comma how far it has come.
+# Called with what is being done, for a progress bar.
 Told = Callable[[str], None]
 
 
 def silent(stage: str) -> None:
-    """Tell nobody."""
+    """Show nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,22 @@ class FitSettings:
     Attributes
     ----------
     table : TableSettings
-    stopping : str
-        ``"cv"``, ``"holdout"``, ``"ebic"``, ``"bic"``, ``"gcv"``, ``"discrepancy"``, or a number of iterations.
+    selection : str
+        A number of folds, ``"holdout"``, ``"ebic"``, ``"bic"``, ``"gcv"``, ``"discrepancy"``, or ``"size:3"`` for three
+        groups.
+    always : tuple of str
+        Groups that are in every model.
+    network : mapping, optional
+        Settings of the paper's network, to run it instead of the default search.
     seed : int
         For the folds or the rows that are held out.
     options : mapping
-        Parameters of the estimator that differ from its defaults.
+        Further parameters of the estimator that differ from its defaults.
     """
 
     table: TableSettings
-    stopping: str = "cv"
+    selection: str = "5"
+    always: tuple[str, ...] = ()
+    network: Mapping[str, Any] | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)

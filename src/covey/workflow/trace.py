@@ -1,18 +1,15 @@
-"""The whole path of a table: in which order its groups wake up, with no time chosen."""
+"""The whole path of a table: in which order its groups wake up, with no model chosen."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from pathlib import Path as File
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.files import write_atomically
-from covey.network import Snapshot
-from covey.network.group_path import group_path
+from covey.limit import limit_path
 from covey.path import Path
 from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent
@@ -22,15 +19,11 @@ __all__ = ["coefficients_along", "draw", "order_table", "trace_table"]
 PICTURES = ("png", "svg", "pdf")
 
 
-def trace_table(settings: TableSettings, *, most: int, options: Mapping[str, Any], told: Told = silent) -> Path:
+def trace_table(settings: TableSettings, *, most: int, told: Told = silent) -> Path:
     """Read a table and run its path until `most` groups are awake, or nothing is left to explain."""
     problem = pose(settings, told)
     told("running")
-
-    def enough(snapshot: Snapshot) -> bool:
-        return snapshot.n_woken >= most
-
-    return group_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, stop=enough, **options)
+    return limit_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most)
 
 
 def order_table(path: Path) -> pd.DataFrame:
@@ -42,7 +35,7 @@ def order_table(path: Path) -> pd.DataFrame:
         {
             "group": [path.groups.names[l] for l in order],
             "size": path.groups.sizes[order],
-            "woke_up": [int(t) for _, t in path.entered],
+            "woke_up": [t for _, t in path.entered],
             "strength": last[order],
         }
     )

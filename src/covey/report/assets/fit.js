@@ -1,5 +1,5 @@
-// The slider of a fit's report: it moves the cursor in both plots and makes the table tell of that time.
-// The page is complete without it; the values at the chosen time are already written in.
+// The slider of a fit's report: it moves the cursor in the plot of the path, and the table shows the model there.
+// The page is complete without it; the values of the fitted model are already written in.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("path-data").textContent);
@@ -12,10 +12,10 @@
   const order = rows.map((_, i) => i);
   const lines = new Map([...document.querySelectorAll("[data-line]")].map((line) => [Number(line.dataset.line), line]));
   const dots = [...document.querySelectorAll("[data-dot]")];
-  const cursors = document.querySelectorAll(".cursor");
-  const curveDot = $("#curve-dot");
+  const cursor = $(".cursor");
+  const last = data.x.length - 1;
   const series = decode(data.series);
-  let frame = data.chosen;
+  let frame = last;
 
   function decode(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -29,7 +29,7 @@
   let offset = 0;
   for (const [first, size, listed] of data.groups) {
     groups.push({ first, size, listed, offset });
-    offset += (data.times.length - first) * (facts + listed);
+    offset += (data.x.length - first) * (facts + listed);
   }
 
   function at(group, t) {
@@ -72,7 +72,8 @@
   }
 
   function fillRow(row, group, now, strongest) {
-    const [, , strength, norm, , , sign] = row.cells;
+    const [, , strength, norm] = row.cells;
+    const sign = row.lastElementChild;
     put(strength.firstChild, shown(now.strength, 3));
     strength.lastChild.style.transform = `scaleX(${(now.strength / strongest).toFixed(3)})`;
     put(norm, shown(now.norm, 3));
@@ -103,7 +104,7 @@
       if (!row.hidden && place < limit) fillRow(row, groups[i], values[i], strongest);
     });
     const awake = strengths.filter((value) => value > 0).length;
-    $("#nobody").hidden = awake > 0;
+    $("#no-group").hidden = awake > 0;
     const more = $("#more");
     more.hidden = awake <= data.limit;
     more.textContent = limit === Infinity ? `Show the strongest ${data.limit} only` : `Show all ${awake} groups`;
@@ -111,10 +112,10 @@
   }
 
   function show(next) {
-    frame = Math.max(0, Math.min(data.times.length - 1, next));
+    frame = Math.max(0, Math.min(last, next));
     const left = `${100 * data.x[frame]}%`;
     slider.value = String(1000 * data.x[frame]);
-    for (const cursor of cursors) cursor.style.left = left;
+    cursor.style.left = left;
     const strengths = fillTable();
     for (const dot of dots) {
       const strength = strengths[Number(dot.dataset.dot)];
@@ -122,14 +123,8 @@
       dot.style.left = left;
       dot.style.top = `${100 * (1 - strength / data.top)}%`;
     }
-    let told = `Iteration ${data.times[frame]}: ${data.awake[frame]} of ${data.total} groups`;
-    if (curveDot) {
-      curveDot.style.left = left;
-      curveDot.style.top = `${100 * data.curve.y[frame]}%`;
-      told += `; ${data.curve.told[frame]}`;
-    }
-    readout.textContent = told;
-    slider.setAttribute("aria-valuetext", told);
+    readout.textContent = data.told[frame];
+    slider.setAttribute("aria-valuetext", data.told[frame]);
     for (const button of document.querySelectorAll("[data-frame]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.frame) === frame));
     }
@@ -146,7 +141,7 @@
   slider.addEventListener("input", () => show(nearest(Number(slider.value) / 1000)));
   slider.addEventListener("keydown", (event) => {
     const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
-    const ends = { Home: 0, End: data.times.length - 1 };
+    const ends = { Home: 0, End: last };
     if (event.key in moves) show(frame + moves[event.key]);
     else if (event.key in ends) show(ends[event.key]);
     else return;
@@ -155,17 +150,16 @@
   for (const button of document.querySelectorAll("[data-frame]")) {
     button.addEventListener("click", () => show(Number(button.dataset.frame)));
   }
-  for (const area of document.querySelectorAll(".area")) {
-    const follow = (event) => {
-      const box = area.getBoundingClientRect();
-      show(nearest((event.clientX - box.left) / box.width));
-    };
-    area.addEventListener("pointerdown", (event) => {
-      area.setPointerCapture(event.pointerId);
-      follow(event);
-    });
-    area.addEventListener("pointermove", (event) => event.buttons && follow(event));
-  }
+  const area = $("#path-plot .area");
+  const follow = (event) => {
+    const box = area.getBoundingClientRect();
+    show(nearest((event.clientX - box.left) / box.width));
+  };
+  area.addEventListener("pointerdown", (event) => {
+    area.setPointerCapture(event.pointerId);
+    follow(event);
+  });
+  area.addEventListener("pointermove", (event) => event.buttons && follow(event));
   $("#more").addEventListener("click", () => {
     table.classList.toggle("all");
     fillTable();
@@ -192,5 +186,5 @@
   });
 
   document.documentElement.classList.add("js");
-  show(data.chosen);
+  show(last);
 })();

@@ -1,0 +1,91 @@
+"""CandidatesDisplay: what candidates were judged by, and which one was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.plots.style import MARK, PALETTE, make_axes, quiet
+from covey.selection.judged import Judged, judged
+
+__all__ = ["CandidatesDisplay"]
+
+# A logarithmic axis of errors, or of a network's times, where they span more than this factor.
+STEEP = 10.0
+
+# Numbers below the axis of groups.
+MOST_TICKS = 16
+
+
+class CandidatesDisplay:
+    """The judged error of the best candidate of each number of groups, with one standard error, and the chosen one.
+
+    For a model of a network (``network=``) the error is drawn against its iterations.
+
+    Parameters
+    ----------
+    judged : Judged
+
+    Attributes
+    ----------
+    figure_, ax_
+        After `plot`.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.plots import CandidatesDisplay
+    >>> data = make_group_sparse(random_state=0)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
+    >>> CandidatesDisplay.from_estimator(model).ax_.get_xlabel()
+    'groups'
+    """
+
+    figure_: Figure
+    ax_: Axes
+
+    def __init__(self, judged: Judged) -> None:
+        self.judged = judged
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> CandidatesDisplay:
+        """Draw the candidates of a fitted estimator."""
+        if not hasattr(estimator, "candidates_"):
+            raise ValueError(f"{type(estimator).__name__} is not fitted: call fit first.")
+        found = judged(estimator)
+        if found is None:
+            raise ValueError("There was nothing to choose from: the model is at a time that was given.")
+        return cls(found).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> CandidatesDisplay:
+        """Draw."""
+        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
+        ax, found = self.ax_, self.judged
+        by_groups = found.by == "groups"
+        # numbers of groups are evenly spaced, since 300 may follow 12
+        x = np.arange(found.x.size, dtype=float) if by_groups else found.x
+        mark = float(np.interp(found.at, found.x, x))
+        if found.band is not None:
+            low, high = found.values - found.band, found.values + found.band
+            if found.values.min() > 0:
+                low = np.maximum(low, found.values.min() / 2)
+            ax.fill_between(x, low, high, color=PALETTE[0], alpha=0.2, lw=0, label="one standard error")
+        ax.plot(x, found.values, "o-" if by_groups else "-", ms=3, color=PALETTE[0])
+        ax.axvline(mark, color=MARK, lw=1, ls="--")
+        unit = "groups" if by_groups else "iterations"
+        ax.plot([mark], [found.value], "o", ms=7, color=PALETTE[1], label=f"chosen: {found.at:g} {unit}")
+        if found.values.min() > 0 and found.values.max() > STEEP * found.values.min():
+            ax.set_yscale("log")
+        if by_groups:
+            step = -(-x.size // MOST_TICKS)
+            ax.set_xticks(x[::step], [f"{k:g}" for k in found.x[::step]])
+        elif found.x[-1] > STEEP:
+            ax.set_xscale("symlog", linthresh=max(1.0, found.x[-1] / 1000))
+            ax.set_xlim(0, 1.2 * found.x[-1])
+        ax.legend(fontsize=8, frameon=False)
+        quiet(ax, title=f"{found.n_candidates} candidates", xlabel=unit, ylabel=found.label)
+        return self

@@ -1,0 +1,139 @@
+"""What a model was chosen by: one curve and one sentence, however it was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from covey.selection.criteria import Size
+from covey.selection.reading import read_selection
+from covey.stopping import AtTime, Discrepancy, InformationCriterion
+from covey.validation import FloatArray
+
+__all__ = ["Judged", "how_chosen", "in_words", "judged"]
+
+ERROR = "mean squared error on held-out rows"
+LABELS = {
+    "mse": ERROR,
+    "bic": "Bayesian information criterion",
+    "ebic": "extended Bayesian information criterion",
+    "gcv": "generalised cross-validation score",
+    "mean_square": "mean squared residual",
+    "rss": "residual sum of squares",
+}
+
+RULES = {
+    "min": "the simplest within a quarter of a standard error of the best",
+    "1se": "the simplest within one standard error of the best",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What candidates were judged by, smaller is better.
+
+    Attributes
+    ----------
+    label : str
+        What the values are.
+    by : {"groups", "time"}
+        What `x` counts: the groups of a candidate, or the iterations of a network.
+    x, values : ndarray
+        For each number of groups, the best candidate's value; or one for each time.
+    band : ndarray or None
+        One standard error: of the difference to the best candidate, or of a network's mean over folds.
+    at, value : float
+        Where the model lies. For a mean of models, its number of groups, and the weighted mean of their values, which
+        its own value does not exceed.
+    n_candidates : int
+    null : float or None
+        The held-out error without any group; None where it is not known or no rows were held out.
+    """
+
+    label: str
+    by: Literal["groups", "time"]
+    x: FloatArray
+    values: FloatArray
+    band: FloatArray | None
+    at: float
+    value: float
+    n_candidates: int
+    null: float | None = None
+
+    @property
+    def r2(self) -> float | None:
+        """Share of the held-out error without any group that the model removes, if known."""
+        return None if not self.null else 1 - self.value / self.null
+
+
+def judged(model: Any, y: Any = None) -> Judged | None:
+    """What a fitted estimator's candidates were judged by; None where there was nothing to choose from.
+
+    Where every candidate has groups, as with ``always=``, the variance of `y` stands in for the error without any.
+    """
+    table: pd.DataFrame = model.candidates_
+    name = next((name for name in LABELS if name in table), None)
+    if name is None:
+        return None
+    table = table[np.isfinite(table[name].to_numpy(dtype=float))]  # criteria are infinite without degrees of freedom
+    chosen = table["chosen"].to_numpy(dtype=bool)
+    if len(table) < 2 or not chosen.any():
+        return None
+    weights = table["weight"].to_numpy(dtype=float) if "weight" in table else chosen / chosen.sum()
+    by: Literal["groups", "time"] = "groups" if "groups" in table else "time"
+    at = float(table.loc[chosen, by].iloc[0]) if chosen.sum() == 1 else float(len(model.selected_groups_))
+    best = table.sort_values([by, name], kind="stable").drop_duplicates(by)
+    null = None
+    if name == "mse":
+        least = best[best[by] == 0]
+        null = float(least[name].iloc[0]) if len(least) else None if y is None else float(np.var(y))
+    return Judged(
+        label=LABELS[name],
+        by=by,
+        x=best[by].to_numpy(dtype=float),
+        values=best[name].to_numpy(dtype=float),
+        band=best["standard_error"].to_numpy(dtype=float) if "standard_error" in best else None,
+        at=at,
+        value=float(weights @ table[name].to_numpy(dtype=float)),
+        n_candidates=len(model.candidates_),
+        null=null,
+    )
+
+
+def how_chosen(model: Any) -> str:
+    """How a fitted estimator's model was chosen.
+
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(60, 12, 3, random_state=0)
+    >>> how_chosen(GroupSparseRegressor(3, selection="ebic").fit(data.X, data.y))
+    'the least extended Bayesian information criterion'
+    """
+    if model.n_splits_:
+        rows = f"{model.n_splits_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
+        if getattr(model, "average", False):
+            return f"{rows}, each weighted by its error"
+        if model.network is not None:
+            return rows if model.n_splits_ == 1 else f"{rows}, rule {model.rule}"
+        return f"{rows}, rule {model.rule} ({RULES[model.rule]})"
+    selection = read_selection(model.selection)
+    if isinstance(selection, InformationCriterion):
+        return f"the least {LABELS[selection.criterion]}"
+    if isinstance(selection, Discrepancy):
+        return "the discrepancy principle (the residual has fallen to the noise)"
+    if isinstance(selection, Size | AtTime):
+        return "hand"
+    return f"the rule {type(selection).__name__}"
+
+
+def in_words(model: Any) -> str:
+    """What a fitted estimator's model is, and whether its coefficients are shrunk."""
+    text: str = model.recipe_
+    if not len(model.selected_groups_):
+        return "no group, the same prediction for every row"
+    if model.network is not None:
+        return text
+    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"
