@@ -158,7 +158,7 @@ def balanced_folds(
         if keys_of is not None:
             keys = np.unique(keys_of(used), return_inverse=True)[1]
         distinct, own = np.unique(rank * used.size + keys, return_inverse=True)
-        if distinct.size < 2:  # nothing tells the rows apart
+        if keys_of is None or distinct.size < 2:  # nothing tells the rows apart
             own = np.empty(used.size, dtype=np.intp)
             own[np.lexsort((keys, rank))] = np.arange(used.size)
         rank = own
