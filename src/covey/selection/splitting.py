@@ -140,7 +140,7 @@ def balanced_folds(y: FloatArray, weight: FloatArray, k: int, seed: Any = None) 
     """
     used = np.flatnonzero(weight > 0)
     out = np.full(y.size, -1, dtype=np.intp)
-    values, rank = np.unique(y[used], return_inverse=True)
+    _, rank = np.unique(y[used], return_inverse=True)
     shares = np.bincount(rank, weights=weight[used])
     if shares.max(initial=0.0) * k > shares.sum():
         # a value that would fill a fold of its own is dealt out row by row
