@@ -72,12 +72,16 @@ class DenseSearch:
             self._reweigh(recipes, judge)
         else:
             self._plain_wide(recipes, judge)
-        for round_ in range(settings.reweightings + 1):
+        least = np.inf
+        for round_ in range(settings.reweightings):
             table = verdict()
             errors = {r: float(e) for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
             best = min(errors, key=lambda r: errors[r])
-            if errors[best] > settings.within * table.errors[table.best] or round_ == settings.reweightings:
+            if errors[best] > settings.within * table.errors[table.best]:
                 return
+            if errors[best] > (1 - settings.improvement) * least:
+                return
+            least = errors[best]
             at = recipes.index(best)
             recipes = [r._replace(round=round_ + 1) for r in recipes[max(0, at - 1) : at + 2]]
             if self._rows is None:
@@ -88,7 +92,9 @@ class DenseSearch:
         """Have the rows of some groups at hand."""
         rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
         self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
-        self._training: list[Training] = [self._rows.training(split) for split in self.posed.splits]
+        self._training: list[Training] = [
+            self._rows.training(split, self.posed.n_rows(split)) for split in self.posed.splits
+        ]
 
     def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Fit recipes on every split, each with the penalties that its round before asks for."""
@@ -144,7 +150,7 @@ class DenseSearch:
         kept = np.zeros(sizes.size, dtype=bool)
         kept[self.always] = True
         for s, split in enumerate(self.posed.splits):
-            most = COLUMNS_PER_ROW * sum(self.posed.counts[k] for k in split.train)
+            most = COLUMNS_PER_ROW * self.posed.n_rows(split)
             norms = np.max([self._norms[r._replace(round=0), s] / self.scales for r in recipes], axis=0)
             order = np.argsort(-norms, kind="stable")
             own = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
