@@ -46,9 +46,9 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; the discrepancy
         principle; a number of groups (``covey.selection.Size(k)``). With `network`, rules of `covey.stopping` too.
     rule : {"min", "1se"}
-        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the nearest to
-        their mean, each counted by the likelihood of the held-out rows; where one is clearly best, that one), or the
-        simplest within one standard error of the best ("1se"), which has fewer groups.
+        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the simplest of
+        those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
+        that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
     average : bool
         Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts a
         little better under strong noise and is dense; everything then describes the mean.

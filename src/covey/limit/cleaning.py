@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm
 
 from covey.validation import FloatArray
 
 __all__ = ["eliminate"]
 
+
+# The inverse is cut down to the columns that are left when they are fewer than this share of its size.
+COMPACT = 0.7
 
 # Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
 JITTER = 1e-9
@@ -36,26 +40,38 @@ def eliminate(
         Least squares before each of the drops, and after the last one.
     """
     sizes = np.diff(starts)
-    K = K + np.diag(JITTER * np.diag(K))
-    inverse = np.linalg.inv(K)
+    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.diag(K))))
     w = inverse @ c
     dropped: list[int] = []
-    W = [w]
-    classes = [_SizeClass(size, starts, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
-    for _ in range(sizes.size - n_always):
+    W = np.zeros((sizes.size - n_always + 1, c.size))
+    W[0] = w
+    # the columns that the inverse has, and where they lie in it
+    kept, place = np.arange(c.size), starts[:-1].copy()
+    classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
+    left = c.size
+    for step in range(1, len(W)):
         rises = [one.least_rise(inverse, w) for one in classes]
         best = min(range(len(classes)), key=lambda i: rises[i][0])
         group = classes[best].remove(rises[best][1])
         dropped.append(group)
-        own = slice(int(starts[group]), int(starts[group + 1]))
-        side = inverse[:, own]
-        gain = np.linalg.solve(inverse[own, own], side.T)
-        w = w - gain.T @ w[own]
+        own = slice(int(place[group]), int(place[group] + sizes[group]))
+        side = inverse[:, own].copy()
+        gain = np.linalg.solve(side[own], side.T)
+        w -= gain.T @ w[own]
         w[own] = 0.0
+        W[step, kept] = w
         # rows and columns of the group become zero, but for rounding that nothing reads any more
-        inverse = inverse - side @ gain
-        W.append(w)
-    return dropped, np.array(W)
+        inverse = dgemm(-1.0, side, gain, beta=1.0, c=inverse, overwrite_c=1)
+        left -= int(sizes[group])
+        if left < COMPACT * kept.size:
+            alive = np.ones(kept.size, dtype=bool)
+            alive[[j for g in dropped for j in range(place[g], place[g] + sizes[g]) if place[g] >= 0]] = False
+            inverse = np.asfortranarray(inverse[np.ix_(alive, alive)])
+            kept, w = kept[alive], w[alive]
+            before = np.cumsum(alive) - alive
+            place = np.where(np.isin(np.arange(sizes.size), dropped), -1, before[np.minimum(place, alive.size - 1)])
+            classes = [_SizeClass(one.size, place, one.groups) for one in classes]
+    return dropped, W
 
 
 class _SizeClass:

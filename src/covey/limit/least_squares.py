@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from covey.limit.objective import Objective
 from covey.limit.rows import PartedRows
@@ -113,15 +113,12 @@ class LeastSquares(Objective):
 
     def knots(self, first: int, last: int) -> FloatArray:
         """Least squares on the first m groups, for every m from first to last; shape (last - first + 1, basis)."""
-        k = len(self.basis)
-        P = self._P[:k]
-        R = P[:, self.basis]
-        inverse, _ = dtrtri(R, lower=0)
-        terms = np.triu(inverse) * P[:, self.rows.response]
-        lengths = [self.n_extras, *self.ends]
-        W = np.zeros((last - first + 1, k))
-        for row, m in enumerate(range(first, last + 1)):
-            W[row] = terms[:, : lengths[m]].sum(axis=1)
+        lengths = [self.n_extras, *self.ends][first : last + 1]
+        W = np.zeros((len(lengths), len(self.basis)))
+        R, z = self._P[: lengths[-1]][:, self.basis[: lengths[-1]]], self._P[: lengths[-1], self.rows.response]
+        for row, k in enumerate(lengths):
+            if k:
+                W[row, :k] = dtrtrs(R[:k, :k], z[:k])[0]
         return W
 
     def unexplained(self) -> FloatArray:

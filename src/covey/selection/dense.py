@@ -72,12 +72,16 @@ class DenseSearch:
             self._reweigh(recipes, judge)
         else:
             self._plain_wide(recipes, judge)
-        for round_ in range(settings.reweightings + 1):
+        least = np.inf
+        for round_ in range(settings.reweightings):
             table = verdict()
             errors = {r: float(e) for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
             best = min(errors, key=lambda r: errors[r])
-            if errors[best] > settings.within * table.errors[table.best] or round_ == settings.reweightings:
+            if errors[best] > settings.within * table.errors[table.best]:
                 return
+            if errors[best] > (1 - settings.improvement) * least:
+                return
+            least = errors[best]
             at = recipes.index(best)
             recipes = [r._replace(round=round_ + 1) for r in recipes[max(0, at - 1) : at + 2]]
             if self._rows is None:

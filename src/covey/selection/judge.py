@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.thresholds import Thresholds
@@ -19,6 +20,12 @@ TEMPERATURE = 2.0
 
 # Models that count less than this share of the first are left out of the mean.
 LEAST_WEIGHT = 2e-3
+
+# Models at most this many times as far from the mean as the nearest one (squared) are as good; the simplest is taken.
+NEAR_MEAN = 2.0
+
+# The rule for fewer groups asks for this many times the evidence that there is any.
+STRICT = 1.5
 
 # Errors this close, as a share of the null model's error, are equal: below is what rounding leaves of a perfect fit.
 ROUNDING = 1e-12
@@ -42,7 +49,7 @@ class Verdict:
     weights : ndarray, shape (n_recipes,)
         What each recipe counts in the mean of all; they add up to one.
     best, central, null : int
-        The recipe of least error, the one whose predictions are nearest to the mean, and the one without any group.
+        The recipe of least error, the simplest one near to the mean, and the one without any group.
     evidence : float
         By how many standard errors the best recipe beats the one without any group.
     """
@@ -60,12 +67,12 @@ class Verdict:
 
     def simplest(self) -> int:
         """The simplest recipe within one standard error of the best one; of equally simple ones the best."""
-        close = np.flatnonzero(self.errors - self.errors[self.best] <= self.doubts + ROUNDING * self.errors[self.null])
-        return int(close[np.lexsort((self.errors[close], self.sizes[close]))[0]])
+        margin = self.doubts + ROUNDING * self.errors[self.null]
+        return _simplest(self.errors - self.errors[self.best] <= margin, self.sizes, self.errors)
 
     def choose(self, rule: str, thresholds: Thresholds) -> int:
         """The recipe that a rule chooses: "min" or "1se"."""
-        if self.evidence <= thresholds.evidence:
+        if self.evidence <= thresholds.evidence * (STRICT if rule == "1se" else 1.0):
             return self.null
         return self.simplest() if rule == "1se" else self.central
 
@@ -119,8 +126,14 @@ class Judge:
         to_mean = _distances(tables, [E @ weights for E in tables], total)
         return Verdict(
             common, errors, squares / self.weights, sizes / self.weights.size, doubts, weights, best,
-            _first_least(to_mean, rounding), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
+            _simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
         )  # fmt: skip
+
+
+def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray) -> int:
+    """The smallest of some models; of those the first of least value."""
+    smallest = allowed & (sizes <= sizes[allowed].min() * (1 + 1e-9))
+    return _first_least(np.where(smallest, values, np.inf), 0.0)
 
 
 def _first_least(values: FloatArray, rounding: float) -> int:
