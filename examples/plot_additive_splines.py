@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
-from covey import GroupSparseRegressorCV, TermGroups
+from covey import GroupSparseRegressor, TermGroups
 
 frame, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 smooth = [name for name in frame if name != "sex"]
@@ -27,7 +27,7 @@ columns = ColumnTransformer(
     remainder="passthrough",
     verbose_feature_names_out=False,
 ).set_output(transform="pandas")
-pipeline = make_pipeline(columns, GroupSparseRegressorCV(groups=TermGroups(frame), rule="1se")).fit(frame, y)
+pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame), rule="1se")).fit(frame, y)
 model = pipeline[-1]
 model.summary()
 

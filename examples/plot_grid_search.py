@@ -2,9 +2,9 @@
 A pipeline with a grid search
 =============================
 
-Both estimators are scikit-learn's in every habit: they can be cloned, sit at the end of a pipeline, and be searched
-over. Here the number of knots of the splines is searched together with a parameter of the model. The time of stopping
-is not in the grid: the estimator chooses it anew in every fit.
+The estimator has every habit of scikit-learn's: it can be cloned, sit at the end of a pipeline, and be searched over.
+Here the number of knots of the splines is searched together with a parameter of the model. Which groups, how many and
+with how much of a ridge is not in the grid: the estimator chooses that anew in every fit.
 """
 
 import matplotlib.pyplot as plt
@@ -26,10 +26,10 @@ splines = ColumnTransformer([("spline", SplineTransformer(include_bias=False), l
 pipeline = Pipeline(
     [
         ("columns", splines.set_output(transform="pandas")),
-        ("model", GroupSparseRegressor(groups=TermGroups(frame), random_state=0)),
+        ("model", GroupSparseRegressor(groups=TermGroups(frame))),
     ]
 )
-grid = {"columns__spline__n_knots": [3, 5, 8, 12], "model__stopping": ["holdout", "ebic"]}
+grid = {"columns__spline__n_knots": [3, 5, 8, 12], "model__selection": [5, "ebic"]}
 search = GridSearchCV(pipeline, grid, cv=4).fit(train, y_train)
 print(search.best_params_)
 print("selected:", search.best_estimator_["model"].selected_groups_)
@@ -40,9 +40,17 @@ print(f"R^2 on the test rows: {search.score(test, y_test):.3f}")
 
 results = pd.DataFrame(search.cv_results_)
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
-for stopping, part in results.groupby("param_model__stopping"):
+for selection, part in results.groupby(results["param_model__selection"].astype(str)):
     knots = part["param_columns__spline__n_knots"].astype(int)
-    ax.errorbar(knots, part["mean_test_score"], part["std_test_score"] / 2, marker="o", ms=4, capsize=3, label=stopping)
+    ax.errorbar(
+        knots,
+        part["mean_test_score"],
+        part["std_test_score"] / 2,
+        marker="o",
+        ms=4,
+        capsize=3,
+        label={"5": "five folds"}.get(selection, selection),
+    )
 ax.set(xlabel="knots of every spline", ylabel="R$^2$, mean of 4 folds")
-ax.legend(title="stopping", frameon=False)
+ax.legend(title="selection", frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

@@ -3,7 +3,7 @@ When it works, and when it does not
 ===================================
 
 Six kinds of data: 160 rows for the fit, 40 to choose by, 80 groups of five columns, three draws of each kind. The
-group lasso of `covey.baselines` and the network choose their model in the same way, on the same fifth of the rows.
+group lasso of `covey.baselines` and covey choose their model in the same way, on the same fifth of the rows.
 The error is that of the predicted signal on fresh rows, as a share of the signal's variance: 1 is no better than the
 mean.
 """
@@ -15,7 +15,7 @@ import pandas as pd
 from covey import GroupSparseRegressor
 from covey.baselines import GroupLasso
 from covey.datasets import make_group_sparse
-from covey.stopping import HoldOut
+from covey.selection import HoldOut
 
 cases = {
     "few strong groups": {"active": 5, "snr": 5.0},
@@ -28,9 +28,9 @@ cases = {
 train, validation = slice(0, 160), slice(160, 200)
 
 
-def network(X, y):
+def covey_model(X, y):
     rule = HoldOut(validation=(X[validation], y[validation]))
-    return GroupSparseRegressor(groups=5, stopping=rule).fit(X[train], y[train]).predict
+    return GroupSparseRegressor(groups=5, selection=rule).fit(X[train], y[train]).predict
 
 
 def group_lasso(X, y):
@@ -45,7 +45,7 @@ for case, settings in cases.items():
         settings = {"design": "gaussian", **settings}
         data = make_group_sparse(1200, 400, 5, values="normal", random_state=seed, **settings)
         X, y, fresh, signal = data.X[:200], data.y[:200], data.X[200:], data.X[200:] @ data.w_star
-        for name, fit in {"covey": network, "group lasso": group_lasso}.items():
+        for name, fit in {"covey": covey_model, "group lasso": group_lasso}.items():
             error = np.mean((fit(X, y)(fresh) - signal) ** 2) / np.var(signal)
             results.append({"case": case, "method": name, "error": error})
 table = pd.DataFrame(results).pivot_table("error", "case", "method", sort=False)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
 
-from covey import GroupSparseRegressorCV
+from covey import GroupSparseRegressor
 
 rng = np.random.default_rng(0)
 n_tasks, n_rows, n_markers, active = 4, 60, 200, [3, 50, 120]
@@ -29,13 +29,13 @@ stacked = sp.block_diag(list(inputs), format="csc")
 centred = (responses - responses.mean(axis=1, keepdims=True)).ravel()
 labels = np.tile(np.arange(n_markers), n_tasks)
 folds = [(np.flatnonzero(np.arange(n_tasks * n_rows) % 5 != k), np.arange(k, n_tasks * n_rows, 5)) for k in range(5)]
-together = GroupSparseRegressorCV(groups=labels, cv=folds, fit_intercept=False).fit(stacked, centred)
+together = GroupSparseRegressor(groups=labels, selection=folds, fit_intercept=False).fit(stacked, centred)
 print("selected together:", sorted(int(marker) for marker in together.selected_groups_))
 
 # %%
 # Beside it, every laboratory by itself.
 
-alone = np.array([GroupSparseRegressorCV().fit(X, y).coef_ for X, y in zip(inputs, responses, strict=True)])
+alone = np.array([GroupSparseRegressor().fit(X, y).coef_ for X, y in zip(inputs, responses, strict=True)])
 shared = together.coef_.reshape(n_tasks, n_markers)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
 for ax, (title, coef) in zip(axes, {"truth": truth, "together": shared, "alone": alone}.items(), strict=True):

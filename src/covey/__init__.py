@@ -1,7 +1,7 @@
-"""covey: group-sparse regression without a penalty.
+"""covey: finds the few groups of columns that matter in a regression, and fits them.
 
-The network ``w_l = u_l^2 v_l`` is trained by gradient descent from a tiny start and stopped early: groups wake up one
-after another, strongest first, and a group that has woken up is not shrunk.
+Groups wake up one after another, strongest first, along the path of the network ``w_l = u_l^2 v_l`` in the limit of
+small starts; those that are not needed are dropped again, and cross-validation chooses one model.
 """
 
 from importlib import import_module

@@ -1,75 +1,20 @@
 """One contract for all kinds of storage: the same numbers give the same path, whatever holds them.
 
-A new kind adds a row to `KINDS`: a function that stores a dense array in its own way, in a folder where it needs one.
+Kinds are those of `storage_kinds`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV, group_path
-from covey.designs import DenseDesign, Design, MemmapDesign, ParquetDesign, ZarrDesign, as_design
-from covey.stopping import Discrepancy, HoldOut, InformationCriterion
+from covey import Groups, GroupSparseRegressor, Network, group_path
+from covey.designs import Design, as_design
+from covey.selection import HoldOut
+from covey.stopping import AtTime, Discrepancy, InformationCriterion
 from covey.theory import check_assumptions, coherence
-
-
-class WithoutColumns(DenseDesign):
-    """A design that never gives columns away: the engine must live on moments and Gram rows."""
-
-    reads_columns = False
-    batch_columns = 64
-
-    def gather(self, columns):
-        raise AssertionError("columns were gathered")
-
-    def errors(self, y, weight):
-        return Design.errors(self, y, weight)
-
-
-def as_memmap(X, folder):
-    mapped = np.memmap(folder / "x.raw", X.dtype, "w+", 128, X.shape)
-    mapped[:] = X
-    mapped.flush()
-    return mapped
-
-
-def as_parquet(X, folder):
-    pytest.importorskip("pyarrow")
-    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-    for i, part in enumerate(np.array_split(np.arange(X.shape[0]), 3)):
-        table.iloc[part].to_parquet(folder / f"part-{i}.parquet", row_group_size=17 if X.shape[1] < 200 else None)
-    return folder
-
-
-def as_zarr(X, folder):
-    zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(folder / "x.zarr", shape=X.shape, chunks=(20, 50), dtype=X.dtype)
-    array[:] = X
-    return array
-
-
-KINDS = {
-    "Fortran": lambda X, folder: np.asfortranarray(X),
-    "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
-    "CSR matrix": lambda X, folder: sp.csr_matrix(X),
-    "CSC array": lambda X, folder: sp.csc_array(X),
-    "memmap": lambda X, folder: MemmapDesign(as_memmap(X, folder), memory_budget=X.nbytes // 2),
-    "Parquet": lambda X, folder: ParquetDesign(as_parquet(X, folder), memory_budget=X.nbytes // 2),
-    "Zarr": lambda X, folder: ZarrDesign(as_zarr(X, folder), memory_budget=X.nbytes // 2),
-    "Gram rows only": lambda X, folder: WithoutColumns(X),
-    "torch": lambda X, folder: pytest.importorskip("torch").from_numpy(X),
-    "Dask": lambda X, folder: da.from_array(X, chunks=(31, -1)),
-}
-
-if find_spec("torch") and import_module("torch").cuda.is_available():
-    KINDS["torch on a GPU"] = lambda X, folder: import_module("torch").from_numpy(X).cuda()
+from storage_kinds import KINDS
 
 # relative to the largest coefficient
 TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
@@ -207,14 +152,16 @@ def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):
     assert_same_path(ends[0], ends[1], 1e-8)
 
 
-@pytest.mark.parametrize("rule", [HoldOut(random_state=0), InformationCriterion("ebic"), Discrepancy(0.3), 250])
-def test_stopping_rules_and_prediction(kind, rule, tmp_path):
+@pytest.mark.parametrize(
+    "selection", [3, HoldOut(random_state=0), InformationCriterion("ebic"), Discrepancy(0.3), AtTime(250)], ids=str
+)
+def test_selection_on_the_networks_path_and_prediction(kind, selection, tmp_path):
     groups = LAYOUTS["equal"]
     X, y = problem(90, groups)
-    expected = GroupSparseRegressor(groups, stopping=rule).fit(X, y)
+    expected = GroupSparseRegressor(groups, selection=selection, network=Network()).fit(X, y)
     stored = kind(X, tmp_path)
-    model = GroupSparseRegressor(groups, stopping=rule).fit(stored, y)
-    assert model.n_iter_ == expected.n_iter_
+    model = GroupSparseRegressor(groups, selection=selection, network=Network()).fit(stored, y)
+    assert model.recipe_ == expected.recipe_
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-8 * abs(expected.coef_).max())
     np.testing.assert_allclose(np.asarray(model.predict(stored)), expected.predict(X), rtol=1e-7, atol=1e-7)
     table = pd.DataFrame(X, columns=getattr(model, "feature_names_in_", None))
@@ -222,29 +169,20 @@ def test_stopping_rules_and_prediction(kind, rule, tmp_path):
     assert model.score(stored, y) == pytest.approx(expected.score(X, y))
 
 
-def test_cross_validation(kind, tmp_path):
-    groups = LAYOUTS["equal"]
-    X, y = problem(90, groups)
-    expected = GroupSparseRegressorCV(groups, cv=3).fit(X, y)
-    model = GroupSparseRegressorCV(groups, cv=3).fit(kind(X, tmp_path), y)
-    assert model.best_time_ == expected.best_time_
-    np.testing.assert_allclose(model.mse_path_, expected.mse_path_, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-8 * abs(expected.coef_).max())
-
-
 def test_validation_rows_of_the_same_kind(kind, tmp_path):
     groups = LAYOUTS["equal"]
     X, y = problem(90, groups)
     (tmp_path / "fit").mkdir()
     (tmp_path / "validation").mkdir()
+    settings = {"groups": groups, "network": Network()}
     dense, stored = (
-        GroupSparseRegressor(groups, stopping=HoldOut(validation=(X_val, y[60:]))).fit(X_fit, y[:60])
+        GroupSparseRegressor(**settings, selection=HoldOut(validation=(X_val, y[60:]))).fit(X_fit, y[:60])
         for X_fit, X_val in [
             (X[:60], X[60:]),
             (kind(X[:60], tmp_path / "fit"), kind(X[60:], tmp_path / "validation")),
         ]
     )
-    assert stored.n_iter_ == dense.n_iter_
+    assert stored.recipe_ == dense.recipe_
     np.testing.assert_allclose(stored.coef_, dense.coef_, atol=1e-8 * abs(dense.coef_).max())
 
 

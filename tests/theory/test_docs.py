@@ -55,7 +55,7 @@ def test_every_label_has_a_row_with_a_verdict():
         assert row[3] == "holds" or len(row[4].strip("| ")) > 3
 
 
-@pytest.mark.parametrize("folder", ["theory", "experiments", "lemmas"])
+@pytest.mark.parametrize("folder", ["theory", "experiments", "lemmas", "limit"])
 def test_named_files_exist(folder):
     here = ROOT / "tests" / folder
     if not here.is_dir():

@@ -34,10 +34,10 @@ class TermGroups:
     >>> from sklearn.compose import ColumnTransformer
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import OneHotEncoder, SplineTransformer
-    >>> from covey import GroupSparseRegressorCV
+    >>> from covey import GroupSparseRegressor
     >>> columns = ColumnTransformer([("spline", SplineTransformer(), ["age"]), ("hot", OneHotEncoder(), ["sex"])])
     >>> model = make_pipeline(
-    ...     columns.set_output(transform="pandas"), GroupSparseRegressorCV(groups=TermGroups(["age", "sex"]))
+    ...     columns.set_output(transform="pandas"), GroupSparseRegressor(groups=TermGroups(["age", "sex"]))
     ... )
     """
 

@@ -100,7 +100,7 @@ class RowKernel:
             level, shifts = float(q @ y), M @ q
             M = M - shifts[:, None] - shifts + q @ shifts
         S = M * root * root[:, None]
-        unit = float(np.trace(S)) / train.size or 1.0
+        unit = float(np.trace(S)) / self.posed.n_rows(split) or 1.0
         out = []
         for penalty in penalties:
             K = S.copy()

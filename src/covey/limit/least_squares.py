@@ -41,6 +41,8 @@ class LeastSquares(Objective):
         The columns in the model that are linearly independent of those before them: ones, extra columns, groups.
     ends : list of int
         The length of the basis after each group that joined.
+    joined : list of int
+        The groups in the model, in the order in which they joined.
     n_extras : int
         How many columns stand before those of the groups.
     weight : float
@@ -52,6 +54,7 @@ class LeastSquares(Objective):
         self.n_groups = rows.n_groups
         self.basis: list[int] = []
         self.ends: list[int] = []
+        self.joined: list[int] = []
         self._P = np.empty((32, rows.width))
         self._G = np.empty((32, rows.width))
         special = rows.special_rows[self.train].sum(axis=0)
@@ -76,10 +79,11 @@ class LeastSquares(Objective):
         a, b = int(self.rows.starts[group]), int(self.rows.starts[group + 1])
         self._add(self.rows.gram_rows(group)[self.train].sum(axis=0), np.arange(a, b))
         self.ends.append(len(self.basis))
+        self.joined.append(group)
 
     def truncate(self, n_awake: int) -> None:
         """Go back to the first so many groups."""
-        del self.ends[n_awake:]
+        del self.ends[n_awake:], self.joined[n_awake:]
         k = self.ends[-1] if self.ends else self.n_extras
         if k < len(self.basis):
             del self.basis[k:]
@@ -127,11 +131,23 @@ class LeastSquares(Objective):
         left = self._squares - explained[[self.n_extras, *self.ends]]
         return np.asarray(np.maximum(left, 0.0) / self.weight)
 
-    def normal_equations(self) -> NormalEquations:
-        """Those of least squares on the groups that joined, without the extra columns, per unit of weight."""
-        first, k = self.n_extras, len(self.basis)
-        G = self._G[first:k]
-        own = np.array(self.basis[first:], dtype=np.intp)
+    @property
+    def deficient(self) -> bool:
+        """Whether columns of the groups were left out that are combinations of those before them."""
+        return len(self.basis) - self.n_extras < int(self.rows.ranks[self.joined].sum())
+
+    def normal_equations(self, dependent: bool = False) -> NormalEquations:
+        """Those of least squares on the groups that joined, without the extra columns, per unit of weight.
+
+        Columns that are combinations of others are in them where `dependent`, and the equations are singular then.
+        """
+        if dependent and self.joined:
+            G = np.concatenate([self.rows.gram_rows(l)[self.train].sum(axis=0) for l in self.joined])
+            own, ends = self.rows.columns(self.joined), offsets(self.rows.ranks[self.joined])
+        else:
+            first, k = self.n_extras, len(self.basis)
+            G, own = self._G[first:k], np.array(self.basis[first:], dtype=np.intp)
+            ends = np.array([first, *self.ends], dtype=np.intp) - first
         sums = G[:, self.rows.one] / self.weight
         level = self.rows.total_response(self.train) / self.weight
         K, c = G[:, own] / self.weight, G[:, self.rows.response] / self.weight
@@ -140,8 +156,7 @@ class LeastSquares(Objective):
             c = c - sums * level
         else:
             sums, level = np.zeros_like(sums), 0.0
-        ends = np.array([first, *self.ends], dtype=np.intp)
-        return NormalEquations(K, c, own, ends - first, sums, level)
+        return NormalEquations(K, c, own, ends, sums, level)
 
 
 class NormalEquations:

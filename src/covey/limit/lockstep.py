@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.limit.events import TIE, EventPath
+from covey.limit.events import EXHAUSTED, TIE, EventPath
 from covey.limit.least_squares import LeastSquares
 from covey.limit.posed import Posed
 from covey.limit.rows import PartedRows
@@ -42,7 +42,8 @@ class Near:
 
     def add(self, groups: NDArray[np.intp]) -> None:
         """Take groups in that were far; those in hand keep their places."""
-        new = groups[~np.isin(groups, self.groups)]
+        known = set(self.groups.tolist())
+        new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
         if new.size:
             self.groups = np.concatenate([self.groups, new])
             self.rows = self.posed.rows(self.groups)
@@ -99,13 +100,15 @@ class Paths:
         done = self.n_events()
         while done < n_events and not self.ended:
             target = n_events if self.near.all else min(n_events, done + EVENTS_PER_CHECK)
-            for path, own in zip(self.paths, self.starts, strict=True):
+            ended = []
+            for split, (path, own) in enumerate(zip(self.paths, self.starts, strict=True)):
                 while len(path) - len(own) < target:
                     if not path.advance():
-                        self.ended = True
+                        ended.append(split)
                         break
-            if not self.near.all and self._check():
-                self.ended = False  # what was missing may be left to explain
+            # a group that was missing, at an event or after the last one, may be left to explain
+            missing = not self.near.all and (self._check() or self._check_ends(ended))
+            self.ended = bool(ended) and not missing
             done = self.n_events()
         if self.ended:
             self.truncate(self.n_events())
@@ -120,9 +123,13 @@ class Paths:
 
     def _check(self) -> bool:
         """Look at all groups at the events since the last check, and go back where one was missing; whether so."""
-        which, models, steps = self._unchecked()
+        spans = [(first, len(path) - 1) for first, path in zip(self._checked, self.paths, strict=True)]
+        which, models = self._models(spans)
         if not which.size:
             return False
+        steps = np.concatenate(
+            [np.diff([0.0, *path.times])[a : b + 1] for path, (a, b) in zip(self.paths, spans, strict=True)]
+        )
         rates = self.posed.products(which, *models) / self.posed.weights
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
@@ -143,18 +150,35 @@ class Paths:
         self._widen(np.unique(np.concatenate(missing)), far)
         return True
 
-    def _unchecked(
-        self,
-    ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray], FloatArray]:
-        """The models before each event since the last check, with how long each of them stood."""
+    def _check_ends(self, ended: Sequence[int]) -> bool:
+        """Take in far groups that are left where the near ones have nothing to explain any more; whether there were."""
+        spans = [(len(path), len(path) if s in ended else -1) for s, path in enumerate(self.paths)]
+        which, models = self._models(spans)
+        if not which.size:
+            return False
+        rates = self.posed.products(which, *models) / self.posed.weights
+        far = np.ones(rates.shape[1], dtype=bool)
+        far[self.near.groups] = False
+        rounding = max(EXHAUSTED, 1e3 * float(np.finfo(self.posed.problem.design.dtype).eps))
+        first = np.array([self.paths[s].first_rate for s in which])
+        missing = np.flatnonzero(far & (rates > rounding * first[:, None]).any(axis=0))
+        if not missing.size:
+            return False
+        soonest = np.min((1 - self._sums[which][:, missing]) / np.maximum(rates[:, missing], 1e-300), axis=0)
+        self._widen(missing[[int(np.argmin(soonest))]], far)
+        return True
+
+    def _models(
+        self, spans: Sequence[tuple[int, int]]
+    ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray]]:
+        """Least squares on the first m groups of each split, for every m from the first to the last of a span."""
         used = sorted({l for path in self.paths for l in path.groups})
         place = {l: i for i, l in enumerate(used)}
         rows = self.near.rows
         groups = np.array(used, dtype=np.intp)
         starts = np.concatenate([[0], np.cumsum(rows.ranks[groups])]).astype(np.intp)
-        which, W, scores, levels, steps = [], [], [], [], []
-        for split, path in enumerate(self.paths):
-            first, last = self._checked[split], len(path) - 1
+        which, W, scores, levels = [], [], [], []
+        for split, (first, last) in enumerate(spans):
             if last < first:
                 continue
             objective = self.objective(split)
@@ -171,16 +195,14 @@ class Paths:
             extra = (basis >= rows.n_columns) & (basis < rows.one)
             extras[:, basis[extra] - rows.n_columns] = knots[:, extra]
             scores.append(extras)
-            times = np.array([0.0, *path.times])
-            steps.append(np.diff(times)[first : last + 1])
             which.append(np.full(len(knots), split))
         if not which:
             empty = np.empty(0, dtype=np.intp)
-            return empty, (empty, np.empty((0, 0)), np.empty(0)), np.empty(0)
+            return empty, (empty, np.empty((0, 0)), np.empty(0))
         models = self.posed.on_columns(
             self.near.groups[groups], np.vstack(W), np.vstack(scores), np.concatenate(levels)
         )
-        return np.concatenate(which), models, np.concatenate(steps)
+        return np.concatenate(which), models
 
     def _widen(self, missing: NDArray[np.intp], far: NDArray[np.bool_]) -> None:
         """Take missing groups in, and with them those that have added up most."""

@@ -66,6 +66,10 @@ class Posed:
     factors: Factors | None = None
     validation: Validation | None = None
 
+    def n_rows(self, split: Split) -> float:
+        """How many rows the models of a split are fitted on: a row of weight two is two rows."""
+        return sum(self.counts[k] for k in split.train)
+
     def nearest(self) -> NDArray[np.intp]:
         """The groups to begin with, in order: all of them, or those most correlated with the response."""
         ranks = self.problem.ranks
@@ -107,7 +111,9 @@ class Posed:
         if not design.reads_columns:
             return self._gram_roots(design, near, [other.weight], y)[0]
         columns, loadings, offset = problem.combination(near.tolist())
-        Z = np.asarray(design.take(columns)) @ loadings - offset
+        own = np.asarray(design.take(columns))
+        design.refuse(columns[~np.isfinite(own).all(axis=0)])
+        Z = own @ loadings - offset
         scores = None if self.factors is None else self.factors.scores(design)
         used = np.flatnonzero(other.weight > 0)
         return _table(Z[used], None if scores is None else scores[used], y[used], other.weight[used])
@@ -120,6 +126,7 @@ class Posed:
         columns, loadings, _ = problem.combination(near.tolist())
         shift = problem.mean[spans(problem.layout.starts, near)]
         grams = design.gram_parts(columns, shift, problem.response if y is None else y, parts)
+        design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-1, 1:-1].diagonal())])
         k, r = loadings.shape
         change = np.zeros((k + 2, r + 2))
         change[1:-1, :r], change[0, r], change[-1, r + 1] = loadings, 1.0, 1.0

@@ -65,8 +65,8 @@ class DenseRows:
             for part, out in zip(rows.parts, self.tables, strict=True):
                 out[:, at] = np.einsum("nlk,lkj->nlj", part[:, at], roots, optimize=True)
 
-    def training(self, split: Split) -> Training:
-        """The rows of a split, centred."""
+    def training(self, split: Split, n_rows: float) -> Training:
+        """The rows of a split, centred; `n_rows` of them, which are fewer here where parts are compressed."""
         rows, train = self.rows, split.train
         B = np.concatenate([self.tables[k] for k in train])
         one = np.concatenate([rows.parts[k][:, rows.one] for k in train])
@@ -76,7 +76,7 @@ class DenseRows:
         if self.intercept:
             mean, level = one @ B / weight, float(one @ y) / weight
             B, y = B - np.outer(one, mean), y - one * level
-        return Training(B / np.sqrt(weight), y / np.sqrt(weight), mean, level)
+        return Training(B / np.sqrt(weight), y / np.sqrt(weight), mean, level, n_rows)
 
     def residuals(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
         """Of some models on the rows that judge a split; shape (n_rows, n_models)."""
@@ -113,11 +113,12 @@ class Training:
     y: FloatArray
     mean: FloatArray
     level: float
+    n_rows: float
 
     @cached_property
     def unit(self) -> float:
-        """The mean eigenvalue of ``B B'``."""
-        return float(np.einsum("ij,ij->", self.B, self.B)) / max(len(self.y), 1) or 1.0
+        """The mean eigenvalue of ``B B'``, all rows counted."""
+        return float(np.einsum("ij,ij->", self.B, self.B)) / max(self.n_rows, 1.0) or 1.0
 
     @cached_property
     def kernel(self) -> FloatArray:
@@ -131,6 +132,8 @@ class Training:
 
     def ridge(self, penalty: float, gain: FloatArray) -> FloatArray:
         """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
+        if self.B.shape[1] == 0:
+            return np.zeros(0)
         if self.B.shape[1] < self.B.shape[0]:
             K, c = self.gram
             K = K.copy()

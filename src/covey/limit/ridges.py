@@ -34,7 +34,7 @@ class Penalties:
         for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
             alike = new[(sizes == size) & (ranks == rank)]
             at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
-            T = self.problem.factors[at].reshape(-1, size, rank)
+            T = self.problem.factors[at].reshape(alike.size, size, rank)
             inverse = np.linalg.inv(T) if size == rank else np.linalg.pinv(T)
             # the columns are Z T^+, up to directions in which the group does not vary
             variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)

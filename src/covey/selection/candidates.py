@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.limit.cleaning import eliminate
-from covey.limit.least_squares import LeastSquares, NormalEquations
+from covey.limit.least_squares import DEPENDENT, LeastSquares, NormalEquations
 from covey.limit.ridges import Penalties, ridge_models
 from covey.selection.recipe import Cleaned
 from covey.validation import FloatArray
@@ -70,7 +70,8 @@ def cleaned_models(
     ridges : sequence of float
     penalties : Penalties
     """
-    whole = objective.normal_equations()
+    deficient = objective.deficient
+    whole = objective.normal_equations(dependent=deficient)
     k = whole.c.size
     recipes: list[Cleaned] = []
     blocks: list[FloatArray] = []
@@ -87,6 +88,9 @@ def cleaned_models(
             nested.append(left)
         own = [Cleaned(round_, prefix, len(kept) - n_always, 0.0) for kept in nested]
         counts = [int(np.diff(equations.starts)[kept].sum()) for kept in nested]
+        if deficient:
+            # what was a combination of others need not be one of those that are left
+            W, counts = _refitted(equations, nested)
         recipes += own
         sizes += counts
         sets.update(zip(own, nested, strict=True))
@@ -120,6 +124,16 @@ def _penalty(
     first = int(equations.starts[n_always])
     M[:first, :first] = 0.0
     return M
+
+
+def _refitted(equations: NormalEquations, nested: Sequence[Sequence[int]]) -> tuple[FloatArray, list[int]]:
+    """Least squares on sets of groups with columns that depend on each other, and the rank of each set."""
+    W, ranks = np.zeros((len(nested), equations.c.size)), []
+    for w, kept in zip(W, nested, strict=True):
+        at = equations.positions(kept)
+        w[at], _, rank, _ = np.linalg.lstsq(equations.K[np.ix_(at, at)], equations.c[at], rcond=DEPENDENT)
+        ranks.append(int(rank))
+    return W, ranks
 
 
 def _widened(W: FloatArray, k: int) -> FloatArray:

@@ -11,6 +11,7 @@ from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
 from covey.limit.ridges import Penalties
 from covey.selection.candidates import CleanedModels, cleaned_models
+from covey.selection.judge import ROUNDING
 from covey.selection.thresholds import THRESHOLDS
 from covey.stopping import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, positive, whole
@@ -22,6 +23,9 @@ MOST_FREEDOM = 0.5
 
 # Events that may pass without a lower criterion.
 PATIENCE = 10
+
+# Scores this close are equal, as they are for a set that is found from several prefixes.
+TIE = 1e-9
 
 # Groups beyond the wanted number from which the ones to keep are chosen, and at least as a share of it.
 SPARE_GROUPS, SPARE_SHARE = 8, 0.5
@@ -55,9 +59,10 @@ class TrainingTable:
     paths : Paths
     models : CleanedModels
     rss, df, sizes : ndarray, shape (n_sets,)
-        The residual sum of squares, degrees of freedom, and number of groups of each set.
+        The residual sum of squares, degrees of freedom, and number of groups of each set, groups that are always in not
+        counted.
     n_rows : float
-    n_groups : int
+    n_groups, n_always : int
     """
 
     paths: Paths
@@ -67,6 +72,16 @@ class TrainingTable:
     sizes: FloatArray
     n_rows: float
     n_groups: int
+    n_always: int
+
+    def choose(self, rule: Criterion) -> int:
+        """The set of least score; of sets that rounding alone tells apart the first."""
+        scores = self.scores(rule)
+        least = float(scores.min())
+        unit = 1.0
+        if isinstance(rule, InformationCriterion):
+            unit = least if rule.criterion == "gcv" else self.n_rows
+        return int(np.argmax(scores <= least + TIE * unit))
 
     def scores(self, rule: Criterion) -> FloatArray:
         """What a rule makes least; shape (n_sets,)."""
@@ -90,7 +105,7 @@ class TrainingTable:
         return pd.DataFrame(
             {
                 "recipe": [str(recipe) for recipe in self.models.recipes],
-                "groups": self.sizes.astype(int),
+                "groups": self.sizes.astype(int) + self.n_always,
                 "columns": self.models.sizes,
                 "rss": self.rss,
                 "df": self.df,
@@ -115,12 +130,13 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     rows = near.rows
     table = rows.parts[0]
     residuals = table[:, [rows.response]] - table[:, models.columns] @ models.W.T - np.outer(table[:, rows.one], models.levels)
+    squares = np.einsum("ij,ij->j", residuals, residuals)
     return TrainingTable(
         paths, models,
-        np.einsum("ij,ij->j", residuals, residuals) * n * posed.problem.y_scale**2,
+        np.maximum(squares, ROUNDING * squares.max(initial=0.0)) * n * posed.problem.y_scale**2,
         np.array(models.sizes) + float(posed.intercept),
         np.array([float(recipe.size) for recipe in models.recipes]),
-        n, posed.problem.ranks.size,
+        n, posed.problem.ranks.size, begun,
     )  # fmt: skip
 
 
@@ -136,6 +152,7 @@ def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
         if df[-1] > MOST_FREEDOM * n:
             paths.truncate(done)
             return
-        values = rule.value(objective.unexplained() * n, df, np.arange(df.size, dtype=float), L, n)
+        left = objective.unexplained()
+        values = rule.value(np.maximum(left, ROUNDING * left[0]) * n, df, np.arange(df.size, dtype=float), L, n)
         if df.size - 1 - int(np.argmin(values)) > PATIENCE:
             return

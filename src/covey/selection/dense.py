@@ -92,7 +92,9 @@ class DenseSearch:
         """Have the rows of some groups at hand."""
         rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
         self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
-        self._training: list[Training] = [self._rows.training(split) for split in self.posed.splits]
+        self._training: list[Training] = [
+            self._rows.training(split, self.posed.n_rows(split)) for split in self.posed.splits
+        ]
 
     def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Fit recipes on every split, each with the penalties that its round before asks for."""
@@ -148,7 +150,7 @@ class DenseSearch:
         kept = np.zeros(sizes.size, dtype=bool)
         kept[self.always] = True
         for s, split in enumerate(self.posed.splits):
-            most = COLUMNS_PER_ROW * sum(self.posed.counts[k] for k in split.train)
+            most = COLUMNS_PER_ROW * self.posed.n_rows(split)
             norms = np.max([self._norms[r._replace(round=0), s] / self.scales for r in recipes], axis=0)
             order = np.argsort(-norms, kind="stable")
             own = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]

@@ -67,8 +67,9 @@ class Verdict:
 
     def simplest(self) -> int:
         """The simplest recipe within one standard error of the best one; of equally simple ones the best."""
-        margin = self.doubts + ROUNDING * self.errors[self.null]
-        return _simplest(self.errors - self.errors[self.best] <= margin, self.sizes, self.errors)
+        rounding = ROUNDING * float(self.errors[self.null])
+        close = self.errors - self.errors[self.best] <= self.doubts + rounding
+        return _simplest(close, self.sizes, self.errors, rounding)
 
     def choose(self, rule: str, thresholds: Thresholds) -> int:
         """The recipe that a rule chooses: "min" or "1se"."""
@@ -126,14 +127,14 @@ class Judge:
         to_mean = _distances(tables, [E @ weights for E in tables], total)
         return Verdict(
             common, errors, squares / self.weights, sizes / self.weights.size, doubts, weights, best,
-            _simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
+            _simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean, rounding), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
         )  # fmt: skip
 
 
-def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray) -> int:
+def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
     """The smallest of some models; of those the first of least value."""
     smallest = allowed & (sizes <= sizes[allowed].min() * (1 + 1e-9))
-    return _first_least(np.where(smallest, values, np.inf), 0.0)
+    return _first_least(np.where(smallest, values, np.inf), rounding)
 
 
 def _first_least(values: FloatArray, rounding: float) -> int:

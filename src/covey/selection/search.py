@@ -115,13 +115,13 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
     """Make all candidates and have them judged."""
     found = Found(posed, always, thresholds)
     starts = [list(found.always) for _ in posed.splits]
-    least = np.inf
+    least = null = np.inf
     for round_ in range(thresholds.rounds):
         paths = Paths(found.near, starts)
-        n_events, noise = _run(found, paths)
+        n_events, start, reached = _run(found, paths)
         if round_ == 0:
-            found.paths, found.n_events = paths, n_events
-        found.noisy = noise > thresholds.noisy
+            found.paths, found.n_events, null = paths, n_events, start
+        found.noisy = reached > thresholds.noisy * null
         _clean(found, paths, round_, n_events)
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
@@ -145,11 +145,8 @@ def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
     return [[order[i] for i in one.sets[plain]] for one, order in zip(made, orders, strict=True)]
 
 
-def _run(found: Found, paths: Paths) -> tuple[int, float]:
-    """Run paths until the judged error has not fallen for a while; how many events, and the least error left.
-
-    The latter as a share of the null model's error.
-    """
+def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
+    """Run paths until the judged error has not fallen for a while; how many events, the first error, the least one."""
     settings = found.thresholds
     errors = [_knot_errors(found, paths, 0, 0)[0]]
     best = 0
@@ -167,10 +164,10 @@ def _run(found: Found, paths: Paths) -> tuple[int, float]:
                 best = m
             elif m - best > settings.patience:
                 paths.truncate(m)
-                return m, errors[best] / (errors[0] or 1.0)
+                return m, errors[0], errors[best]
         if len(errors) - 1 == done:
             paths.truncate(done)
-            return done, errors[best] / (errors[0] or 1.0)
+            return done, errors[0], errors[best]
 
 
 def _most_events(found: Found, paths: Paths) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,11 @@ def _by_judge(
     if average:
         candidates["chosen"] = weights > 0
     used = np.flatnonzero(weights)
+    assert found.paths is not None
+    path = as_path(found.paths, found.final, problem.groups)
     model = _mean(posed.problem.layout.members.size, [(found.model(verdict.recipes[i]), weights[i]) for i in used])
+    if used.size > 1:
+        model = _in_order(model, path, posed)
     frequencies = np.zeros(problem.groups.n_groups, dtype=int)
     for split in found.judged:
         seen = {l for i in used for l in found.model(verdict.recipes[i], split).groups}
@@ -144,8 +148,6 @@ def _by_judge(
     recipe = verdict.recipes[chosen]
     text = f"a mean of {used.size} models" if average and used.size > 1 else str(recipe)
     shrunk = any(not isinstance(r, Cleaned) or r.ridge > 0 for r in (verdict.recipes[i] for i in used)) or used.size > 1
-    assert found.paths is not None
-    path = as_path(found.paths, found.final, problem.groups)
     return _published(problem.groups, posed, model, path, candidates, frequencies, len(found.judged), text, shrunk)
 
 
@@ -156,7 +158,7 @@ def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
         **problem.options,
     )  # fmt: skip
     made = training_table(posed, problem.always, rule)
-    chosen = int(np.argmin(made.scores(rule)))
+    chosen = made.choose(rule)
     candidates = made.frame(rule).assign(chosen=np.arange(made.rss.size) == chosen)
     recipe = made.models.recipes[chosen]
     model = cleaned_model(made.paths.near, made.models, made.paths.groups(0), recipe)
@@ -182,6 +184,14 @@ def _mean(n_columns: int, parts: list[tuple[Model, float]]) -> _Mean:
         level += weight * model.intercept
         order.update(dict.fromkeys(model.groups))
     return _Mean(own, level, list(order))
+
+
+def _in_order(mean: _Mean, path: Path, posed: Posed) -> _Mean:
+    """A mean of models with its groups as they woke up on the path, then the others, strongest first."""
+    strengths = _strengths(posed, mean)
+    woke = [l for l, _ in path.entered if l in set(mean.order)]
+    others = sorted(set(mean.order) - set(woke), key=lambda l: -strengths[l])
+    return replace(mean, order=[*woke, *others])
 
 
 def _published(

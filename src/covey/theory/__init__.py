@@ -1,4 +1,4 @@
-"""The theory as tools: coherence, bounds, time windows, geometry, conservation.
+"""The theory as tools: coherence, bounds, time windows, geometry, conservation, the limit of small starts.
 
 Each public function states its formula and the label of the paper it comes from. `covey.theory.symbolic` holds the
 sympy side and is imported on its own.
@@ -20,6 +20,7 @@ from covey.theory.geometry import (
     span_residual,
     words,
 )
+from covey.theory.limit import limit_events
 from covey.theory.pilot import Pilot, pilot_fit
 from covey.theory.windows import TimeWindow, time_window
 
@@ -48,6 +49,7 @@ __all__ = [
     "commutes",
     "drift_against_step",
     "lie_bracket",
+    "limit_events",
     "mirror_pairing",
     "pilot_fit",
     "span_residual",

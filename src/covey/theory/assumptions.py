@@ -243,8 +243,8 @@ def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algo
             "<=",
             need_out,
             f"delta_out is {_times(found.delta_out, need_out)} the bound: the guarantee does not apply; prediction may "
-            f"still be good. Correlated groups can wake in the wrong order; the estimators' restarts and factors are "
-            f"made for that.{culprit_pair}",
+            f"still be good. Correlated groups can wake in the wrong order; the estimator's elimination and factors "
+            f"are made for that.{culprit_pair}",
         ),
     ]
 

@@ -1,0 +1,85 @@
+"""The network's path in the limit of small starts, as the statement has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from covey.groups import Groups
+from covey.validation import FloatArray
+
+__all__ = ["limit_events"]
+
+
+def limit_events(
+    X: ArrayLike,
+    y: ArrayLike,
+    groups: Any,
+    weights: ArrayLike | None = None,
+    *,
+    n_events: int | None = None,
+) -> list[tuple[int, float, FloatArray]]:
+    r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
+
+    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
+    weight of group l. A sleeping group adds up :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and wakes
+    when the sum reaches 1; the awake groups are at least squares at once. So the next event is that of
+    :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (docs/theory.md derives it).
+
+    This is the reference, in plain numpy and on the columns as given: nothing is centred, scaled or updated.
+    `covey.limit_path` computes the same at scale, in working coordinates.
+
+    Parameters
+    ----------
+    X : array-like, shape (n, p)
+    y : array-like, shape (n,)
+    groups : int, labels, lists of columns, dict or Groups
+    weights : array-like, shape (n_groups,), optional
+        :math:`c_l`; 1 by default.
+    n_events : int, optional
+        How many groups to wake; by default as many as there is something to explain for.
+
+    Returns
+    -------
+    list of (group, time, coefficients)
+        In order; the coefficients, shape (p,), are those after the event.
+
+    References
+    ----------
+    Pesme and Flammarion, "Saddle-to-saddle dynamics in diagonal linear networks", 2023 (arXiv 2304.00488), for the
+    ungrouped two-layer network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covey.theory import limit_events
+    >>> X = np.sqrt(6) * np.eye(6)  # orthonormal: X'X/n = I
+    >>> y = X @ [3.0, 4.0, 0.0, 2.0, 0.0, 0.0]
+    >>> [(group, round(time, 3)) for group, time, _ in limit_events(X, y, 2)]  # norms 5 and 2
+    [(0, 0.2), (1, 0.5)]
+    """
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    n, p = X.shape
+    columns = Groups.coerce(groups, p).lists()
+    c = np.ones(len(columns)) if weights is None else np.asarray(weights, dtype=float)
+    s, time, w = np.zeros(len(columns)), 0.0, np.zeros(p)
+    awake: list[int] = []
+    events: list[tuple[int, float, FloatArray]] = []
+    nothing = 1e-9 * np.linalg.norm(X, axis=0).max(initial=0.0) * np.linalg.norm(y) / n  # rounding
+    while len(awake) < len(columns) and (n_events is None or len(awake) < n_events):
+        g = X.T @ (y - X @ w) / n
+        rate = np.array([np.linalg.norm(g[own]) for own in columns]) / c
+        rate[awake] = 0.0
+        if not (rate > nothing).any():
+            break
+        wait = np.divide(1 - s, rate, out=np.full(s.size, np.inf), where=rate > nothing)
+        l = int(np.argmin(wait))
+        s, time = s + wait[l] * rate, time + float(wait[l])
+        awake.append(l)
+        of_awake = np.concatenate([columns[m] for m in awake])
+        w = np.zeros(p)
+        w[of_awake] = np.linalg.lstsq(X[:, of_awake], y, rcond=None)[0]
+        events.append((l, time, w))
+    return events

@@ -1,0 +1,144 @@
+"""Near groups in hand and far ones checked now and then: the events are those of all groups in hand."""
+
+import numpy as np
+import pytest
+
+from covey import Groups, limit_path
+from covey.designs import as_design
+from covey.limit import lockstep, posed
+from covey.limit.lockstep import Near, Paths
+from covey.limit.posing import pose
+from covey.limit.rows import Split
+
+
+def correlated(n=40, n_groups=60, seed=0):
+    """AR(0.8) columns in groups of 1 to 3, so that groups overtake each other."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, n_groups)
+    p = int(sizes.sum())
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    w = np.where(rng.random(p) < 0.15, rng.standard_normal(p), 0.0)
+    return X, X @ w + 0.5 * rng.standard_normal(n), Groups.from_sizes(sizes)
+
+
+def few_near(monkeypatch, columns, per_check):
+    """Begin with few columns and check the others often, as a wide problem does."""
+    monkeypatch.setattr(posed, "NEAR_COLUMNS", columns)
+    monkeypatch.setattr(lockstep, "EVENTS_PER_CHECK", per_check)
+
+
+def posed_in_folds(X, y, groups, n_folds=3, **options):
+    design = as_design(X)
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    fold = np.arange(len(y)) % n_folds
+    parts = [np.where(fold == k, weight, 0.0) for k in range(n_folds)]
+    splits = [Split(tuple(j for j in range(n_folds) if j != k), (k,)) for k in range(n_folds)]
+    every = Split(tuple(range(n_folds)))
+    return pose(
+        design,
+        y,
+        groups,
+        weight,
+        parts,
+        [float((fold == k).sum()) for k in range(n_folds)],
+        [*splits, every],
+        **options,
+    )
+
+
+def events(paths):
+    return [(paths.groups(s), path.times) for s, path in enumerate(paths.paths)]
+
+
+@pytest.mark.parametrize("per_check", [1, 3, 12])
+@pytest.mark.parametrize("columns", [1, 8, 30])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_events_of_several_splits(columns, per_check, seed, monkeypatch):
+    X, y, groups = correlated(seed=seed)
+    everything = Paths(Near(posed_in_folds(X, y, groups)), [[], [3], [], [5, 2]])
+    everything.advance(12)
+    expected = events(everything)
+    few_near(monkeypatch, columns, per_check)
+    problem = posed_in_folds(X, y, groups)
+    near = Near(problem)
+    assert not near.all
+    begun = near.groups.size
+    paths = Paths(near, [[], [3], [], [5, 2]])
+    paths.advance(12)
+    assert near.groups.size > begun
+    assert np.unique(near.groups).size == near.groups.size
+    for (got, times), (wanted, at) in zip(events(paths), expected, strict=True):
+        assert got == wanted
+        np.testing.assert_allclose(times, at, rtol=1e-9)
+
+
+def test_the_rest_of_a_path_is_the_same_whether_it_is_run_at_once_or_in_pieces(monkeypatch):
+    X, y, groups = correlated()
+    few_near(monkeypatch, 8, 3)
+    at_once, pieces = (Paths(Near(posed_in_folds(X, y, groups)), [[]] * 4) for _ in range(2))
+    at_once.advance(10)
+    for target in (1, 2, 5, 9, 10):
+        pieces.advance(target)
+    for (got, times), (wanted, at) in zip(events(pieces), events(at_once), strict=True):
+        assert got[:10] == wanted[:10]
+        np.testing.assert_allclose(times[:10], at[:10], rtol=1e-9)
+
+
+def test_exhausted_rows_end_the_path_also_when_most_groups_are_far(monkeypatch):
+    X, y, groups = correlated(n=20)
+    expected = limit_path(X, y, groups)
+    few_near(monkeypatch, 5, 4)
+    path = limit_path(X, y, groups)
+    assert path.status == expected.status == "exhausted"
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_allclose(path.times, expected.times, rtol=1e-6)
+
+
+def test_common_factors_are_in_the_model_for_far_groups_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, groups = correlated()
+    X = X + 2 * rng.standard_normal((40, 1)) @ rng.uniform(0.5, 1.5, (1, X.shape[1]))
+    expected = limit_path(X, y, groups, factors=2, max_groups=10)
+    assert [l for l, _ in expected.entered] != [l for l, _ in limit_path(X, y, groups, max_groups=10).entered]
+    few_near(monkeypatch, 8, 3)
+    path = limit_path(X, y, groups, factors=2, max_groups=10)
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-8)
+
+
+def test_x_is_read_once_per_check_and_not_per_event_or_split(monkeypatch):
+    monkeypatch.setattr(posed, "NEAR_COLUMNS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3000))
+    y = X[:, :6].sum(axis=1) + 0.3 * rng.standard_normal(40)
+    problem = posed_in_folds(X, y, Groups.from_size(3, 3000))
+    design = problem.problem.design
+    paths = Paths(Near(problem), [[]] * 4)
+    before = design.n_passes
+    paths.advance(1)
+    first = design.n_passes - before
+    before = design.n_passes
+    paths.advance(2)
+    assert 1 <= first <= 3  # the check, and one more for every time that a group was missing
+    assert design.n_passes - before <= 3
+
+
+def test_a_missing_group_is_found_where_it_would_have_woken(monkeypatch):
+    """Column 200 has no correlation with y until column 0 has taken its part out."""
+    rng = np.random.default_rng(0)
+    n = 60
+    Q = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, 50))]))[0][:, 1:]
+    weak = Q[:, 30:40] @ rng.standard_normal((10, 160))
+    X = np.column_stack([Q[:, :40], weak, Q[:, 0] - 0.8 * Q[:, 45]])
+    y = Q[:, 0] + 1.25 * Q[:, 45] + Q[:, 1:41] @ np.linspace(0.3, 0.01, 40)
+    assert abs(np.corrcoef(X[:, 200], y)[0, 1]) < 0.01
+    expected = limit_path(X, y, max_groups=6)
+    assert expected.entered[0][0] == 0
+    assert 200 in dict(expected.entered)
+    few_near(monkeypatch, 6, 12)
+    path = limit_path(X, y, max_groups=6)
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_allclose(path.times, expected.times, rtol=1e-9)
+    np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-9)

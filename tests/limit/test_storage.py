@@ -1,0 +1,68 @@
+"""Every kind of storage gives the same events and the same models."""
+
+import numpy as np
+import pytest
+
+from covey import Groups, limit_path
+from covey.designs import as_design
+from covey.limit import lockstep, posed
+from storage_kinds import KINDS
+
+
+@pytest.fixture(params=["few columns", "most groups far"])
+def problem(request, monkeypatch):
+    """Half of the values zero, columns of unequal scale, a rank-deficient and an interleaved group."""
+    rng = np.random.default_rng(3)
+    wide = request.param != "few columns"
+    labels = rng.permutation(np.repeat(np.arange(80 if wide else 15), 3))
+    n, p = 60, labels.size
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2.0, p) + rng.uniform(-1, 1, p)
+    X[rng.random((n, p)) < 0.5] = 0.0
+    own = np.flatnonzero(labels == 4)
+    X[:, own[2]] = X[:, own[0]] - X[:, own[1]]
+    y = 1.0 + 0.3 * rng.standard_normal(n) + X[:, labels < 6] @ rng.standard_normal(18)
+    if wide:
+        monkeypatch.setattr(posed, "NEAR_COLUMNS", 12)
+        monkeypatch.setattr(lockstep, "EVENTS_PER_CHECK", 4)
+    return X, y, Groups.from_labels(labels.tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_events_and_models(kind, dtype, problem, tmp_path):
+    X, y, groups = problem
+    X = X.astype(dtype)
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    expected = limit_path(X.astype(float), y, groups, sample_weight=weight, max_groups=7)
+    path = limit_path(KINDS[kind](X, tmp_path), y, groups, sample_weight=weight, max_groups=7)
+    tolerance = 1e-8 if dtype == "float64" else 2e-3
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_allclose(path.times, expected.times, rtol=tolerance)
+    largest = np.abs(expected.coefs).max()
+    np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=tolerance * largest)
+    np.testing.assert_allclose(path.intercepts, expected.intercepts, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_intercept_and_with_overlapping_groups(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((50, 12)) < 0.5, rng.standard_normal((50, 12)), 0.0)
+    y = X[:, :6].sum(axis=1) + 0.3 * rng.standard_normal(50)
+    groups = Groups.from_lists([[0, 1, 2], [2, 3, 4], [4, 5, 6, 7], [8, 9, 10], [10, 11]], overlap=True)
+    expected = limit_path(X, y, groups, fit_intercept=False)
+    path = limit_path(KINDS[kind](X, tmp_path), y, groups, fit_intercept=False)
+    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
+    np.testing.assert_allclose(path.times, expected.times, rtol=1e-7)
+    np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_design_is_read_a_few_times_only(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(posed, "NEAR_COLUMNS", 30)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 600))
+    y = X[:, :9].sum(axis=1) + 0.3 * rng.standard_normal(50)
+    design = as_design(KINDS[kind](X, tmp_path))
+    path = limit_path(design, y, 3, max_groups=12)
+    assert len(path) == 13
+    assert 2 <= design.n_passes <= 12  # moments, factors, and one or two for every twelve events and missing groups

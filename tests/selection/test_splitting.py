@@ -1,0 +1,246 @@
+"""Which rows judge: parts of the rows, from any way to split them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+
+from covey import GroupSparseRegressor
+from covey.designs import as_design
+from covey.selection import Folds, HoldOut, Size, read_selection
+from covey.selection.splitting import balanced_folds
+from covey.stopping import Discrepancy, InformationCriterion
+
+
+def response(n=53, seed=0):
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+# ------------------------------------------------------------------ folds along the sorted response
+
+
+def test_neighbours_go_to_different_folds():
+    y = response(55)
+    fold = balanced_folds(y, np.ones(55), 5)
+    assert np.bincount(fold).tolist() == [11] * 5
+    for block in fold[np.argsort(y)].reshape(11, 5):
+        assert sorted(block) == [0, 1, 2, 3, 4]
+
+
+def test_folds_do_not_depend_on_the_order_of_the_rows_nor_on_units():
+    y = response()
+    order = np.random.default_rng(1).permutation(y.size)
+    fold = balanced_folds(y, np.ones(y.size), 5)
+    np.testing.assert_array_equal(balanced_folds(y[order], np.ones(y.size), 5), fold[order])
+    np.testing.assert_array_equal(balanced_folds(7 * y + 3, np.ones(y.size), 5), fold)
+
+
+def test_repeated_rows_stay_together_and_count_as_weights():
+    y, times = response(), np.random.default_rng(2).integers(1, 4, 53)
+    fold = balanced_folds(y, times.astype(float), 5)
+    np.testing.assert_array_equal(balanced_folds(np.repeat(y, times), np.ones(times.sum()), 5), np.repeat(fold, times))
+    np.testing.assert_array_equal(fold, balanced_folds(y, np.ones(53), 5))
+
+
+def test_rows_of_weight_zero_are_in_no_fold():
+    y = response()
+    weight = np.where(np.arange(53) % 4 == 0, 0.0, 1.0)
+    fold = balanced_folds(y, weight, 5)
+    assert (fold[weight == 0] == -1).all()
+    np.testing.assert_array_equal(fold[weight > 0], balanced_folds(y[weight > 0], np.ones(39), 5))
+
+
+def test_a_response_of_two_values_is_dealt_out_row_by_row():
+    y = np.repeat([0.0, 1.0], [30, 20])
+    fold = balanced_folds(y, np.ones(50), 5)
+    for value in (0.0, 1.0):
+        counts = np.bincount(fold[y == value], minlength=5)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_another_seed_deals_otherwise_and_the_same_seed_the_same():
+    y = response()
+    folds = [balanced_folds(y, np.ones(53), 5, seed) for seed in (None, 0, 1)]
+    np.testing.assert_array_equal(folds[0], folds[1])
+    assert (folds[0] != folds[2]).any()
+
+
+def test_no_more_folds_than_distinct_rows():
+    assert np.unique(balanced_folds(np.array([3.0, 1.0, 2.0]), np.ones(3), 5)).tolist() == [0, 1, 2]
+
+
+# ------------------------------------------------------------------ parts
+
+
+SPLITTERS = {
+    "number": (5, None),
+    "KFold": (KFold(4, shuffle=True, random_state=0), None),
+    "ShuffleSplit": (ShuffleSplit(4, test_size=0.3, random_state=0), None),
+    "part of the rows": (ShuffleSplit(3, test_size=0.2, train_size=0.4, random_state=0), None),
+    "TimeSeriesSplit": (TimeSeriesSplit(4), None),
+    "RepeatedKFold": (RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), None),
+    "PredefinedSplit": (PredefinedSplit(np.r_[np.full(13, -1), np.arange(40) % 4]), None),
+    "GroupKFold": (GroupKFold(3), np.arange(53) // 5),
+    "pairs": ([(np.arange(20), np.arange(30, 53)), (np.arange(25, 53), np.arange(10))], None),
+    "LeaveOneOut": (LeaveOneOut(), None),
+}
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_parts_are_disjoint_and_splits_are_unions_of_them(name):
+    cv, labels = SPLITTERS[name]
+    y, weight = response(), np.random.default_rng(1).uniform(0.5, 2, 53)
+    X = np.zeros((53, 2))
+    parts = Folds(cv, labels).parts(as_design(X), y, weight)
+    used = np.array([own > 0 for own in parts.weights])
+    assert (used.sum(axis=0) == 1).all()
+    np.testing.assert_allclose(np.sum(parts.weights, axis=0), weight)
+    assert sum(parts.counts) == pytest.approx(weight.sum() / weight.min())
+    *judged, every = parts.splits
+    assert every.train == tuple(range(len(parts.weights)))
+    assert every.test == ()
+    if name == "number":
+        assert len(judged) == 5
+        assert all(sorted([*split.train, *split.test]) == list(range(5)) for split in judged)
+        return
+    pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
+    assert len(judged) == len(pairs)
+    for split, (train, test) in zip(judged, pairs, strict=True):
+        for own, rows in ((split.train, train), (split.test, test)):
+            mask = used[list(own)].any(axis=0)
+            np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(rows))
+
+
+@pytest.mark.parametrize("name", [name for name in SPLITTERS if name != "LeaveOneOut"])
+def test_errors_of_any_splitter_are_those_of_direct_fits(name):
+    """One group, so that every split has one model to fit: least squares on its training rows."""
+    cv, labels = SPLITTERS[name]
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((53, 3))
+    y = X.sum(axis=1) + 0.3 * rng.standard_normal(53)
+    model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, split_groups=labels)
+    if name == "number":
+        fold = balanced_folds(y, np.ones(53), 5)
+        pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+    else:
+        pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
+    assert model.n_splits_ == len(pairs)
+    row = model.candidates_[model.candidates_["recipe"] == "least squares on 1 of the first 1 groups"].iloc[0]
+    squares, n = 0.0, 0
+    for k, (train, test) in enumerate(pairs):
+        A = np.column_stack([np.ones(len(train)), X[train]])
+        w = np.linalg.lstsq(A, y[train], rcond=None)[0]
+        errors = (y[test] - w[0] - X[test] @ w[1:]) ** 2
+        assert row[f"fold_{k}"] == pytest.approx(errors.mean())
+        squares, n = squares + errors.sum(), n + len(test)
+    assert row["mse"] == pytest.approx(squares / n)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_of_weight_zero_do_not_matter_to_any_splitter(make):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = X[:, :2].sum(axis=1) + 0.3 * rng.standard_normal(60)
+    pairs = [(np.arange(20, 60), np.arange(10)), (np.arange(10, 50), np.arange(50, 60))]
+    weight = np.ones(60)
+    weight[10:20] = 0.0  # all rows that train the second split and not the first
+    model = GroupSparseRegressor(2, selection=pairs, factors=0).fit(make(X), y, sample_weight=weight)
+    kept = np.flatnonzero(weight)
+    place = {row: i for i, row in enumerate(kept)}
+    fewer = [[np.array([place[i] for i in rows if i in place]) for rows in pair] for pair in pairs]
+    expected = GroupSparseRegressor(2, selection=fewer, factors=0).fit(make(X[kept]), y[kept])
+    assert model.recipe_ == expected.recipe_
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
+
+
+def test_folds_without_rows_are_refused():
+    y = response()
+    weight = np.r_[np.zeros(30), np.ones(23)]
+    with pytest.raises(ValueError, match="Fold 0 has no held-out rows of positive weight"):
+        Folds(KFold(3)).parts(as_design(np.zeros((53, 1))), y, weight)
+    with pytest.raises(ValueError, match="Fold 0 has no training rows of positive weight"):
+        Folds([(np.arange(30), np.arange(30, 53))]).parts(as_design(np.zeros((53, 1))), y, weight)
+
+
+# ------------------------------------------------------------------ held out once
+
+
+def test_a_share_of_the_rows_is_held_out():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.standard_normal((400, 3)), response(400), rng.uniform(0.5, 2, 400)
+    for fraction in (0.1, 0.5):
+        parts = HoldOut(fraction).parts(as_design(X), y, weight)
+        assert parts.weights[1].sum() / weight.sum() == pytest.approx(fraction, abs=0.02)
+        np.testing.assert_array_equal(parts.weights[0] + parts.weights[1], weight)
+        assert [(split.train, split.test) for split in parts.splits] == [((0,), (1,)), ((0, 1), ())]
+    again = HoldOut(0.5).parts(as_design(X), y, weight)
+    np.testing.assert_array_equal(again.weights[1], parts.weights[1])
+    other = HoldOut(0.5, random_state=1).parts(as_design(X), y, weight)
+    assert (other.weights[1] != parts.weights[1]).any()
+
+
+def test_validation_rows_judge_and_all_rows_train():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 3)), response(40)
+    X_val, y_val = rng.standard_normal((17, 3)), response(17)
+    parts = HoldOut(validation=(X_val, y_val)).parts(as_design(X), y, np.ones(40))
+    assert [(split.train, split.test) for split in parts.splits] == [((0,), (1,))]
+    assert parts.counts == [40, 17]
+    model = GroupSparseRegressor([[0, 1, 2]], selection=HoldOut(validation=(X_val, y_val))).fit(X, y)
+    row = model.candidates_[model.candidates_["groups"] == 1].iloc[0]
+    w = np.linalg.lstsq(np.column_stack([np.ones(40), X]), y, rcond=None)[0]
+    assert row["mse"] == pytest.approx(np.mean((y_val - w[0] - X_val @ w[1:]) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        (HoldOut(0.0), "between 0 and 1"),
+        (HoldOut(1.0), "between 0 and 1"),
+        (HoldOut(True), "between 0 and 1"),
+        (HoldOut(validation=3), r"pair \(X, y\)"),
+        (HoldOut(validation=(np.ones((4, 2)), np.ones(4))), "2 columns, and X has 3"),
+        (HoldOut(validation=(np.ones((4, 3)), np.ones(5))), "5"),
+        (HoldOut(validation=(np.full((4, 3), np.nan), np.ones(4))), "missing|NaN|finite"),
+        (Folds(1), "at least 2"),
+    ],
+)
+def test_bad_splits_are_named(selection, message):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=message):
+        GroupSparseRegressor(selection=selection).fit(rng.standard_normal((30, 3)), response(30))
+
+
+# ------------------------------------------------------------------ reading
+
+
+def test_what_may_be_given():
+    assert read_selection(np.int64(4)) == Folds(4)
+    assert read_selection("gcv") == InformationCriterion("gcv")
+    assert read_selection("discrepancy") == Discrepancy()
+    assert read_selection(Size(2)) == Size(2)
+    assert isinstance(read_selection(KFold(3)), Folds)
+    assert read_selection(Folds(3), labels=[1]) == Folds(3, [1])
+    assert read_selection(5, random_state=7) == Folds(5, None, 7)
+    assert isinstance(read_selection("holdout"), HoldOut)
+    assert read_selection("holdout") == read_selection("holdout")
+
+
+@pytest.mark.parametrize("selection", ["nonsense", None, 2.5, True, {}, object()], ids=str)
+def test_nonsense_is_refused_with_what_is_allowed(selection):
+    with pytest.raises(ValueError, match="'holdout', 'ebic'"):
+        read_selection(selection)
+
+
+@pytest.mark.parametrize("folds", [1, 0, -3])
+def test_too_few_folds(folds):
+    with pytest.raises(ValueError, match="at least 2"):
+        read_selection(folds)
