@@ -191,7 +191,7 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
         selection = read_selection(self.selection, self.random_state, split_groups)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        always = [groups.position(name) for name in self.always]
+        always = groups.positions(self.always, "always")
         problem = Problem(design, y, weight, groups, always, options)
         if self.network is None:
             made = select(problem, selection, self.rule, boolean(self.average, "average"))
