@@ -11,11 +11,16 @@ export COVEY_DATA ?= $(abspath ../shared/data)
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help install demo test check format reproduce bench docs clean
+# From the path to the files of a fit, without anything that compiles, waits or opens a browser.
+QUICK := tests/limit tests/selection tests/stopping tests/tables tests/datasets tests/persistence tests/test_groups.py \
+	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
+
+.PHONY: help install demo test quick check format reproduce bench docs clean
 
 help:
 	@echo "make demo       set up .venv and run the demonstration"
 	@echo "make test       set up .venv and run every test"
+	@echo "make quick      the tests that take no more than a minute in all, up to the first failure"
 	@echo "make check      lint, types, formatting"
 	@echo "make format     apply the formatter"
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
@@ -36,6 +41,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+quick: $(STAMP)
+	$(BIN)/python -m pytest -x $(wildcard $(QUICK))
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -355,6 +355,19 @@ class Groups:
             hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise KeyError(f"There is no group named {name!r}.{hint}") from None
 
+    def positions(self, names: Any, option: str) -> list[int]:
+        """Where the groups that an option names stand, each once.
+
+        >>> Groups.from_labels(["age", "bmi", "age"]).positions(["bmi"], "always")
+        [1]
+        """
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ValueError(f"{option} must be a list of group names, not {names!r}.")
+        try:
+            return list(dict.fromkeys(self.position(name) for name in names))
+        except KeyError as unknown:
+            raise ValueError(f"{option}: {unknown.args[0]}") from None
+
     def __getitem__(self, name: Hashable) -> IntArray:
         """The columns of the group with this name."""
         l = self.position(name)

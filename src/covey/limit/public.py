@@ -96,7 +96,7 @@ def limit_path(
     """
     design = as_design(X)
     made = Groups.coerce(groups, design.shape[1], design.columns)
-    first = list(dict.fromkeys(made.position(name) for name in [*always, *start]))
+    first = list(dict.fromkeys([*made.positions(always, "always"), *made.positions(start, "start")]))
     most = made.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
     response = design.rows(y)
     weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")

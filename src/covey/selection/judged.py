@@ -136,4 +136,6 @@ def in_words(model: Any) -> str:
         return "no group, the same prediction for every row"
     if model.network is not None:
         return text
+    if n_always := len(list(model.always)):
+        text += f", beside {n_always} that {'is' if n_always == 1 else 'are'} always in"
     return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

@@ -151,7 +151,7 @@ def balanced_folds(
     """
     used = np.flatnonzero(weight > 0)
     out = np.full(y.size, -1, dtype=np.intp)
-    values, rank = np.unique(y[used], return_inverse=True)
+    _, rank = np.unique(y[used], return_inverse=True)
     shares = np.bincount(rank, weights=weight[used])
     if shares.max(initial=0.0) * k > shares.sum():
         keys = np.zeros(used.size, dtype=np.intp)
