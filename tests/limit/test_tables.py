@@ -338,3 +338,12 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_
     kernel = RowKernel(posed, Penalties(posed.problem))
     found = kernel.residuals(split, kernel.fits(split, [0.3]))
     assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())
+
+
+def test_the_unit_of_the_kernels_penalties_counts_rows_by_their_weights():
+    *_, posed, _ = dense_rows(40, True, full_rank=True)
+    kernel, split = RowKernel(posed, Penalties(posed.problem)), posed.splits[0]
+    (expected,) = kernel.fits(split, [0.1])
+    posed.counts[:] = [2 * count for count in posed.counts]
+    (found,) = kernel.fits(split, [0.2])
+    np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-12)

@@ -171,7 +171,7 @@ def balanced_folds(
 
 
 def _row_keys(design: Design, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """A hash of some columns of each row, by the ranks of their values: units and the order of columns do not matter."""
+    """A hash of some columns of each row, by the ranks of their values: units and order of columns do not matter."""
     key = np.zeros(rows.size, dtype=np.uint64)
     for values in np.asarray(design.take(key_columns(design.shape[1], KEY_COLUMNS[-1])))[rows].T:
         key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
