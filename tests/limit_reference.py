@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.limit.weights import read_weights
+from covey.limit.posing import FIRST_GROUPS
+from covey.preprocess.group_weights import read_weights
 
 __all__ = ["mixed_problem", "refit", "simulate", "working_bases"]
 
@@ -49,7 +50,7 @@ def simulate(
     n = len(y)
     q = np.ones(n) / n if sample_weight is None else np.asarray(sample_weight, dtype=float) / np.sum(sample_weight)
     bases = working_bases(X, lists, q, intercept, standardize)
-    c = read_weights(group_weights, np.array([B.shape[1] for B in bases]))
+    c = read_weights(group_weights, np.array([B.shape[1] for B in bases]), FIRST_GROUPS)
     level = q @ y if intercept else 0.0
     unit = np.sqrt(q @ (y - level) ** 2) or 1.0
     groups, times, sums, time = list(awake), [0.0] * len(awake), np.zeros(len(lists)), 0.0

@@ -43,9 +43,12 @@ def test_text_is_refused_by_name():
         PATH.predict(pd.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0]}))
 
 
-def test_a_path_after_another_tells_where_it_was_restarted():
-    later = replace(PATH, times=np.array([2, 4, 6]), intercepts=np.full(3, 1.0))
-    joined = later.after(PATH)
-    assert joined.times.tolist() == [0, 1, 2, 4, 6]
-    assert joined.restarted == (2.0,)
-    assert replace(later, times=np.array([4, 8, 9])).after(joined).restarted == (2.0, 4.0)
+def test_a_path_ends_in_the_model_that_was_chosen():
+    whole = replace(PATH, strengths=sp.csr_array(np.abs(COEFS)))
+    ended = whole.ending_in(np.array([0.0, 3.0, 0.0]), 7.0, np.array([0.0, 3.0, 0.0]), None)
+    coef, intercept = ended.model(len(ended) - 1)
+    assert coef.tolist() == [0.0, 3.0, 0.0]
+    assert intercept == 7.0
+    assert ended.times[-1] > PATH.times[-1]
+    assert ended.restarted == (ended.times[-1],)
+    assert ended.until(2).times.tolist() == PATH.times.tolist()

@@ -87,9 +87,6 @@ class Path:
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
         Where the path ended: pass the path as ``start=`` to go on from there.
-    factors, factor_effects
-        Where common factors were taken out of X (`covey.designs.Factors`), these and their effects on the response;
-        `coefs` are then those of the columns less what the factors explain, and `model` adds up the two.
     """
 
     times: NDArray[Any]
@@ -109,8 +106,6 @@ class Path:
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None
-    factors: Any = None
-    factor_effects: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -133,28 +128,6 @@ class Path:
         own.data = (own.data / unit[label[own.indices]]) ** 2
         membership = sp.csr_array((np.ones(label.size), (np.arange(label.size), label)))
         return np.sqrt((own @ membership).toarray()) * unit
-
-    def after(self, earlier: Path) -> Path:
-        """Put the path that this one was restarted from before it, up to the time at which it begins."""
-        n = int(np.searchsorted(earlier.times, self.times[0]))
-        own = {l for l, _ in self.entered}
-        woke = [(l, t) for l, t in earlier.entered if l not in own and t < self.times[0]]
-
-        def stack(first: sp.csr_array | None, second: sp.csr_array | None) -> sp.csr_array | None:
-            return None if first is None or second is None else _stack(first, n, second)
-
-        return replace(
-            self,
-            times=np.concatenate([earlier.times[:n], self.times]),
-            coefs=_stack(earlier.coefs, n, self.coefs),
-            intercepts=np.concatenate([earlier.intercepts[:n], self.intercepts]),
-            strengths=stack(earlier.strengths, self.strengths),
-            parts=stack(earlier.parts, self.parts),
-            entered=sorted([*woke, *self.entered], key=lambda event: event[1]),
-            restarted=(*earlier.restarted, float(self.times[0])),
-            n_passes=earlier.n_passes + self.n_passes,
-            n_gram_columns=earlier.n_gram_columns + self.n_gram_columns,
-        )
 
     def added_up(self, groups: Groups) -> Path:
         """A path of `groups.apart()`, on copies of shared columns, as one of the overlapping groups themselves."""
@@ -220,10 +193,7 @@ class Path:
         columns, values, intercept = self.stored(position)
         coef = np.zeros(self.coefs.shape[1])
         coef[columns] = values
-        if self.factors is None:
-            return coef, intercept
-        full, shift = self.factors.full_coefficients(coef, self.factor_effects)
-        return full, intercept + float(shift)
+        return coef, intercept
 
     def at(self, t: float) -> FloatArray:
         """The coefficients at the last recorded time not after ``t``; shape (n_columns,)."""
@@ -244,17 +214,5 @@ class Path:
                 f"X has {rows.shape[1]} columns, but the path was run on {expected}; give the same columns in the same "
                 "order."
             )
-        if self.factors is None:
-            fitted = rows @ self.coefs.T
-            return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts
-        models = [self.model(i) for i in range(len(self))]
-        return np.asarray(rows @ np.array([coef for coef, _ in models]).T) + np.array([level for _, level in models])
-
-
-def _stack(first: sp.csr_array, n: int, second: sp.csr_array) -> sp.csr_array:
-    """The first n rows of one matrix, and below them another one."""
-    end = first.indptr[n]
-    data = np.concatenate([first.data[:end], second.data])
-    indices = np.concatenate([first.indices[:end], second.indices])
-    indptr = np.concatenate([first.indptr[:n], end + second.indptr])
-    return sp.csr_array((data, indices, indptr), shape=(n + second.shape[0], second.shape[1]))
+        fitted = rows @ self.coefs.T
+        return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey import Groups, group_path
-from covey.designs import AdjustedDesign, DenseDesign, Factors, as_design, count_factors, find_factors
+from covey import Groups
+from covey.designs import DenseDesign, as_design, count_factors, find_factors
 from covey.designs.factors import SCORE_COLUMNS
-from covey.preprocess import prepare
 
 
 def correlated(n=80, p=120, k=2, dtype="float64", seed=0):
@@ -84,11 +83,8 @@ def test_constant_columns_and_extreme_units():
     assert np.isfinite(factors.effects).all()
     F = factors.scores(as_design(X))
     np.testing.assert_allclose(factors.effects[:, 7], F.T * q @ X[:, 7], rtol=1e-10)
-    path = group_path(AdjustedDesign.of(as_design(X), factors, q), X[:, 12], Groups.from_size(4, 40), max_iter=200)
-    assert np.isfinite(path.coefs.toarray()).all()
     still = find_factors(as_design(np.ones((10, 4))), np.full(10, 0.1), 2)
     assert still.n_factors == 0
-    np.testing.assert_array_equal(AdjustedDesign.of(as_design(np.ones((5, 4))), still).take(np.arange(4)), 1.0)
 
 
 @pytest.mark.parametrize("shape", [(50, 30), (150, 300), (300, 150)])
@@ -114,21 +110,6 @@ def test_missing_values_are_named():
         find_factors(as_design(X), q, 0)
 
 
-def test_full_coefficients_predict_the_same_on_new_rows():
-    X, _ = correlated()
-    q = weights(80, "weighted")
-    factors = find_factors(as_design(X), q, 2)
-    rng = np.random.default_rng(4)
-    new = correlated(50, 120, seed=9)[0] + 5.0
-    adjusted, F = explicit(new, factors)
-    w, gamma = rng.standard_normal((3, 120)) * (rng.random((3, 120)) < 0.2), rng.standard_normal(2)
-    coefs, shift = factors.full_coefficients(w, gamma)
-    np.testing.assert_allclose(new @ coefs.T + shift, (F @ gamma)[:, None] + adjusted @ w.T, atol=1e-10)
-    one, level = factors.full_coefficients(w[1], gamma)
-    np.testing.assert_allclose(one, coefs[1], atol=1e-13)
-    assert level == pytest.approx(shift[1])
-
-
 class WithoutColumns(DenseDesign):
     """A design that lives on moments and Gram rows."""
 
@@ -141,121 +122,11 @@ class WithoutColumns(DenseDesign):
         return ((self.X[:, columns] @ loadings - offset).T * q) @ self.X
 
 
-LAYOUTS = {
-    "equal": Groups.from_size(4, 120),
-    "one large": Groups.from_sizes([1, 2, 3, 4, 5, 5, 30, 70]),
-    "scattered": Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(30), 4)).tolist()),
-}
-
-
-@pytest.mark.parametrize("store", [DenseDesign, lambda X: DenseDesign(np.asfortranarray(X)), WithoutColumns])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", ["equal", "weighted"])
-@pytest.mark.parametrize("found_on", ["these rows", "other rows"])
-@pytest.mark.parametrize("centre", [True, False])
-def test_every_operation_is_that_of_the_projected_array(store, layout, kind, found_on, centre):
-    groups = LAYOUTS[layout]
-    X, y = correlated()
-    q = weights(80, kind)
-    training = X if found_on == "these rows" else correlated(seed=7)[0]
-    factors = find_factors(as_design(training), q, 2, fit_intercept=centre)
-    dense = DenseDesign(explicit(X, factors)[0])
-    design = AdjustedDesign.of(store(X), factors, q if found_on == "these rows" else None)
-    some = np.array([3, 50, 119, 7])
-    R = np.random.default_rng(0).standard_normal((3, 80))
-    np.testing.assert_allclose(design.take(some), dense.take(some), atol=1e-12)
-    np.testing.assert_allclose(design.correlate(R), dense.correlate(R), atol=1e-10)
-    loadings, offset = R[:, :4].T, R[:, 5]
-    np.testing.assert_allclose(
-        design.gram_rows(q, some, loadings, offset), dense.gram_rows(q, some, loadings, offset), atol=1e-10
-    )
-    coefs = R[:2, :4]
-    np.testing.assert_allclose(design.predict(some, coefs, 1.0), dense.predict(some, coefs, 1.0), atol=1e-11)
-    for weight in (q, weights(80, "weighted")[::-1].copy()):
-        assert design.errors(y, weight)(some, coefs, np.zeros(2)) == pytest.approx(
-            dense.errors(y, weight)(some, coefs, np.zeros(2)), rel=1e-9
-        )
-        scale = np.exp2(np.arange(120) % 3)
-        made = design.moments(y, weight, groups.members, groups.starts, centre=centre, scale=scale)
-        wanted = dense.moments(y, weight, groups.members, groups.starts, centre=centre, scale=scale)
-        for field in ("mean", "variance", "correlation", "blocks", "block_starts"):
-            np.testing.assert_allclose(getattr(made, field), getattr(wanted, field), rtol=1e-9, atol=1e-9)
-    if design.reads_columns:
-        gathered = design.gather(some).join(design.gather(np.array([60])))
-        np.testing.assert_allclose(gathered.correlate(R), dense.correlate(R)[:, [*some, 60]], atol=1e-10)
-
-
-@pytest.mark.parametrize("store", [DenseDesign, WithoutColumns])
-@pytest.mark.parametrize(
-    "options", [{}, {"standardize": "column"}, {"fit_intercept": False}, {"engine": "exact"}, {"sample_weight": 1}]
-)
-def test_the_path_is_that_of_the_projected_array(store, options):
-    X, y = correlated()
-    options = dict(options)
-    q = weights(80, "weighted" if "sample_weight" in options else "equal")
-    options["sample_weight"] = q
-    factors = find_factors(as_design(X), q, 2, fit_intercept=options.get("fit_intercept", True))
-    dense, F = explicit(X, factors)
-    rest = y - F @ (F.T @ (q * y))
-    settings = {"groups": LAYOUTS["equal"], "max_iter": 400, "times": np.arange(0, 401, 20), **options}
-    expected = group_path(dense, rest, **settings)
-    path = group_path(AdjustedDesign.of(store(X), factors, q), rest, **settings)
-    largest = abs(expected.coefs).max()
-    assert largest > 0.5
-    assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
-    assert abs(path.coefs - expected.coefs).max() <= 1e-8 * largest
-    np.testing.assert_allclose(path.intercepts, expected.intercepts, rtol=1e-8, atol=1e-8 * largest)
-
-
-def test_single_precision():
-    X, y = correlated(dtype="float32")
-    q = weights(80, "equal")
-    factors = find_factors(as_design(X), q, 2)
-    dense, F = explicit(X, factors)
-    rest = y - F @ (F.T @ (q * y))
-    settings = {"groups": LAYOUTS["equal"], "max_iter": 400, "times": np.arange(0, 401, 20)}
-    expected = group_path(dense, rest, **settings)
-    design = AdjustedDesign.of(as_design(X), factors, q)
-    assert design.correlate(X.T[:2]).dtype == design.gather(np.arange(3)).dtype == np.float32
-    path = group_path(design, rest, **settings)
-    assert abs(path.coefs - expected.coefs).max() <= 1e-3 * abs(expected.coefs).max()
-
-
-@pytest.mark.parametrize(("dtype", "left"), [("float64", 1e-5), ("float32", 1e-2)])
-def test_columns_that_the_factors_explain(dtype, left):
-    """One column is all factor and must vanish; one is nearly so and must keep its digits; one group loses a rank."""
-    X, _ = correlated(p=40)
-    q = weights(80, "equal")
-    groups = Groups.from_size(4, 40)
-    rng = np.random.default_rng(3)
-    X = X.astype(dtype)
-    # the factors are made of the other columns alone
-    others = np.setdiff1d(np.arange(40), [4, 9, 13])
-    own = find_factors(as_design(X[:, others]), q, 2)
-    scores = own.scores(as_design(X[:, others]))
-    X[:, 4] = scores @ [1.0, 2.0] + 0.5
-    X[:, 9] = scores @ [2.0, -1.0] + left * rng.standard_normal(80)
-    X[:, 13] = scores @ [1.0, 1.0] + X[:, 12]
-    factors = Factors(others[own.columns], own.means, own.loadings, scores.T * q @ X)
-    design = AdjustedDesign.of(as_design(X), factors, q)
-    dense = explicit(X, factors)[0]
-    problem, _ = prepare(design, X[:, 20], groups)
-    assert problem.ranks[1] == 3
-    assert problem.ranks[3] == 3
-    assert problem.ranks[[0, 2, 4]].tolist() == [4, 4, 4]
-    Z = problem.working_columns(np.array([2]))
-    np.testing.assert_allclose(Z.T * q @ Z, np.eye(4), atol=1e-8 if dtype == "float64" else 1e-4)
-    y = X[:, 20].astype(float)
-    variance = design.moments(y, q, groups.members, groups.starts, centre=True, scale=np.ones(40)).variance
-    assert variance[4] == 0
-    assert variance[9] == pytest.approx(dense[:, 9].var(), rel=1e-6)
-
-
 def test_factors_of_other_columns_are_refused():
     X, _ = correlated()
     factors = find_factors(as_design(X), weights(80, "equal"), 1)
     with pytest.raises(ValueError, match="found in 120 columns, and X has 100"):
-        AdjustedDesign.of(as_design(X[:, :100]), factors)
+        factors.scores(as_design(X[:, :100]))
 
 
 # ---------------------------------------------------------------------- how many

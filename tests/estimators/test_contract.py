@@ -152,6 +152,8 @@ def test_every_kind_of_storage(kind, noise, selection, tmp_path):
     model.fit(stored, y)
     assert model.recipe_ == expected.recipe_
     assert model.selected_groups_ == expected.selected_groups_
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-7, atol=1e-8 * np.abs(expected.coef_).max(initial=0))
+    np.testing.assert_allclose(
+        model.coef_, expected.coef_, rtol=1e-7, atol=1e-8 * np.abs(expected.coef_).max(initial=0)
+    )
     np.testing.assert_allclose(model.candidates_.iloc[:, 2], expected.candidates_.iloc[:, 2], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(model.predict(stored)), expected.predict(X), rtol=1e-7, atol=1e-7)

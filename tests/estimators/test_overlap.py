@@ -1,4 +1,4 @@
-"""Estimators with overlapping groups are those of copied columns whose coefficients add up."""
+"""Overlapping groups are groups of copied columns whose coefficients add up."""
 
 import pickle
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covey import Groups, GroupSparseRegressor, GroupSparseRegressorCV
+from covey import Groups, GroupSparseRegressor, Network
 from covey.plots import GroupPathDisplay
-from covey.stopping import Discrepancy
+from covey.stopping import AtTime, Discrepancy
 
 P = 60
 # consecutive groups of five share two columns
@@ -29,22 +29,27 @@ def data():
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"),
+    "settings",
     [
-        (GroupSparseRegressor, {"stopping": Discrepancy(0.3)}),
-        (GroupSparseRegressor, {"stopping": 300}),
-        (GroupSparseRegressorCV, {"cv": 3}),
+        {},
+        {"selection": 3, "rule": "1se"},
+        {"selection": "ebic"},
+        {"average": True},
+        {"selection": Discrepancy(0.3), "network": Network()},
+        {"selection": AtTime(300), "network": Network()},
+        {"selection": 3, "network": Network()},
     ],
+    ids=str,
 )
-def test_the_estimators_are_those_of_a_copy(data, kind, settings):
+def test_the_estimator_is_that_of_a_copy(data, settings):
     X, y = data
-    model = kind(GROUPS, **settings).fit(X, y)
-    copied = kind(APART, **settings).fit(np.take(X, MEMBERS, axis=1), y)
-    assert model.n_iter_ == copied.n_iter_
+    model = GroupSparseRegressor(GROUPS, factors=0, **settings).fit(X, y)
+    copied = GroupSparseRegressor(APART, factors=0, **settings).fit(np.take(X, MEMBERS, axis=1), y)
+    assert model.recipe_ == copied.recipe_
     assert model.selected_groups_ == copied.selected_groups_
-    np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-9)
-    np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-9)
-    np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-9)
+    np.testing.assert_allclose(model.coef_, GROUPS.from_contiguous(copied.coef_), atol=1e-8)
+    np.testing.assert_allclose(model.group_norms_, copied.group_norms_, atol=1e-8)
+    np.testing.assert_allclose(model.predict(X), copied.predict(np.take(X, MEMBERS, axis=1)), atol=1e-8)
 
 
 def test_a_table_with_names(data, capsys):
@@ -52,7 +57,7 @@ def test_a_table_with_names(data, capsys):
     table = pd.DataFrame(X, columns=[f"gene{j}" for j in range(P)])
     named = {f"pathway{l}": [f"gene{j}" for j in members] for l, members in enumerate(LISTS)}
     groups = Groups.from_names(named, table.columns, overlap=True)
-    model = GroupSparseRegressor(groups, stopping="ebic").fit(table, y)
+    model = GroupSparseRegressor(groups, selection="ebic").fit(table, y)
     assert {"pathway3", "pathway4", "pathway11"} <= set(model.selected_groups_)
     # a sleeping group is not said to be selected because a neighbour has its columns
     assert not {"pathway2", "pathway5", "pathway10"} & set(model.selected_groups_)

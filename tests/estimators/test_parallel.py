@@ -10,7 +10,7 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from covey import GroupSparseRegressor, GroupSparseRegressorCV
+from covey import GroupSparseRegressor, Network
 from covey.datasets import make_group_sparse
 
 
@@ -18,7 +18,7 @@ def work(seed):
     """A model and its data, of different shapes."""
     n, size = 60 + 20 * (seed % 3), 1 + seed % 4
     data = make_group_sparse(n, 2400, size, active=3, sigma=1.0, random_state=seed)
-    return GroupSparseRegressor(size, random_state=seed, stopping=["holdout", "ebic"][seed % 2]), data.X, data.y
+    return GroupSparseRegressor(size, random_state=seed, selection=[4, "holdout", "ebic"][seed % 3]), data.X, data.y
 
 
 def fit(seed):
@@ -33,7 +33,7 @@ def one_after_another():
 
 def assert_same(found, expected):
     for ours, theirs in zip(found, expected, strict=True):
-        assert ours.n_iter_ == theirs.n_iter_
+        assert ours.recipe_ == theirs.recipe_
         assert ours.intercept_ == theirs.intercept_
         np.testing.assert_array_equal(ours.coef_, theirs.coef_)
         np.testing.assert_array_equal(ours.path_.coefs.toarray(), theirs.path_.coefs.toarray())
@@ -49,11 +49,12 @@ def test_processes(one_after_another):
         assert_same(Parallel()(delayed(GroupSparseRegressor.fit)(*work(seed)) for seed in range(6)), one_after_another)
 
 
-def test_folds_in_threads():
+def test_folds_of_a_network_in_threads():
     data = make_group_sparse(80, 300, 3, active=3, random_state=0)
+    model = GroupSparseRegressor(3, selection=4, network=Network())
     with threadpool_limits(1):
-        serial = GroupSparseRegressorCV(3, cv=4).fit(data.X, data.y)
+        serial = model.fit(data.X, data.y)
         with parallel_config("threading"):
-            parallel = GroupSparseRegressorCV(3, cv=4, n_jobs=4).fit(data.X, data.y)
-    np.testing.assert_array_equal(parallel.mse_path_, serial.mse_path_)
+            parallel = GroupSparseRegressor(**model.get_params()).set_params(n_jobs=4).fit(data.X, data.y)
+    np.testing.assert_array_equal(parallel.candidates_, serial.candidates_)
     np.testing.assert_array_equal(parallel.coef_, serial.coef_)

@@ -1,10 +1,11 @@
-"""A row of weight three is that row three times, through every way of choosing the time."""
+"""A row of weight three is that row three times, through every way to choose the model."""
 
 import numpy as np
 import pytest
 
-from covey import GroupSparseRegressor, GroupSparseRegressorCV
+from covey import GroupSparseRegressor, Network
 from covey.datasets import make_group_sparse
+from covey.stopping import AtTime
 
 N = 90
 
@@ -46,44 +47,56 @@ def twins(make, seed):
     return (X, y, counts), (X[rows], y[rows], None), rows
 
 
-def check(a, b, same_time=True):
-    # a recorded time may fall on either side of a step
-    assert not same_time or a.n_iter_ == pytest.approx(b.n_iter_, abs=1)
-    close = 1e-8 if same_time else 1e-4
+def check(a, b, close=1e-8, order=list):
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=0, atol=close * np.abs(b.coef_).max())
     assert a.intercept_ == pytest.approx(b.intercept_, rel=close, abs=close * np.abs(b.coef_).max())
-    order = list if same_time else set
     assert order(a.selected_groups_) == order(b.selected_groups_)
 
 
 @pytest.mark.parametrize("make", DATA)
-@pytest.mark.parametrize("stopping", ["holdout", "bic", "ebic", "gcv", "discrepancy", 2000])
-def test_weights_are_repetitions(make, stopping):
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("selection", [4, "holdout", "bic", "ebic", "gcv", "discrepancy"])
+def test_weights_are_repetitions(make, selection, average):
+    if average and make is without_noise:
+        pytest.skip("which of the models without any error are in the mean is decided by rounding")
     weighted, repeated, _ = twins(make, seed=1)
-    model = GroupSparseRegressor(3, stopping=stopping, random_state=0)
-    # where every group matters the path creeps for ever, and rounding decides when it is given up, and what for
-    creeps = make is every_group and stopping == "holdout"
-    check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated), same_time=not creeps)
+    model = GroupSparseRegressor(3, selection=selection, average=average)
+    found = model.fit(*weighted)
+    expected = GroupSparseRegressor(**model.get_params()).fit(*repeated)
+    assert found.recipe_ == expected.recipe_
+    check(found, expected)
 
 
 @pytest.mark.parametrize("rule", ["min", "1se"])
+@pytest.mark.parametrize("network", [None, Network(max_iter=3_000)], ids=["limit", "network"])
 @pytest.mark.parametrize("make", DATA[:3])
-def test_weights_are_repetitions_in_cross_validation(make, rule):
+def test_weights_are_repetitions_in_folds_that_are_given(make, network, rule):
     weighted, repeated, rows = twins(make, seed=2)
     fold = np.arange(N) % 4
 
     def folds(of):
         return [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(4)]
 
-    a = GroupSparseRegressorCV(3, cv=folds(fold), rule=rule, max_iter=3_000).fit(*weighted)
-    b = GroupSparseRegressorCV(3, cv=folds(fold[rows]), rule=rule, max_iter=3_000).fit(*repeated)
+    a, b = (
+        GroupSparseRegressor(3, selection=folds(of), rule=rule, network=network).fit(*problem)
+        for of, problem in ((fold, weighted), (fold[rows], repeated))
+    )
     check(a, b)
-    np.testing.assert_allclose(a.mse_path_, b.mse_path_, rtol=1e-8)
+    np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
+
+
+@pytest.mark.parametrize("selection", ["holdout", "ebic", "discrepancy", AtTime(2000)], ids=str)
+def test_weights_are_repetitions_on_the_networks_path(selection):
+    weighted, repeated, _ = twins(iid, seed=1)
+    model = GroupSparseRegressor(3, selection=selection, network=Network())
+    check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated))
 
 
 @pytest.mark.parametrize("engine", ["exact", "screened"])
 @pytest.mark.parametrize("settings", [{"algorithm": "two-stage"}, {"standardize": "column"}, {"standardize": False}])
 def test_weights_are_repetitions_under_every_setting(engine, settings):
     weighted, repeated, _ = twins(genotypes, seed=3)
-    model = GroupSparseRegressor(3, stopping=1500, engine=engine, **settings)
+    network = Network(engine=engine, **{name: value for name, value in settings.items() if name == "algorithm"})
+    own = {name: value for name, value in settings.items() if name != "algorithm"}
+    model = GroupSparseRegressor(3, selection=AtTime(1500), network=network, **own)
     check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated))

@@ -97,6 +97,32 @@ def test_the_order_at_a_start_of_everyday_size_is_another_one():
     assert wake_ups(0.0, "equal", 2, 1e-6)[0] != order
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_an_awake_group_may_pass_through_zero(size):
+    """A group that woke up for what two others explain turns round when these are awake: no sign is kept."""
+    rng = np.random.default_rng(0)
+    A, B, E = rng.standard_normal((3, 200, size))
+    X = np.hstack([(A + B) / np.sqrt(2) + 0.3 * E, A, B, rng.standard_normal((200, 2 * size))])
+    y = X @ np.repeat([-0.4, 1.0, 1.0, 0.0, 0.0], size) + 0.3 * rng.standard_normal(200)
+    limit = limit_path(X, y, size, group_weights=None, max_groups=4)
+    first = limit.coefs.toarray()[:, :size]
+    assert (first[1] > 0).all()
+    assert (first[-1] < 0).all()
+    step = STEP_SHARE[2] * group_path(X, y, size, group_weights=None, max_iter=1).step_size
+    order, times = relative(limit.entered)
+    errors = []
+    for start in (1e-24, 1e-48):
+        path = group_path(
+            X, y, size, group_weights=None, init_scale=start, step_size=step, max_iter=10**9,
+            stop=lambda model: model.n_woken >= 4,
+        )  # fmt: skip
+        own, at = relative(path.entered)
+        assert own == order
+        errors.append(np.abs(at / times - 1).max())
+        np.testing.assert_allclose(path.coefs.toarray()[-1, :size], first[3], atol=0.01)
+    np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.1)
+
+
 class TestTheStatement:
     """`limit_path` in its updates, screening and coordinates gives what the thirty lines of `limit_events` give."""
 

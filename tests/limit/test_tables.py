@@ -281,7 +281,7 @@ def test_least_squares_on_every_set_of_two_groups():
 
 
 def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
-    """Group 1 shares a column with group 0, which wakes first and is dropped: least squares on group 1 has all of it."""
+    """Group 1 shares a column with group 0, which wakes first and is dropped: least squares on group 1 has it all."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 5))
     y = 2 * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(60)

@@ -110,7 +110,7 @@ def test_discrepancy_takes_the_smallest_model_that_leaves_no_more_than_the_noise
 
 
 def test_an_exact_fit_is_found_without_more_groups_than_it_needs():
-    X, y, groups = noisy_problem("weak")
+    X, _, groups = noisy_problem("weak")
     exact = X[:, groups.lists()[2]].sum(axis=1) - 2 * X[:, groups.lists()[7]].sum(axis=1)
     for selection in ("ebic", "bic", "gcv"):
         model = GroupSparseRegressor(groups, selection=selection).fit(X, exact)

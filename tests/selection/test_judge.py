@@ -103,7 +103,7 @@ def test_rounding_does_not_decide_between_equal_models(heard):
     judge, tables, _ = heard
     twin = Cleaned(1, 9, 2, 0.0)
     for factor in (1 - 1e-15, 1 + 1e-15):
-        judge = Judge([w for w in judge.weights], [40.0, 50.0])
+        judge = Judge(list(judge.weights), [40.0, 50.0])
         for split, E in enumerate(tables):
             judge.add(split, [*RECIPES, twin], np.column_stack([E, factor * E[:, 1]]), [*SIZES, 2.0])
         verdict = judge.verdict()

@@ -66,6 +66,27 @@ def test_a_response_of_two_values_is_dealt_out_row_by_row():
         assert counts.max() - counts.min() <= 1
 
 
+def test_of_a_response_of_two_values_equal_rows_stay_together_in_any_order():
+    rng = np.random.default_rng(0)
+    X, y, times = rng.standard_normal((60, 4)), (rng.random(60) < 0.4).astype(float), rng.integers(1, 4, 60)
+    folds = Folds(5)
+
+    def fold_of(X, y, weight):
+        parts = folds.parts(as_design(X), y, weight)
+        return np.argmax([own > 0 for own in parts.weights], axis=0)
+
+    fold = fold_of(X, y, np.ones(60))
+    for value in (0.0, 1.0):
+        counts = np.bincount(fold[y == value], minlength=5)
+        assert counts.max() - counts.min() <= 2
+    order = rng.permutation(60)
+    np.testing.assert_array_equal(fold_of(X[order], y[order], np.ones(60)), fold[order])
+    np.testing.assert_array_equal(fold_of(5 * X[:, ::-1] - 2, 3 * y, np.ones(60)), fold)
+    np.testing.assert_array_equal(fold_of(X, y, times.astype(float)), fold)
+    repeated = fold_of(np.repeat(X, times, axis=0), np.repeat(y, times), np.ones(times.sum()))
+    np.testing.assert_array_equal(repeated, np.repeat(fold, times))
+
+
 def test_another_seed_deals_otherwise_and_the_same_seed_the_same():
     y = response()
     folds = [balanced_folds(y, np.ones(53), 5, seed) for seed in (None, 0, 1)]

@@ -16,9 +16,10 @@ from covey.designs.torch import TorchDesign
 from covey.groups import Groups
 from covey.network import Snapshot, StopRule
 from covey.network.runner import MESSAGES, read_times
-from covey.network.settings import ENTER, RETURN_RATE, check_engine, read_step, read_weights
+from covey.network.settings import ENTER, RETURN_RATE, check_engine, read_step
 from covey.path import Path
 from covey.preprocess import Standardize, check_standardize
+from covey.preprocess.group_weights import read_weights
 from covey.validation import FloatArray, positive, whole
 
 __all__ = ["run_batch"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from covey.designs.adjusted import AdjustedDesign
 from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
@@ -22,7 +21,6 @@ from covey.designs.zarr import ZarrDesign
 from covey.validation import as_numeric_matrix, column_names
 
 __all__ = [
-    "AdjustedDesign",
     "DenseDesign",
     "Design",
     "Factors",

@@ -1,11 +1,11 @@
 """Common factors of the columns: a few scores per row that most columns share.
 
 Where all columns move together (equicorrelation, batch effects, population structure), every group is correlated with
-the response through the factor alone, and groups wake up in the wrong order. So the factors are fitted by themselves,
-and the path runs on what is left of X (`covey.designs.adjusted`).
+the response through the factor alone, and groups wake up in the wrong order. So the factors are in the model while the
+order of the groups is found (`covey.limit.posed`).
 
 The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so that they are known for
-any rows, and a model on scores and adjusted columns is a model on X.
+any rows.
 """
 
 from __future__ import annotations
@@ -79,28 +79,6 @@ class Factors:
                 f"The factors were found in {self.effects.shape[1]} columns, and {design.name} has {design.shape[1]}."
             )
         return (np.asarray(design.take(self.columns)) - self.means) @ self.loadings
-
-    def full_coefficients(self, w: ArrayLike, gamma: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """A model on X itself that is `gamma` on the scores plus `w` on the adjusted columns.
-
-        Parameters
-        ----------
-        w : array-like, shape (p,) or (n_models, p)
-            Coefficients on the columns of ``X - F A``.
-        gamma : array-like, shape (k,) or (n_models, k)
-            Coefficients on the scores.
-
-        Returns
-        -------
-        coefs : ndarray of the shape of `w`
-            ``w + V (gamma - A w)`` with V the loadings at their columns.
-        shift : float or ndarray, shape (n_models,)
-            To be added to the intercept.
-        """
-        full = np.array(w, dtype=np.float64)
-        through = np.asarray(gamma, dtype=np.float64) - full @ self.effects.T
-        full[..., self.columns] += through @ self.loadings.T
-        return full, -(through @ (self.means @ self.loadings))
 
 
 def find_factors(design: Design, q: ArrayLike, k: int, *, fit_intercept: bool = True) -> Factors:

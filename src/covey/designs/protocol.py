@@ -280,7 +280,7 @@ class Design(ABC):
         return False
 
     def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[Any, Any]]:
-        """Masks of the training and of the held-out rows of each fold; `labels` of the rows are for grouped splitters."""
+        """Masks of the training and the held-out rows of each fold; `labels` of the rows are for grouped splitters."""
         return split_masks(self.shape[0], cv, y, labels)
 
     def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:

@@ -21,10 +21,10 @@ __all__ = [
     "KEY_COLUMNS",
     "all_equal",
     "check_size",
-    "split_masks",
     "hold_out",
     "key_columns",
     "mix",
+    "split_masks",
     "standard_response",
 ]
 
@@ -59,9 +59,7 @@ def check_size(largest: float) -> None:
         raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
 
 
-def split_masks(
-    n: int, cv: Any, y: FloatArray, labels: Any
-) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Training and held-out rows of each fold of anything that scikit-learn takes as `cv`."""
     pairs = []
     for train, test in check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels):

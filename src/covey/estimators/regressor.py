@@ -28,10 +28,10 @@ __all__ = ["GroupSparseRegressor"]
 class GroupSparseRegressor(RegressorMixin, BaseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
-    Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the limit
-    of small starts; groups that turn out not to be needed are dropped again. Of all models that come of it, fitted by
-    least squares and, where noise is strong, by ridges, cross-validation chooses one. That model, fitted on all rows, is
-    what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
+    Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the
+    limit of small starts; groups that turn out not to be needed are dropped again. Of all models that come of it,
+    fitted by least squares and, where noise is strong, by ridges, cross-validation chooses one. That model, fitted on
+    all rows, is what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
         that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
     average : bool
-        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts a
-        little better under strong noise and is dense; everything then describes the mean.
+        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
+        a little better under strong noise and is dense; everything then describes the mean.
     network : Network, optional
         Run the paper's network from a finite start instead, and choose a time on its path.
     factors : "auto" or int
         How many common factors of the columns are in the model while the order of the groups is found, so that groups
-        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model itself
-        has no factors in it.
+        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
+        itself has no factors in it.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
         What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
         that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.limit.lockstep import Paths
@@ -56,7 +57,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     return path.added_up(groups) if groups.overlapping else path
 
 
-def _knots(K: FloatArray, c: FloatArray, starts: FloatArray) -> FloatArray:
+def _knots(K: FloatArray, c: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     """Least squares on the first m groups, for every m; shape (n_groups + 1, k)."""
     if c.size == 0:
         return np.zeros((starts.size, 0))
@@ -66,7 +67,7 @@ def _knots(K: FloatArray, c: FloatArray, starts: FloatArray) -> FloatArray:
     return np.asarray(total[starts])
 
 
-def _sparse(columns: FloatArray, values: FloatArray, n_columns: int) -> sp.csr_array:
+def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
     """Rows with values in some columns, those that are zero left out."""
     wide = sp.csc_array(values)
     wide.eliminate_zeros()

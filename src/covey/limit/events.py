@@ -59,7 +59,7 @@ class EventPath:
         self.groups: list[int] = []
         self.times: list[float] = []
         self.time = 0.0
-        self.sums = np.zeros(objective.n_groups)
+        self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
         self.first_rate: float | None = None
         self._before: list[FloatArray] = []

@@ -1,7 +1,7 @@
 """Ridge on all columns of a wide design, through the matrix of inner products of the rows.
 
-Columns are divided by one number per group, so that their mean variance is one, as in `covey.limit.ridges`. X is read in
-tiles of columns, once for the inner products and once for the coefficients of all models together.
+Columns are divided by one number per group, so that their mean variance is one, as in `covey.limit.ridges`. X is read
+in tiles of columns, once for the inner products and once for the coefficients of all models together.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class LeastSquares(Objective):
         self.basis: list[int] = []
         self.ends: list[int] = []
         self.joined: list[int] = []
-        self._P = np.empty((32, rows.width))
-        self._G = np.empty((32, rows.width))
+        self._P: FloatArray = np.empty((32, rows.width))
+        self._G: FloatArray = np.empty((32, rows.width))
         special = rows.special_rows[self.train].sum(axis=0)
         self._squares = float(special[-1, -1])
         e = rows.extras.size

@@ -1,8 +1,8 @@
 """Limit paths of several splits of the rows, advanced together.
 
 Events run among the near groups, whose rows are in hand. Then all far groups are checked at all these events, of all
-splits, by one product with X; where a far group would have woken, the path goes back to that event and the group is near
-from then on. The set of near groups only grows, so two decisions that differ in the last bit cannot alternate.
+splits, by one product with X; where a far group would have woken, the path goes back to that event and the group is
+near from then on. The set of near groups only grows, so two decisions that differ in the last bit cannot alternate.
 """
 
 from __future__ import annotations

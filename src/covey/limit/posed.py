@@ -102,7 +102,9 @@ class Posed:
         tables = []
         for weight in self.parts:
             rows = np.flatnonzero(weight > 0)
-            tables.append(_table(Z[rows], None if scores is None else scores[rows], problem.response[rows], weight[rows]))
+            tables.append(
+                _table(Z[rows], None if scores is None else scores[rows], problem.response[rows], weight[rows])
+            )
         return tables
 
     def _validation_rows(self, near: NDArray[np.intp], other: Validation) -> FloatArray:

@@ -12,11 +12,14 @@ from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_
 from covey.groups import Groups
 from covey.limit.posed import Posed, Validation
 from covey.limit.rows import Split
-from covey.limit.weights import read_weights
 from covey.preprocess import prepare
+from covey.preprocess.group_weights import read_weights
 from covey.validation import whole
 
-__all__ = ["pose"]
+__all__ = ["FIRST_GROUPS", "pose"]
+
+# Weights are to be fair to groups of all sizes for the whole race, and not for its first place only.
+FIRST_GROUPS = 10.0
 
 
 def pose(
@@ -51,16 +54,14 @@ def pose(
         if validation is not None:
             validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
         groups = groups.apart()
-    problem, _ = prepare(
-        design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight
-    )
+    problem, _ = prepare(design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight)
     total = design.total(weight)
     return Posed(
         problem=problem,
         parts=[own / total for own in parts],
         counts=list(counts),
         splits=list(splits),
-        weights=read_weights(group_weights, problem.ranks),
+        weights=read_weights(group_weights, problem.ranks, FIRST_GROUPS),
         intercept=fit_intercept,
         factors=_read_factors(factors, design, problem.q, groups, fit_intercept),
         validation=validation,

@@ -1,7 +1,7 @@
 """Reweighted ridges: ridge on all columns, then with each group's penalty divided by its norm before.
 
-Repeated, this tends to a group lasso. It is for signals that are dense, in which no few groups explain much. Coefficients
-are counted on columns of mean variance one per group, as in `covey.limit.ridges`.
+Repeated, this tends to a group lasso. It is for signals that are dense, in which no few groups explain much.
+Coefficients are counted on columns of mean variance one per group, as in `covey.limit.ridges`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ class DenseRows:
     intercept : bool
     """
 
-    def __init__(
-        self, rows: PartedRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool
-    ) -> None:
+    def __init__(self, rows: PartedRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool) -> None:
         self.rows, self.groups, self.intercept = rows, groups, intercept
         self.roots = _inverse_roots(penalties.of(groups))
         n = rows.n_columns
@@ -161,9 +159,10 @@ def _inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
     out: list[FloatArray] = [np.empty((0, 0))] * len(forms)
     sizes = np.array([len(M) for M in forms])
     for size in set(sizes.tolist()) - {0}:
-        which = np.flatnonzero(sizes == size)
-        roots = np.linalg.inv(np.linalg.cholesky(np.array([forms[i] for i in which]))).transpose(0, 2, 1)
-        for i, root in zip(which.tolist(), roots, strict=True):
+        which = np.flatnonzero(sizes == size).tolist()
+        stacked: FloatArray = np.array([forms[i] for i in which], dtype=float)
+        roots = np.linalg.inv(np.linalg.cholesky(stacked)).transpose(0, 2, 1)
+        for i, root in zip(which, roots, strict=True):
             out[i] = root
     return out
 

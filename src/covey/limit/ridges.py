@@ -1,7 +1,8 @@
 """Ridge regressions on sets of groups, with a penalty in units of the columns.
 
-In working coordinates all directions of a group count the same, also those in which its columns hardly vary. A ridge on
-the columns themselves, divided by one number per group so that their mean variance is one, shrinks such directions first.
+In working coordinates all directions of a group count the same, also those in which its columns hardly vary. A ridge
+on the columns themselves, divided by one number per group so that their mean variance is one, shrinks such directions
+first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PartedRows: the rows of some groups in working coordinates, in disjoint parts, and their Gram rows part by part.
 
-Sums over rows add up, so the Gram rows of a training set are the sum of those of its parts: every fold, the rows that it
-leaves out and the whole data share one table. Where a part has more rows than columns it is replaced by the triangular
-factor of its QR decomposition, which has the same Gram matrix and the same squared errors.
+Sums over rows add up, so the Gram rows of a training set are the sum of those of its parts: every fold, the rows that
+it leaves out and the whole data share one table. Where a part has more rows than columns it is replaced by the
+triangular factor of its QR decomposition, which has the same Gram matrix and the same squared errors.
 """
 
 from __future__ import annotations

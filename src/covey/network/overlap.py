@@ -5,26 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.network.snapshots import Snapshot, StopRule
-from covey.path import Path
 from covey.validation import FloatArray
 
-__all__ = ["InColumns", "add_up"]
-
-
-def add_up(path: Path, groups: Groups) -> Path:
-    """A path of `groups.apart()` as one of the groups themselves."""
-    copies = np.arange(groups.members.size)
-    total = sp.csr_array(
-        (np.ones(copies.size), (copies, groups.members)), shape=(groups.members.size, groups.n_columns)
-    )
-    coefs = sp.csr_array(path.coefs @ total)
-    coefs.sort_indices()
-    return replace(path, coefs=coefs, parts=path.coefs, groups=groups)
+__all__ = ["InColumns"]
 
 
 def _added_up(columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:

@@ -11,7 +11,7 @@ from covey.designs import Design, RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.network.beginning import read_start
 from covey.network.exact import ExactPath, all_awake
-from covey.network.overlap import InColumns, add_up
+from covey.network.overlap import InColumns
 from covey.network.recorder import Recorder
 from covey.network.screened import NearGroups, ScreenedPath
 from covey.network.settings import check_engine, read_settings, step_unit
@@ -125,7 +125,7 @@ class PathRunner:
             n_gram_columns=run.n_gram_columns,
             state=state,
         )
-        return add_up(path, self.groups) if self.groups.overlapping else path
+        return path.added_up(self.groups) if self.groups.overlapping else path
 
     def forget(self) -> None:
         """Run the next path as if it were the first: the runs before then do not show, not even in the last bit."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from covey.preprocess import WorkingProblem
+from covey.preprocess.group_weights import read_weights
 from covey.validation import FloatArray, positive, whole
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "check_engine",
     "read_settings",
     "read_step",
-    "read_weights",
     "step_unit",
 ]
 
@@ -231,41 +229,3 @@ def _is_auto(value: Any, name: str) -> bool:
             raise ValueError(f"{name} must be 'auto' or a number above 0, not {value!r}.")
         return True
     return False
-
-
-def _noise_weights(sizes: FloatArray) -> FloatArray:
-    """The norm that noise exceeds in one of L groups: the largest of L draws, whatever the size.
-
-    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
-    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
-    weights by the mean (the square root of the size) let groups of one column win (docs/decisions/0020).
-    """
-    distinct, position = np.unique(sizes, return_inverse=True)
-    return np.sqrt(chdtri(distinct, 1.0 / (sizes.size + 1)))[position]
-
-
-WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": _noise_weights, "sqrt": np.sqrt}
-
-
-def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
-    """Weights of mean one for groups of these dimensions: a group of weight 2 grows half as fast."""
-    if group_weights is None:
-        return np.ones(ranks.size)
-    if isinstance(group_weights, str):
-        if group_weights not in WEIGHTS:
-            raise ValueError(
-                f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
-            )
-        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
-        return (named / named.mean()).astype(np.float64)
-    try:
-        weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("group_weights must be 'noise', 'sqrt', None or one number per group.") from None
-    if weights.shape != (ranks.size,):
-        raise ValueError(f"group_weights has shape {weights.shape}; there are {ranks.size} groups.")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if bad.size:
-        raise ValueError(f"group_weights must be above 0 and finite; group {bad[0]} has {weights[bad[0]]:g}.")
-    largest = weights.max()
-    return (weights / largest) / (weights / largest).mean()

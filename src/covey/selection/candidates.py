@@ -110,15 +110,15 @@ def cleaned_models(
 def _is_tried(size: int, place: int) -> bool:
     """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
     step = round(np.log(size) / np.log(SIZE_RATIO))
-    return bool(place == 0) or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))
+    return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))
 
 
 def _penalty(
     objective: LeastSquares, equations: NormalEquations, groups: Sequence[int], n_always: int, penalties: Penalties
 ) -> FloatArray:
     """The quadratic form of a ridge on the groups of a path; zero on those that are always in."""
-    place = np.concatenate([np.arange(rank) for rank in objective.rows.ranks]) if objective.rows.n_groups else []
-    within = np.asarray(place, dtype=np.intp)[equations.columns]
+    starts = objective.rows.starts
+    within = equations.columns - starts[np.searchsorted(starts, equations.columns, side="right") - 1]
     own = [within[a:b] for a, b in zip(equations.starts[:-1], equations.starts[1:], strict=True)]
     M = penalties.block(groups, own)
     first = int(equations.starts[n_always])

@@ -129,7 +129,9 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     models = cleaned_models(paths.objective(0), paths.groups(0), 0, begun, prefixes, (), Penalties(posed.problem))
     rows = near.rows
     table = rows.parts[0]
-    residuals = table[:, [rows.response]] - table[:, models.columns] @ models.W.T - np.outer(table[:, rows.one], models.levels)
+    residuals = (
+        table[:, [rows.response]] - table[:, models.columns] @ models.W.T - np.outer(table[:, rows.one], models.levels)
+    )
     squares = np.einsum("ij,ij->j", residuals, residuals)
     return TrainingTable(
         paths, models,

@@ -136,9 +136,8 @@ class DenseSearch:
         """What the penalties of the groups at hand are multiplied by."""
         assert self._rows is not None
         groups = self._rows.groups
-        if recipe.round == 0:
-            shares = np.ones(groups.size)
-        else:
+        shares: FloatArray = np.ones(groups.size)
+        if recipe.round > 0:
             norms = self._norms[recipe._replace(round=recipe.round - 1), split]
             shares = shares_of(norms, self.scales)[groups]
         shares[np.isin(groups, self.always)] = ALWAYS

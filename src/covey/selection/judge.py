@@ -126,9 +126,17 @@ class Judge:
         weights = mean_weights(errors, n, rounding)
         to_mean = _distances(tables, [E @ weights for E in tables], total)
         return Verdict(
-            common, errors, squares / self.weights, sizes / self.weights.size, doubts, weights, best,
-            _simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean, rounding), null, float((errors[null] - noise) / (doubts[null] or np.inf)),
-        )  # fmt: skip
+            recipes=common,
+            errors=errors,
+            by_split=squares / self.weights,
+            sizes=sizes / self.weights.size,
+            doubts=doubts,
+            weights=weights,
+            best=best,
+            central=_simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean, rounding),
+            null=null,
+            evidence=float((errors[null] - noise) / (doubts[null] or np.inf)),
+        )
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
@@ -156,7 +164,7 @@ def _distances(tables: list[FloatArray], points: list[FloatArray], total: float)
 
 
 def mean_weights(errors: FloatArray, n_rows: float, rounding: float) -> FloatArray:
-    """What models count in their mean: as the likelihood of the judging rows, with the least error as noise variance."""
+    """What models count in their mean: the likelihood of the judging rows, the least error being the noise variance."""
     least = float(errors.min())
     excess = np.maximum(errors - least - rounding, 0.0) / (least + rounding or 1.0) * n_rows / TEMPERATURE
     weights = np.exp(-excess)

@@ -44,9 +44,7 @@ def select_on_network(
     return _published(problem.groups, choice, n_splits)
 
 
-def _choose(
-    task: PathTask, selection: Selection, rule: Any, n_jobs: int | None, checkpoint: Any
-) -> tuple[Choice, int]:
+def _choose(task: PathTask, selection: Selection, rule: Any, n_jobs: int | None, checkpoint: Any) -> tuple[Choice, int]:
     if isinstance(selection, HoldOut):
         judges = selection.validation
         if judges is None:

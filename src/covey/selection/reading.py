@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -40,7 +40,7 @@ def read_selection(selection: Any, random_state: Any = None, labels: Any = None)
             seed = check_random_state(0 if random_state is None else random_state).randint(2**31 - 1)
             return HoldOut(random_state=seed)
         if selection in ("bic", "ebic", "gcv"):
-            return InformationCriterion(selection)
+            return InformationCriterion(cast(Any, selection))
         if selection == "discrepancy":
             return Discrepancy()
     elif hasattr(selection, "split") or (hasattr(selection, "__iter__") and not isinstance(selection, dict)):

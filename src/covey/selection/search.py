@@ -1,8 +1,8 @@
 """The search: limit paths of all splits, candidates made of them, one judge.
 
-Hold-out is one split, cross-validation several; the last split is that of all rows, on which every recipe is carried out
-beside the others. Forward by the limit path, back by elimination, forward again from what was left; where noise is strong,
-ridges on the sets and on all columns too.
+Hold-out is one split, cross-validation several; the last split is that of all rows, on which every recipe is carried
+out beside the others. Forward by the limit path, back by elimination, forward again from what was left; where noise is
+strong, ridges on the sets and on all columns too.
 """
 
 from __future__ import annotations
@@ -206,7 +206,9 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     for split in range(len(found.posed.splits)):
         begun = len(paths.starts[split])
         order = paths.groups(split)
-        lengths = sorted({min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events})
+        lengths = sorted(
+            {min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events}
+        )
         models = cleaned_models(
             paths.objective(split), order, round_, len(found.always), lengths,
             settings.ridges if found.noisy else (), penalties,

@@ -205,7 +205,7 @@ def _published(
     recipe: str,
     shrunk: bool,
 ) -> Selected:
-    """The model with its path: columns of X to columns of the groups, which differ where groups overlap or interleave."""
+    """The model with its path; the columns of the groups differ from those of X where groups overlap or interleave."""
     own = mean.own if groups.overlapping else mean.own[groups.members]
     coef = groups.from_contiguous(own)
     strengths = _strengths(posed, mean)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
+from covey.designs.rows import KEY_COLUMNS, key_columns, mix
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
 from covey.validation import FloatArray, whole
@@ -47,8 +49,8 @@ class Folds:
     ----------
     cv : int, splitter or iterable of (train, test)
         A number of folds, or anything that scikit-learn takes. A number gives folds that depend on the response alone:
-        neighbours among the sorted values are dealt to different folds, equal values to the same one, so that the order
-        of the rows does not matter and repeated rows stay together.
+        neighbours among the sorted values are dealt to different folds, equal values to the same one (equal rows, where
+        the response has few values), so that the order of the rows does not matter and repeated rows stay together.
     labels : array-like of shape (n_rows,), optional
         Labels of the rows, for splitters such as GroupKFold.
     random_state : int or None
@@ -63,7 +65,7 @@ class Folds:
         """The parts of the rows of a problem."""
         if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None:
             k = whole(int(self.cv), "the number of folds", least=2)
-            own = balanced_folds(np.asarray(y), np.asarray(weight), k, self.random_state)
+            own = balanced_folds(np.asarray(y), np.asarray(weight), k, self.random_state, partial(_row_keys, design))
             n_folds = int(own.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
@@ -130,8 +132,17 @@ def read_validation(validation: Any, n_columns: int) -> Validation:
     return Validation(design, response, np.ones_like(response))
 
 
-def balanced_folds(y: FloatArray, weight: FloatArray, k: int, seed: Any = None) -> NDArray[np.intp]:
+def balanced_folds(
+    y: FloatArray,
+    weight: FloatArray,
+    k: int,
+    seed: Any = None,
+    keys_of: Callable[[NDArray[np.intp]], NDArray[np.uint64]] | None = None,
+) -> NDArray[np.intp]:
     """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
+
+    Equal responses are one neighbour, unless one of them would fill a fold of its own. Then it is equal rows that are,
+    as far as keys of some rows tell them apart.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
     >>> folds = balanced_folds(y, np.ones(6), 2)
@@ -140,18 +151,31 @@ def balanced_folds(y: FloatArray, weight: FloatArray, k: int, seed: Any = None) 
     """
     used = np.flatnonzero(weight > 0)
     out = np.full(y.size, -1, dtype=np.intp)
-    values, rank = np.unique(y[used], return_inverse=True)
+    _, rank = np.unique(y[used], return_inverse=True)
     shares = np.bincount(rank, weights=weight[used])
     if shares.max(initial=0.0) * k > shares.sum():
-        # a value that would fill a fold of its own is dealt out row by row
-        rank = np.empty(used.size, dtype=np.intp)
-        rank[np.argsort(y[used], kind="stable")] = np.arange(used.size)
+        keys = np.zeros(used.size, dtype=np.intp)
+        if keys_of is not None:
+            keys = np.unique(keys_of(used), return_inverse=True)[1]
+        distinct, own = np.unique(rank * used.size + keys, return_inverse=True)
+        if keys_of is None or distinct.size < 2:  # nothing tells the rows apart
+            own = np.empty(used.size, dtype=np.intp)
+            own[np.lexsort((keys, rank))] = np.arange(used.size)
+        rank = own
     n = int(rank.max(initial=-1)) + 1
     k = min(k, n)
     rng = np.random.default_rng(0 if seed is None else seed)
     dealt = np.concatenate([rng.permutation(k) for _ in range(-(-n // k))])[:n] if n else np.empty(0, dtype=np.intp)
     out[used] = dealt[rank]
     return out
+
+
+def _row_keys(design: Design, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """A hash of some columns of each row, by the ranks of their values: units and the order of columns do not matter."""
+    key = np.zeros(rows.size, dtype=np.uint64)
+    for values in np.asarray(design.take(key_columns(design.shape[1], KEY_COLUMNS[-1])))[rows].T:
+        key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+    return key
 
 
 def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Split]]:

@@ -1,8 +1,7 @@
-"""Weights of groups: what a group's gradient is divided by, so that size alone does not decide who comes first."""
+"""Weights of groups: what a group's gradient is divided by, so that size alone does not decide which comes first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,8 @@ from covey.validation import FloatArray
 
 __all__ = ["noise_weights", "read_weights"]
 
-# Weights are fair to groups of all sizes when about so many are to wake: the race is longer than its first place.
-FIRST_GROUPS = 10.0
 
-
-def noise_weights(ranks: FloatArray, first: float = FIRST_GROUPS) -> FloatArray:
+def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
     """The norm that noise exceeds in `first` of all groups, whatever their size.
 
     In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
@@ -29,19 +25,20 @@ def noise_weights(ranks: FloatArray, first: float = FIRST_GROUPS) -> FloatArray:
     return np.asarray(np.sqrt(chdtri(distinct, share))[position])
 
 
-WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"noise": noise_weights, "sqrt": np.sqrt}
+def read_weights(group_weights: Any, ranks: NDArray[Any], first: float = 1.0) -> NDArray[np.float64]:
+    """Weights of mean one for groups of these dimensions: a group of weight 2 wakes half as fast.
 
-
-def read_weights(group_weights: Any, ranks: NDArray[Any]) -> NDArray[np.float64]:
-    """Weights of mean one for groups of these dimensions: a group of weight 2 adds up half as fast."""
+    Those by noise are fair to groups of all sizes where about `first` groups are to wake.
+    """
     if group_weights is None:
         return np.ones(ranks.size)
     if isinstance(group_weights, str):
-        if group_weights not in WEIGHTS:
+        if group_weights not in ("noise", "sqrt"):
             raise ValueError(
                 f"group_weights must be 'noise', 'sqrt', None or one number per group, not {group_weights!r}."
             )
-        named = WEIGHTS[group_weights](np.maximum(ranks, 1).astype(float))
+        sizes = np.maximum(ranks, 1).astype(float)
+        named = noise_weights(sizes, first) if group_weights == "noise" else np.sqrt(sizes)
         return (named / named.mean()).astype(np.float64)
     try:
         weights: NDArray[np.float64] = np.asarray(group_weights, dtype=np.float64)
