@@ -38,8 +38,9 @@ class Penalties:
             T = self.problem.factors[at].reshape(alike.size, size, rank)
             inverse = np.linalg.inv(T) if size == rank else np.linalg.pinv(T)
             # the columns are Z T^+, up to directions in which the group does not vary
-            variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)
-            M = T.transpose(0, 2, 1) @ T * variance[:, None, None]
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)
+                M = _definite(T.transpose(0, 2, 1) @ T * variance[:, None, None])
             self._known.update(zip(alike.tolist(), M, strict=True))
             gains = np.divide(1.0, np.sqrt(variance), out=np.zeros(alike.size), where=variance > 0)
             self._gains.update(zip(alike.tolist(), gains.tolist(), strict=True))
@@ -64,6 +65,20 @@ class Penalties:
             out[a:b, a:b] = M if at.size == len(M) else M[np.ix_(at, at)]
             a = b
         return out
+
+
+def _definite(forms: FloatArray) -> FloatArray:
+    """The forms, with the identity for those of columns whose scales are too unequal for numbers to hold both."""
+
+    def fits(M: FloatArray) -> bool:
+        try:
+            return bool(np.isfinite(np.linalg.cholesky(M)).all())
+        except np.linalg.LinAlgError:
+            return False
+
+    if fits(forms):
+        return forms
+    return np.array([M if fits(M) else np.eye(len(M)) for M in forms])
 
 
 def ridge_models(
