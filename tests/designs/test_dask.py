@@ -16,14 +16,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from covey import GroupSparseRegressor, GroupSparseRegressorCV, group_path
+from covey import GroupSparseRegressor, Network, group_path
 from covey.datasets import make_group_sparse
 from covey.designs import DenseDesign, dask_split
 from covey.designs import cluster as scheduling
 from covey.designs.cluster import WorkersLostError
 from covey.designs.dask import DaskDesign
 from covey.experiments.parallel import each
-from covey.stopping import CrossValidation
 
 N, P, SIZE = 640, 120, 4
 
@@ -35,7 +34,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def expected(data):
-    return GroupSparseRegressor(SIZE, random_state=0).fit(data.X, data.y)
+    return GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(data.X, data.y)
 
 
 def chunked(X, rows=100, columns=-1):
@@ -43,7 +42,7 @@ def chunked(X, rows=100, columns=-1):
 
 
 def assert_same_model(model, expected):
-    assert model.n_iter_ == expected.n_iter_
+    assert model.recipe_ == expected.recipe_
     assert model.selected_groups_ == expected.selected_groups_
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-8 * abs(expected.coef_).max())
     assert model.intercept_ == pytest.approx(expected.intercept_, abs=1e-8)
@@ -159,7 +158,7 @@ def test_dataframes_of_unknown_length(data, expected):
     names = [f"x{j}" for j in range(P)]
     frame = dd.from_pandas(pd.DataFrame(data.X, columns=names).assign(y=data.y), npartitions=5)
     frame = frame[frame["x0"] > -np.inf]  # a filter: from here on nobody knows how many rows there are
-    model = GroupSparseRegressor(SIZE, random_state=0).fit(frame[names], frame["y"])
+    model = GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(frame[names], frame["y"])
     assert_same_model(model, expected)
     assert list(model.feature_names_in_) == names
     predicted = model.predict(frame[names])
@@ -169,7 +168,7 @@ def test_dataframes_of_unknown_length(data, expected):
 
 def test_empty_chunks_and_chunks_of_columns(data, expected):
     X = da.concatenate([chunked(data.X[:1], 1, 50), chunked(data.X[:0]), chunked(data.X[1:], 211, 50)])
-    model = GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
+    model = GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, data.y)
     assert_same_model(model, expected)
 
 
@@ -190,8 +189,9 @@ def test_sparse_chunks(data):
 
 def test_sample_weights(data):
     weight = np.random.default_rng(0).integers(0, 3, N).astype(float)
-    wanted = GroupSparseRegressor(SIZE, random_state=0).fit(data.X, data.y, weight)
-    model = GroupSparseRegressor(SIZE, random_state=0).fit(chunked(data.X), data.y, da.from_array(weight, chunks=99))
+    settings = {"selection": "holdout", "random_state": 0}
+    wanted = GroupSparseRegressor(SIZE, **settings).fit(data.X, data.y, weight)
+    model = GroupSparseRegressor(SIZE, **settings).fit(chunked(data.X), data.y, da.from_array(weight, chunks=99))
     assert_same_model(model, wanted)
 
 
@@ -296,13 +296,14 @@ def test_bad_weights(data):
 
 @pytest.mark.parametrize("cv", [3, "labels"])
 def test_folds_are_cut_on_the_cluster(data, cv):
-    from sklearn.model_selection import PredefinedSplit
+    from sklearn.model_selection import KFold, PredefinedSplit
 
     labels = np.random.default_rng(0).integers(0, 3, N)
-    wanted = GroupSparseRegressorCV(SIZE, cv=PredefinedSplit(labels) if cv == "labels" else cv).fit(data.X, data.y)
+    folds = PredefinedSplit(labels) if cv == "labels" else KFold(cv)
+    wanted = GroupSparseRegressor(SIZE, selection=folds, factors=0).fit(data.X, data.y)
     own = da.from_array(labels, chunks=130) if cv == "labels" else cv
-    model = GroupSparseRegressorCV(SIZE, cv=own).fit(chunked(data.X), data.y)
-    np.testing.assert_allclose(model.mse_path_, wanted.mse_path_, rtol=1e-7)
+    model = GroupSparseRegressor(SIZE, selection=own).fit(chunked(data.X), data.y)
+    np.testing.assert_allclose(model.candidates_["mse"], wanted.candidates_["mse"], rtol=1e-7)
     assert_same_model(model, wanted)
 
 
@@ -310,7 +311,7 @@ def test_splitters_that_shuffle_rows_are_refused(data):
     from sklearn.model_selection import KFold
 
     with pytest.raises(ValueError, match="number of folds, KFold without shuffling, or a Dask array of labels"):
-        GroupSparseRegressorCV(SIZE, cv=KFold(3, shuffle=True)).fit(chunked(data.X), data.y)
+        GroupSparseRegressor(SIZE, selection=KFold(3, shuffle=True)).fit(chunked(data.X), data.y)
 
 
 # ---------------------------------------------------------------------- a cluster
@@ -318,7 +319,7 @@ def test_splitters_that_shuffle_rows_are_refused(data):
 
 def test_a_fit_on_a_cluster(client, data, expected):
     X, y = chunked(data.X).persist(), da.from_array(data.y, chunks=100).persist()
-    assert_same_model(GroupSparseRegressor(SIZE, random_state=0).fit(X, y), expected)
+    assert_same_model(GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, y), expected)
 
 
 def test_nothing_of_the_length_of_a_column_comes_to_the_client(client, data, monkeypatch):
@@ -337,10 +338,10 @@ def test_nothing_of_the_length_of_a_column_comes_to_the_client(client, data, mon
     # many rows and few columns, so that a column is larger than everything else
     X = da.random.default_rng(0).standard_normal((40_000, 12), chunks=(15_000, 12))
     y = X[:, :3].sum(axis=1) + da.random.default_rng(1).standard_normal(40_000, chunks=15_000)
-    model = GroupSparseRegressor(3, random_state=0).fit(X, y)
-    GroupSparseRegressor(3, stopping=CrossValidation(2)).fit(X, y)
+    model = GroupSparseRegressor(3, selection="holdout", random_state=0).fit(X, y)
+    GroupSparseRegressor(3, selection=2).fit(X, y)
     assert model.score(X, y) == pytest.approx(0.75, abs=0.02)
-    assert model.selected_groups_ == [0]
+    assert model.selected_groups_[0] == 0
     assert len(seen) > 10
     assert max(seen) < 40_000
 
@@ -364,7 +365,7 @@ def slowly(block):
     return block
 
 
-@pytest.mark.parametrize("moment", ["gram_rows", "at any time"])
+@pytest.mark.parametrize("moment", ["gram_parts", "at any time"])
 def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch):
     pids = workers(client)
     X = chunked(data.X).map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
@@ -386,7 +387,7 @@ def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch)
 
         monkeypatch.setattr(DaskDesign, moment, operate)
         X = X.persist()
-    model = GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
+    model = GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, data.y)
     assert killed
     assert_same_model(model, expected)
 
@@ -396,10 +397,10 @@ def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch)
 
 @pytest.mark.parametrize("store", [np.asarray, chunked], ids=["in memory", "Dask"])
 def test_folds_through_the_dask_backend(client, data, store):
-    wanted = GroupSparseRegressorCV(SIZE, cv=2).fit(data.X, data.y)
+    wanted = GroupSparseRegressor(SIZE, network=Network(), selection=2).fit(data.X, data.y)
     with joblib.parallel_config(backend="dask"):
-        model = GroupSparseRegressorCV(SIZE, cv=2, n_jobs=-1).fit(store(data.X), data.y)
-    np.testing.assert_allclose(model.mse_path_, wanted.mse_path_, rtol=1e-7)
+        model = GroupSparseRegressor(SIZE, network=Network(), selection=2, n_jobs=-1).fit(store(data.X), data.y)
+    np.testing.assert_allclose(model.candidates_["mse"], wanted.candidates_["mse"], rtol=1e-7)
     assert_same_model(model, wanted)
 
 
@@ -415,20 +416,20 @@ def test_experiments_through_the_dask_backend(client):
 
 
 def scale_in_mid_fit(cluster, n_workers, monkeypatch):
-    """Take workers away, for good, before the first Gram rows."""
-    operation = DaskDesign.gram_rows
+    """Take workers away, for good, before the Gram matrices."""
+    operation = DaskDesign.gram_parts
 
     def operate(*arguments):
         cluster.scale(n_workers)
         return operation(*arguments)
 
-    monkeypatch.setattr(DaskDesign, "gram_rows", operate)
+    monkeypatch.setattr(DaskDesign, "gram_parts", operate)
 
 
 def test_a_worker_lost_for_good(client, cluster, data, expected, monkeypatch):
     X = chunked(data.X).persist()
     scale_in_mid_fit(cluster, 1, monkeypatch)
-    assert_same_model(GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y), expected)
+    assert_same_model(GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, data.y), expected)
 
 
 def test_all_workers_lost(client, cluster, data, monkeypatch):
@@ -438,4 +439,4 @@ def test_all_workers_lost(client, cluster, data, monkeypatch):
         dask.config.set({"covey.worker-timeout": "2 s"}),
         pytest.raises(WorkersLostError, match=r"no workers for 2 s.*covey\.worker-timeout"),
     ):
-        GroupSparseRegressor(SIZE, random_state=0).fit(X, data.y)
+        GroupSparseRegressor(SIZE, selection="holdout", random_state=0).fit(X, data.y)

@@ -290,7 +290,7 @@ def test_values_that_are_no_numbers(value, data):
     for what in ("X", "y", "sample_weight"):
         X, y, weight = data.X.copy(), data.y.copy(), np.ones(120)
         {"X": X, "y": y, "sample_weight": weight}[what].flat[7] = value
-        with pytest.raises(ValueError, match="NaN|infinity|finite|Negative"):
+        with pytest.raises(ValueError, match=r"NaN|infinity|finite|Negative"):
             GroupSparseRegressor(groups=3).fit(X, y, sample_weight=weight)
 
 
@@ -301,7 +301,7 @@ def test_bad_data(data):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.zeros(120))
     with pytest.raises(ValueError, match="divide them by a common number"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.full(120, 1e200))
-    with pytest.raises(ValueError, match="at least 2 rows|minimum of 2"):
+    with pytest.raises(ValueError, match=r"at least 2 rows|minimum of 2"):
         GroupSparseRegressor(groups=3).fit(data.X[:1], data.y[:1])
     with pytest.raises(ValueError, match="2 rows of positive weight"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.eye(120)[0])

@@ -63,8 +63,8 @@ def fit(
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="Of the models judged by held-out rows, the simplest within a quarter of a standard error of the "
-            "best, or within one standard error, which has fewer groups.",
+            help="Of the models judged by held-out rows, the simplest in the middle of the best, or the simplest "
+            "within one standard error of the best, which has fewer groups.",
             show_default="min",
             rich_help_panel=MODEL,
         ),

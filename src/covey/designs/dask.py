@@ -92,6 +92,7 @@ class DaskDesign(Design):
     """
 
     reads_columns = False
+    holds_rows = False
     parallel = "threads"  # what waits for a cluster needs no process of its own
 
     def __init__(self, X: da.Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
@@ -196,6 +197,10 @@ class DaskDesign(Design):
         (mask,) = keep([da.concatenate(parts)])
         return mask
 
+    def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[da.Array, da.Array]]:
+        """Masks of the training and the held-out rows of each fold."""
+        return [(~held, held) for held in self.folds(cv, y, labels)]
+
     def folds(self, cv: Any, y: Any, labels: Any) -> list[da.Array]:
         """Masks of the rows that each fold holds out, cut where the rows are."""
         if isinstance(cv, da.Array):
@@ -205,12 +210,12 @@ class DaskDesign(Design):
         folds = cv.get_n_splits() if isinstance(cv, KFold) and not cv.shuffle else cv
         if isinstance(folds, bool) or not isinstance(folds, numbers.Integral):
             raise ValueError(
-                f"cv must be a number of folds, KFold without shuffling, or a Dask array of labels, one fold per "
-                f"label, for rows that stay on the cluster; not {cv!r}."
+                f"selection must be a number of folds, KFold without shuffling, or a Dask array of labels, one fold "
+                f"per label, for rows that stay on the cluster; not {cv!r}."
             )
         n, k = self.shape[0], int(folds)
         if not 2 <= k <= n:
-            raise ValueError(f"cv={k} folds need at least 2 and at most as many as there are rows, {n}.")
+            raise ValueError(f"{k} folds need at least 2 and at most as many as there are rows, {n}.")
         sizes = np.full(k, n // k) + (np.arange(k) < n % k)
         ends = np.cumsum(sizes)
         row = da.arange(n, chunks=(self.counts,))

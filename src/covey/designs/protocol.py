@@ -102,6 +102,8 @@ class Design(ABC):
         the engine works on a copy of the columns near to waking (`gather`) and looks at the others with `correlate`.
         Where they cannot, it calls neither these nor `take`: it keeps the Gram rows of the groups that wake up, (k, p)
         numbers, and reads X for these alone.
+    holds_rows : bool
+        Whether row vectors are numpy arrays; where they are not, folds are cut where the rows are.
     batch_columns : int
         Up to how many columns `gram_rows` costs hardly more than reading X.
     near_share : float
@@ -116,6 +118,7 @@ class Design(ABC):
     """
 
     reads_columns: bool = True
+    holds_rows: bool = True
     batch_columns: int = 40
     near_share: float = 0.05
     can_batch: bool = False

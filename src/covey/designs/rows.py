@@ -113,7 +113,7 @@ def key_columns(p: int, count: int) -> NDArray[np.intp]:
 def all_equal() -> ValueError:
     """The error for rows of which none can be held out."""
     return ValueError(
-        "Rows cannot be held out: all rows are equal. Choose the time otherwise, with stopping='ebic' for instance."
+        "Rows cannot be held out: all rows are equal. Choose otherwise, with selection='ebic' for instance."
     )
 
 

@@ -90,7 +90,8 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
-        Whether it was shrunk by a ridge, or is a mean of models; otherwise it is least squares on the selected groups.
+        Whether it was shrunk by a ridge, is a mean of models, or a network's model, whose last groups may still be on
+        the rise; otherwise it is least squares on the selected groups.
     candidates_ : DataFrame
         Every candidate with its judged error, the chosen one marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None

@@ -1,7 +1,7 @@
 """Ridge on all columns of a wide design, through the matrix of inner products of the rows.
 
-Columns are divided by one number per group, so that their mean variance is one, as in `covey.limit.ridges`. X is read
-in tiles of columns, once for the inner products and once for the coefficients of all models together.
+Columns have unit variance, as in `covey.limit.ridges`. X is read in tiles of columns, once for the inner products and
+once for the coefficients of all models together.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class RowKernel:
             B = np.asarray(problem.design.take(members))[self.order]
             if other is not None:
                 B = np.concatenate([B, np.asarray(other.design.take(members))[self.judges]])
-            yield groups, (B - problem.mean[own]) * np.repeat(self.gains[groups], problem.layout.sizes[groups])
+            yield groups, (B - problem.mean[own]) * self.gains[own]
             first = int(groups[-1]) + 1
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:

@@ -1,8 +1,7 @@
 """Ridge regressions on sets of groups, with a penalty in units of the columns.
 
 In working coordinates all directions of a group count the same, also those in which its columns hardly vary. A ridge
-on the columns themselves, divided by one number per group so that their mean variance is one, shrinks such directions
-first.
+on the columns themselves, each of unit variance, shrinks such directions first, whatever the units of the columns.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ __all__ = ["Penalties", "ridge_models"]
 
 
 class Penalties:
-    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of mean variance one."""
+    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance."""
 
     def __init__(self, problem: WorkingProblem) -> None:
         self.problem = problem
         self._known: dict[int, FloatArray] = {}
-        self._gains: dict[int, float] = {}
+        self._gains: dict[int, FloatArray] = {}
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Make those of some groups, all of one shape at once."""
@@ -38,17 +37,16 @@ class Penalties:
             T = self.problem.factors[at].reshape(alike.size, size, rank)
             inverse = np.linalg.inv(T) if size == rank else np.linalg.pinv(T)
             # the columns are Z T^+, up to directions in which the group does not vary
-            with np.errstate(over="ignore", invalid="ignore"):
-                variance = np.einsum("lij,lij->l", inverse, inverse) / max(size, 1)
-                M = _definite(T.transpose(0, 2, 1) @ T * variance[:, None, None])
+            variance = np.einsum("lkj,lkj->lj", inverse, inverse)
+            M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
             self._known.update(zip(alike.tolist(), M, strict=True))
-            gains = np.divide(1.0, np.sqrt(variance), out=np.zeros(alike.size), where=variance > 0)
-            self._gains.update(zip(alike.tolist(), gains.tolist(), strict=True))
+            gains = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
+            self._gains.update(zip(alike.tolist(), gains, strict=True))
 
     def gains(self, groups: NDArray[np.intp]) -> FloatArray:
-        """What the columns of some groups are multiplied by to have a mean variance of one; zero where none varies."""
+        """What the columns of some groups are multiplied by to have unit variance; zero for those that do not vary."""
         self.learn(groups)
-        return np.array([self._gains[int(l)] for l in groups])
+        return np.concatenate([self._gains[int(l)] for l in groups])
 
     def of(self, groups: Sequence[int] | NDArray[np.intp]) -> list[FloatArray]:
         """Those of some groups, each of shape (rank, rank)."""
@@ -65,20 +63,6 @@ class Penalties:
             out[a:b, a:b] = M if at.size == len(M) else M[np.ix_(at, at)]
             a = b
         return out
-
-
-def _definite(forms: FloatArray) -> FloatArray:
-    """The forms, with the identity for those of columns whose scales are too unequal for numbers to hold both."""
-
-    def fits(M: FloatArray) -> bool:
-        try:
-            return bool(np.isfinite(np.linalg.cholesky(M)).all())
-        except np.linalg.LinAlgError:
-            return False
-
-    if fits(forms):
-        return forms
-    return np.array([M if fits(M) else np.eye(len(M)) for M in forms])
 
 
 def ridge_models(

@@ -165,8 +165,7 @@ class DenseSearch:
         if (recipe, split) in self._wide:
             assert self._kernel is not None
             fit = self._wide[recipe, split]
-            gains = np.repeat(self._kernel.gains, problem.layout.sizes)
-            coef = self._kernel.coefficients([fit])[0] * gains
+            coef = self._kernel.coefficients([fit])[0] * self._kernel.gains
             columns, level = problem.layout.members, fit.level - float(problem.mean @ coef) - fit.shift
             norms = np.sqrt(np.add.reduceat(coef * coef, problem.layout.starts[:-1]))
             groups = np.arange(norms.size)

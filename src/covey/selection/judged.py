@@ -26,7 +26,7 @@ LABELS = {
 }
 
 RULES = {
-    "min": "the simplest within a quarter of a standard error of the best",
+    "min": "the simplest of those in the middle of the best",
     "1se": "the simplest within one standard error of the best",
 }
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from covey.groups import Groups
 from covey.network import Network
 from covey.selection.network_time import choose_by_folds, choose_by_holdout
@@ -71,5 +69,5 @@ def _published(groups: Groups, choice: Choice, n_splits: int) -> Selected:
     candidates = choice.scores.assign(chosen=choice.scores["time"].to_numpy() == path.times[at])
     return Selected(
         own, coef, intercept, order, path.strengths[[at]].toarray().ravel(), path, candidates, None, n_splits,
-        f"the network at iteration {int(choice.time)}", np.bool_(False).item(),
+        f"the network at iteration {int(choice.time)}", True,
     )  # fmt: skip

@@ -50,7 +50,7 @@ class Reweighted(NamedTuple):
     round: int
 
     def __str__(self) -> str:
-        times = f", reweighted {self.round} times" if self.round else ""
+        times = "" if not self.round else ", reweighted" + (f" {self.round} times" if self.round > 1 else " once")
         return f"ridge {self.penalty:.3g} on all groups{times}"
 
 

@@ -63,7 +63,8 @@ class Folds:
 
     def parts(self, design: Design, y: Any, weight: Any) -> Parts:
         """The parts of the rows of a problem."""
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None:
+        counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
+        if counted and self.labels is None and design.holds_rows:
             k = whole(int(self.cv), "the number of folds", least=2)
             own = balanced_folds(np.asarray(y), np.asarray(weight), k, self.random_state, partial(_row_keys, design))
             n_folds = int(own.max()) + 1
@@ -171,7 +172,7 @@ def balanced_folds(
 
 
 def _row_keys(design: Design, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """A hash of some columns of each row, by the ranks of their values: units and the order of columns do not matter."""
+    """A hash of some columns of each row, by the ranks of their values, whatever the units and the order of columns."""
     key = np.zeros(rows.size, dtype=np.uint64)
     for values in np.asarray(design.take(key_columns(design.shape[1], KEY_COLUMNS[-1])))[rows].T:
         key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))

@@ -9,7 +9,7 @@ __all__ = ["THRESHOLDS", "Thresholds"]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Settings of the search; decided on simulated problems that no published figure is taken from (decision 0040).
+    """Settings of the search; decided on simulated problems that no published figure is taken from (decision 0041).
 
     Attributes
     ----------
