@@ -9,6 +9,7 @@ from covey import Groups
 from covey.designs import as_design
 from covey.limit.cleaning import eliminate
 from covey.limit.events import EventPath
+from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
@@ -187,8 +188,10 @@ def test_ridges_on_sets_are_direct_solves():
 # ------------------------------------------------------------------ ridges on all columns
 
 
-def dense_rows(n, intercept, seed=0):
+def dense_rows(n, intercept, seed=0, full_rank=False):
     X, y, lists = mixed_problem(n, seed=seed)
+    if full_rank:
+        X[:, [lists[4][4], lists[6][1]]] = np.random.default_rng(9).standard_normal((n, 2))
     weight = np.random.default_rng(1).uniform(0.5, 2, n)
     held = np.arange(n) % 4 == 0
     parts = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
@@ -249,6 +252,27 @@ def test_the_unit_of_penalties_does_not_change_with_compression():
     assert training.unit == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n", [24, 120], ids=["wide", "tall"])
+def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch):
+    monkeypatch.setattr("covey.limit.kernel.TILE", 7)
+    X, _, lists, *_, posed, rows = dense_rows(n, intercept, full_rank=True)
+    kernel = RowKernel(posed, Penalties(posed.problem))
+    split = posed.splits[0]
+    training = rows.training(split, posed.n_rows(split))
+    expected = [rows.fit(training, penalty * training.unit, np.ones(len(lists))) for penalty in (0.05, 2.0)]
+    found = kernel.fits(split, [0.05, 2.0])
+    squares = [np.sum(table**2, axis=0) for table in (kernel.residuals(split, found), rows.residuals(split, expected))]
+    np.testing.assert_allclose(squares[0], squares[1], rtol=1e-8)
+    columns, loadings, offset = posed.problem.combination(list(range(len(lists))))
+    gains = np.repeat(kernel.gains, posed.problem.layout.sizes)
+    for fit, coef, direct in zip(found, kernel.coefficients(found), expected, strict=True):
+        w = rows.working(direct)
+        here = X[:, posed.problem.layout.members] @ (coef * gains) - posed.problem.mean @ (coef * gains)
+        there = X[:, columns] @ (loadings @ w) - offset @ w + direct.intercept
+        np.testing.assert_allclose(here + fit.level - fit.shift, there, atol=1e-8)
+
+
 def test_both_systems_of_a_ridge_agree():
     *_, posed, rows = dense_rows(60, True)
     training = rows.training(posed.splits[1], 60.0)
@@ -303,3 +327,23 @@ def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
     expected = np.mean((y - X @ coef - level) ** 2) / posed.problem.y_scale**2
     assert residual @ residual == pytest.approx(expected)
     assert all(np.isfinite(made.W).ravel())
+
+
+@pytest.mark.xfail(strict=True, reason="a ridge on a group with dependent columns is one on the columns that were kept")
+def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_columns():
+    *_, posed, rows = dense_rows(120, True)
+    split = posed.splits[0]
+    training = rows.training(split, posed.n_rows(split))
+    expected = rows.residuals(split, [rows.fit(training, 0.3 * training.unit, np.ones(rows.groups.size))])
+    kernel = RowKernel(posed, Penalties(posed.problem))
+    found = kernel.residuals(split, kernel.fits(split, [0.3]))
+    assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())
+
+
+def test_the_unit_of_the_kernels_penalties_counts_rows_by_their_weights():
+    *_, posed, _ = dense_rows(40, True, full_rank=True)
+    kernel, split = RowKernel(posed, Penalties(posed.problem)), posed.splits[0]
+    (expected,) = kernel.fits(split, [0.1])
+    posed.counts[:] = [2 * count for count in posed.counts]
+    (found,) = kernel.fits(split, [0.2])
+    np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-12)

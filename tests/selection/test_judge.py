@@ -5,7 +5,7 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor
 from covey.selection import Thresholds
-from covey.selection.judge import Judge, mean_weights
+from covey.selection.judge import NEAR_MEAN, STRICT, Judge, mean_weights
 from covey.selection.recipe import Cleaned, Reweighted
 from covey.selection.splitting import balanced_folds
 from estimator_problems import noisy_problem
@@ -95,8 +95,11 @@ def test_nothing_stands_unless_it_is_beaten_by_enough(heard):
     gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
     assert verdict.evidence == pytest.approx(gained / verdict.doubts[verdict.null])
     assert verdict.recipes[verdict.choose("min", Thresholds(evidence=0.9 * verdict.evidence))] != NULL
-    for rule in ("min", "1se"):
-        assert verdict.recipes[verdict.choose(rule, Thresholds(evidence=1.1 * verdict.evidence))] == NULL
+    assert verdict.recipes[verdict.choose("min", Thresholds(evidence=1.1 * verdict.evidence))] == NULL
+    # the rule for fewer groups asks for more
+    assert STRICT > 1
+    assert verdict.recipes[verdict.choose("1se", Thresholds(evidence=0.9 * verdict.evidence / STRICT))] != NULL
+    assert verdict.recipes[verdict.choose("1se", Thresholds(evidence=1.1 * verdict.evidence / STRICT))] == NULL
 
 
 def test_rounding_does_not_decide_between_equal_models(heard):
@@ -129,13 +132,22 @@ def test_an_exact_fit_takes_all_the_weight():
     np.testing.assert_allclose(mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 1e-12), [0.5, 0.5, 0.0])
 
 
-def test_the_model_in_the_middle_predicts_nearest_to_the_mean(heard):
+def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(heard):
     judge, tables, weights = heard
     verdict = judge.verdict()
     E, w = np.concatenate(tables), np.concatenate(weights)
     np.testing.assert_allclose(verdict.weights, mean_weights(verdict.errors, 90.0, 0.0), rtol=1e-6)
     distance = ((E - (E @ verdict.weights)[:, None]) ** 2).sum(axis=0) / w.sum()
-    assert verdict.central == np.argmin(distance)
+    near = np.flatnonzero(distance <= NEAR_MEAN * distance.min())
+    assert verdict.central == near[np.argmin(verdict.sizes[near])]
+    assert verdict.choose("min", Thresholds(evidence=0.0)) == verdict.central
+    assert verdict.recipes[verdict.central] == SMALL
+    # a simple model that is far from the mean is not taken
+    far = [np.column_stack([table[:, [0, 1]] + [0, 0.5], table[:, 2:]]) for table in tables]
+    judge = Judge(judge.weights, judge.counts)
+    for split, table in enumerate(far):
+        judge.add(split, RECIPES, table, SIZES)
+    assert judge.verdict().recipes[judge.verdict().central] == LARGE
 
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])

@@ -1,0 +1,184 @@
+"""What every threshold of the search does, each on a problem where it matters."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from covey import Groups
+from covey.designs import as_design
+from covey.limit.posing import pose
+from covey.selection import Folds, Problem, Thresholds, select
+from covey.selection.recipe import Cleaned, Reweighted
+from covey.selection.search import search
+from estimator_problems import noisy_problem
+
+DEFAULT = Thresholds()
+
+
+def posed_problem(X, y, groups, **options):
+    parts = Folds(5).parts(as_design(X), y, np.ones(len(y)))
+    settings = {"factors": 0, **options}
+    return pose(as_design(X), y, groups, np.ones(len(y)), parts.weights, parts.counts, parts.splits, **settings)
+
+
+def found(X, y, groups, **changed):
+    return search(posed_problem(X, y, groups), thresholds=replace(DEFAULT, **changed))
+
+
+def cleaned(search_result):
+    return [recipe for recipe in search_result.verdict().recipes if isinstance(recipe, Cleaned)]
+
+
+def dense(search_result):
+    return [recipe for recipe in search_result.verdict().recipes if isinstance(recipe, Reweighted)]
+
+
+def test_every_threshold_has_a_test():
+    """A new field needs a test here that fails when it is changed carelessly."""
+    tested = {
+        "most_columns", "improvement", "patience", "prefixes", "rounds", "worthwhile", "noisy", "ridges", "penalties",
+        "reweightings", "within", "evidence",
+    }  # fmt: skip
+    assert {field.name for field in fields(Thresholds)} == tested
+
+
+def test_most_columns_ends_a_path_before_it_follows_the_noise():
+    """Every group matters, so the judged error goes on falling: only the number of columns ends the path."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 48))
+    y = X.sum(axis=1) + 0.1 * rng.standard_normal(60)
+    for most in (0.2, 0.5):
+        n_events = found(X, y, Groups.from_size(2, 48), most_columns=most, patience=50).n_events
+        # 48 rows train a fold; an event must begin with columns to spare, the intercept counted
+        assert n_events == int(np.ceil((most * 48 - 1) / 2))
+
+
+def test_patience_and_improvement_end_a_path_that_no_longer_helps():
+    X, y, groups = noisy_problem("weak", n=120, n_groups=40)
+    lengths = {patience: found(X, y, groups, patience=patience, rounds=1).n_events for patience in (0, 3, 8)}
+    assert lengths[3] == lengths[0] + 3
+    assert lengths[8] == lengths[0] + 8
+    # an improvement that is never reached is as if nothing had helped
+    assert found(X, y, groups, improvement=0.9999, rounds=1).n_events == DEFAULT.patience + 1
+
+
+def test_prefixes_are_where_elimination_begins():
+    X, y, groups = noisy_problem("weak", n=120, n_groups=40)
+    result = found(X, y, groups, prefixes=(4, 7), rounds=1)
+    assert {recipe.prefix for recipe in cleaned(result)} == {4, 7, result.n_events}
+    assert {recipe.prefix for recipe in cleaned(found(X, y, groups, prefixes=(), rounds=1))} == {result.n_events}
+
+
+def hidden_group(seed=0):
+    """Group 20 stands between the true ones 19 and 21 and wakes first; groups wait behind it."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((150, 120))
+    for j in range(1, 120):
+        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.81) * X[:, j]
+    groups = Groups.from_size(3, 120)
+    w = np.zeros(120)
+    w[groups.lists()[19]] = w[groups.lists()[21]] = 1.0
+    w[groups.lists()[3]] = (0.8, -0.8, 0.8)
+    return X, X @ w + 0.5 * rng.standard_normal(150), groups
+
+
+def test_a_second_round_starts_from_the_groups_that_were_left():
+    X, y, groups = hidden_group()
+    once, twice = found(X, y, groups, rounds=1), found(X, y, groups, rounds=2)
+    assert {recipe.round for recipe in cleaned(once)} == {0}
+    assert {recipe.round for recipe in cleaned(twice)} == {0, 1}
+    first = once.verdict()
+    kept = first.recipes[first.simplest()]
+    start = [once.orders[0][once.final][i] for i in once.rounds[0][once.final].sets[kept._replace(ridge=0.0)]]
+    assert twice.orders[1][twice.final][: len(start)] == start
+
+
+def test_a_round_that_gains_too_little_is_the_last_one():
+    X, y, groups = hidden_group()
+    many = {gain: found(X, y, groups, rounds=6, worthwhile=gain) for gain in (-1.0, DEFAULT.worthwhile, 1.0)}
+    n_rounds = {gain: 1 + max(recipe.round for recipe in cleaned(result)) for gain, result in many.items()}
+    assert n_rounds[1.0] == 2  # the first round always gains on nothing; the second one does not gain everything
+    assert n_rounds[-1.0] >= n_rounds[DEFAULT.worthwhile] >= 2
+
+
+def test_ridges_are_tried_where_noise_is_strong_and_only_there():
+    for noise, strong in (("weak", False), ("strong", True)):
+        result = found(*noisy_problem(noise))
+        assert result.noisy == strong
+        assert any(recipe.ridge > 0 for recipe in cleaned(result)) == strong
+        assert bool(dense(result)) == strong
+    assert found(*noisy_problem("weak"), noisy=0.0).noisy
+    assert not found(*noisy_problem("strong"), noisy=10.0).noisy
+
+
+def test_a_second_round_does_not_change_whether_noise_is_strong():
+    X, y, groups = hidden_group()
+    assert not found(X, y, groups, rounds=1).noisy
+    assert not found(X, y, groups, rounds=2).noisy
+
+
+def test_ridges_and_penalties_are_those_of_the_candidates():
+    result = found(*noisy_problem("strong"), ridges=(0.2, 5.0), penalties=(0.5, 3.0), reweightings=0)
+    assert {recipe.ridge for recipe in cleaned(result)} == {0.0, 0.2, 5.0}
+    assert dense(result) == [Reweighted(0.5, 0), Reweighted(3.0, 0)]
+
+
+def dense_problem():
+    """All groups have a little signal: ridges on all columns predict best."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 90))
+    return X, X @ rng.standard_normal(90) / np.sqrt(90) + 0.7 * rng.standard_normal(80), Groups.from_size(3, 90)
+
+
+def test_reweightings_count_how_often_penalties_are_divided():
+    X, y, groups = dense_problem()
+    rounds = {n: max(recipe.round for recipe in dense(found(X, y, groups, reweightings=n))) for n in (0, 1, 5)}
+    assert rounds[0] == 0
+    assert rounds[1] == 1
+    assert 1 <= rounds[5] <= 5
+
+
+def test_ridges_far_from_the_least_error_are_not_reweighted():
+    X, y, groups = dense_problem()
+    assert max(recipe.round for recipe in dense(found(X, y, groups, within=0.0))) == 0
+    assert max(recipe.round for recipe in dense(found(X, y, groups))) >= 1
+
+
+@pytest.mark.parametrize("rule", ["min", "1se"])
+def test_evidence_is_what_a_group_needs_against_none(rule):
+    X, y, groups = noisy_problem("strong")
+    options = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
+    problem = Problem(as_design(X), y, np.ones(len(y)), groups, [], options)
+    evidence = found(X, y, groups).verdict().evidence
+    sizes = {
+        share: len(select(problem, Folds(5), rule, thresholds=replace(DEFAULT, evidence=share * evidence)).order)
+        for share in (0.0, 1.1)
+    }
+    assert sizes[0.0] > 0
+    assert sizes[1.1] == 0
+
+
+@pytest.mark.parametrize(
+    "always",
+    [
+        [],
+        pytest.param([0], marks=pytest.mark.xfail(strict=True, reason="the kernel of the rows penalises every group")),
+    ],
+    ids=["", "one group always in"],
+)
+def test_plain_ridges_are_the_same_whether_all_groups_are_near_or_not(always, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 600))
+    y = X @ rng.standard_normal(600) / np.sqrt(600) + 4 * X[:, 0] + 0.5 * rng.standard_normal(60)
+    errors = []
+    for near in (1000, 50):
+        monkeypatch.setattr("covey.limit.posed.NEAR_COLUMNS", near)
+        posed = posed_problem(X, y, Groups.from_size(3, 600))
+        result = search(posed, always, replace(DEFAULT, noisy=0.0, reweightings=0))
+        assert result.near.all == (near == 1000)
+        verdict = result.verdict()
+        errors.append({r: e for r, e in zip(verdict.recipes, verdict.errors, strict=True) if isinstance(r, Reweighted)})
+    assert len(errors[0]) == len(DEFAULT.penalties)
+    for recipe, error in errors[0].items():
+        assert errors[1][recipe] == pytest.approx(error, rel=1e-5)
