@@ -63,9 +63,10 @@ def covey(
     """Group-sparse regression without a penalty: which groups of columns matter?
 
     A table has a target and columns that belong together: the levels of a
-    category, the spline of a variable, the probes of a gene. covey grows a model
-    in which groups wake up one after another, strongest first, and stops early:
-    a group is in whole or not at all, and a group that is in is not shrunk.
+    category, the spline of a variable, the probes of a gene. In covey
+    groups wake up one after another, strongest first, those not needed are
+    dropped again, and held-out rows choose one model. A group is in it whole or
+    not at all.
 
     \b
     Examples:

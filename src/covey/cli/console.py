@@ -96,7 +96,7 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
         bar = progress.add_task(names[0], total=len(names))
 
         def told(stage: str) -> None:
-            progress.update(bar, description=stage, completed=names.index(stage.split(",")[0]))
+            progress.update(bar, description=stage, completed=names.index(stage), refresh=True)
 
         yield told
 

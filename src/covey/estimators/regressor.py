@@ -213,7 +213,10 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
     def _publish(self, groups: Groups, made: Selected, dtype: Any) -> None:
         """Set everything that describes the model, from the model."""
         self.groups_ = groups
-        own = made.own.astype(dtype)
+        with np.errstate(over="ignore"):
+            own = made.own.astype(dtype)
+        if not np.isfinite(own).all():
+            own = made.own  # too large for the precision of X
         self.coef_ = groups.from_contiguous(own)
         self.intercept_ = made.intercept
         self.group_norms_ = groups.apart().norms(own)

@@ -40,7 +40,8 @@ def eliminate(
         Least squares before each of the drops, and after the last one.
     """
     sizes = np.diff(starts)
-    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.diag(K))))
+    diagonal = np.diag(K)
+    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.where(diagonal > 0, diagonal, 1.0))))
     w = inverse @ c
     dropped: list[int] = []
     W = np.zeros((sizes.size - n_always + 1, c.size))
