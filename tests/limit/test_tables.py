@@ -252,7 +252,7 @@ def test_the_unit_of_penalties_does_not_change_with_compression():
 def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch):
     monkeypatch.setattr("covey.limit.kernel.TILE", 7)
     X, _, lists, *_, posed, rows = dense_rows(n, intercept, full_rank=True)
-    kernel = RowKernel(posed, Penalties(posed.problem))
+    kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
     expected = [rows.fit(training, penalty * training.unit, np.ones(len(lists))) for penalty in (0.05, 2.0)]
@@ -324,20 +324,19 @@ def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
     assert all(np.isfinite(made.W).ravel())
 
 
-@pytest.mark.xfail(strict=True, reason="a ridge on a group with dependent columns is one on the columns that were kept")
 def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_columns():
     *_, posed, rows = dense_rows(120, True)
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
     expected = rows.residuals(split, [rows.fit(training, 0.3 * training.unit, np.ones(rows.groups.size))])
-    kernel = RowKernel(posed, Penalties(posed.problem))
+    kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     found = kernel.residuals(split, kernel.fits(split, [0.3]))
     assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())
 
 
 def test_the_unit_of_the_kernels_penalties_counts_rows_by_their_weights():
     *_, posed, _ = dense_rows(40, True, full_rank=True)
-    kernel, split = RowKernel(posed, Penalties(posed.problem)), posed.splits[0]
+    kernel, split = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size)), posed.splits[0]
     (expected,) = kernel.fits(split, [0.1])
     posed.counts[:] = [2 * count for count in posed.counts]
     (found,) = kernel.fits(split, [0.2])

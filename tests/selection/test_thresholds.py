@@ -37,8 +37,8 @@ def dense(search_result):
 def test_every_threshold_has_a_test():
     """A new field needs a test here that fails when it is changed carelessly."""
     tested = {
-        "most_columns", "improvement", "patience", "prefixes", "rounds", "worthwhile", "noisy", "ridges", "penalties",
-        "reweightings", "within", "evidence",
+        "most_columns", "improvement", "patience", "prefixes", "rounds", "worthwhile", "noisy", "dense", "ridges",
+        "penalties", "reweightings", "within", "evidence",
     }  # fmt: skip
     assert {field.name for field in fields(Thresholds)} == tested
 
@@ -105,17 +105,22 @@ def test_a_round_that_gains_too_little_is_the_last_one():
 def test_ridges_are_tried_where_noise_is_strong_and_only_there():
     for noise, strong in (("weak", False), ("strong", True)):
         result = found(*noisy_problem(noise))
-        assert result.noisy == strong
+        assert (result.left > DEFAULT.dense) == (result.left > DEFAULT.noisy) == strong
         assert any(recipe.ridge > 0 for recipe in cleaned(result)) == strong
         assert bool(dense(result)) == strong
-    assert found(*noisy_problem("weak"), noisy=0.0).noisy
-    assert not found(*noisy_problem("strong"), noisy=10.0).noisy
+    result = found(*noisy_problem("weak"), noisy=0.0)
+    assert any(recipe.ridge > 0 for recipe in cleaned(result))
+    assert not dense(result)
+    assert dense(found(*noisy_problem("weak"), dense=0.0))
+    result = found(*noisy_problem("strong"), noisy=10.0, dense=10.0)
+    assert not any(recipe.ridge > 0 for recipe in cleaned(result))
+    assert not dense(result)
 
 
 def test_a_second_round_does_not_change_whether_noise_is_strong():
     X, y, groups = hidden_group()
-    assert not found(X, y, groups, rounds=1).noisy
-    assert not found(X, y, groups, rounds=2).noisy
+    assert found(X, y, groups, rounds=1).left < DEFAULT.dense
+    assert found(X, y, groups, rounds=2).left < DEFAULT.dense
 
 
 def test_ridges_and_penalties_are_those_of_the_candidates():
@@ -163,7 +168,7 @@ def test_evidence_is_what_a_group_needs_against_none(rule):
     "always",
     [
         [],
-        pytest.param([0], marks=pytest.mark.xfail(strict=True, reason="the kernel of the rows penalises every group")),
+        [0],
     ],
     ids=["", "one group always in"],
 )
@@ -175,7 +180,7 @@ def test_plain_ridges_are_the_same_whether_all_groups_are_near_or_not(always, mo
     for near in (1000, 50):
         monkeypatch.setattr("covey.limit.posed.NEAR_COLUMNS", near)
         posed = posed_problem(X, y, Groups.from_size(3, 600))
-        result = search(posed, always, replace(DEFAULT, noisy=0.0, reweightings=0))
+        result = search(posed, always, replace(DEFAULT, noisy=0.0, dense=0.0, reweightings=0))
         assert result.near.all == (near == 1000)
         verdict = result.verdict()
         errors.append({r: e for r, e in zip(verdict.recipes, verdict.errors, strict=True) if isinstance(r, Reweighted)})

@@ -52,12 +52,16 @@ class RowKernel:
     posed : Posed
         Of a design whose columns can be read.
     penalties : Penalties
+    shares : ndarray, shape (n_groups,)
+        What the penalty of each group is multiplied by.
     """
 
-    def __init__(self, posed: Posed, penalties: Penalties) -> None:
+    def __init__(self, posed: Posed, penalties: Penalties, shares: FloatArray) -> None:
         self.posed = posed
         problem, other = posed.problem, posed.validation
-        self.gains = penalties.gains(np.arange(problem.ranks.size))
+        every = np.arange(problem.ranks.size)
+        self.share = np.repeat(shares, problem.layout.sizes)
+        self.gains = penalties.gains(every) / np.sqrt(self.share)
         rows = [np.flatnonzero(weight > 0) for weight in posed.parts]
         self.order = np.concatenate(rows)
         weights = [weight[own] for weight, own in zip(posed.parts, rows, strict=True)]
@@ -70,11 +74,17 @@ class RowKernel:
         self.part = np.repeat(np.arange(len(rows)), [own.size for own in rows])
         self.weight, self.response = np.concatenate(weights), np.concatenate(responses)
         self.inner = np.zeros((self.part.size, self.part.size))
-        for _, B in self._tiles():
+        # the inner products of columns with a share of their own, which the unit of penalties does without
+        self.excess = np.zeros_like(self.inner)
+        for own, B in self._tiles():
             self.inner += B @ B.T
+            unequal = self.share[own] != 1.0
+            if unequal.any():
+                A = B[:, unequal]
+                self.excess += (A * (1.0 - self.share[own][unequal])) @ A.T
 
     def _tiles(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
-        """Groups, and the scaled columns of all rows."""
+        """Positions of columns in the groups' layout, and the scaled columns of all rows."""
         problem, other = self.posed.problem, self.posed.validation
         starts = problem.layout.starts
         first = 0
@@ -86,21 +96,23 @@ class RowKernel:
             B = np.asarray(problem.design.take(members))[self.order]
             if other is not None:
                 B = np.concatenate([B, np.asarray(other.design.take(members))[self.judges]])
-            yield groups, (B - problem.mean[own]) * self.gains[own]
+            yield own, (B - problem.mean[own]) * self.gains[own]
             first = int(groups[-1]) + 1
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:
         """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
         train = np.flatnonzero(np.isin(self.part, split.train))
-        M = self.inner[np.ix_(train, train)]
+        M, excess = self.inner[np.ix_(train, train)], self.excess[np.ix_(train, train)]
         q = self.weight[train] / self.weight[train].sum()
         root, y = np.sqrt(q), self.response[train]
         level, shifts = 0.0, np.zeros(train.size)
+        spread = float(q @ np.diag(M - excess))
         if self.posed.intercept:
             level, shifts = float(q @ y), M @ q
+            spread -= float(q @ (M - excess) @ q)
             M = M - shifts[:, None] - shifts + q @ shifts
         S = M * root * root[:, None]
-        unit = float(np.trace(S)) / self.posed.n_rows(split) or 1.0
+        unit = spread / self.posed.n_rows(split) or 1.0
         out = []
         for penalty in penalties:
             K = S.copy()

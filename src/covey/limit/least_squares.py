@@ -92,6 +92,8 @@ class LeastSquares(Objective):
 
     def _add(self, gram: FloatArray, columns: NDArray[np.intp]) -> None:
         """Put columns into the basis, given their Gram rows."""
+        if columns.size == 0:
+            return
         k = len(self.basis)
         P = self._P[:k]
         left = gram - P[:, columns].T @ P

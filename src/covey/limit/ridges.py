@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from covey.limit.least_squares import NormalEquations
-from covey.preprocess import WorkingProblem
+from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["Penalties", "ridge_models"]
 
 
 class Penalties:
-    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance."""
+    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance.
+
+    Where columns depend on each other, of all coefficients that make the same prediction those of least norm count.
+    """
 
     def __init__(self, problem: WorkingProblem) -> None:
         self.problem = problem
@@ -35,13 +38,23 @@ class Penalties:
             alike = new[(sizes == size) & (ranks == rank)]
             at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
             T = self.problem.factors[at].reshape(alike.size, size, rank)
-            inverse = np.linalg.inv(T) if size == rank else np.linalg.pinv(T)
-            # the columns are Z T^+, up to directions in which the group does not vary
-            variance = np.einsum("lkj,lkj->lj", inverse, inverse)
+            R = np.linalg.inv(T) if size == rank else self._coordinates(alike, T)
+            variance = np.einsum("lkj,lkj->lj", R, R)
             M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
+            if size > rank > 0:
+                M = np.linalg.inv((R / np.where(variance > 0, variance, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
             self._known.update(zip(alike.tolist(), M, strict=True))
             gains = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
+
+    def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
+        """R with ``X_l = Z_l R_l`` for groups of one shape with columns that depend on each other."""
+        problem = self.problem
+        own = spans(problem.layout.starts, groups)
+        columns, mean = problem.layout.members[own], problem.mean[own]
+        gram = problem.design.gram_parts(columns, mean, problem.response, [problem.q])[0][1:-1, 1:-1]
+        at = np.arange(own.size).reshape(T.shape[:2])
+        return np.asarray(T.transpose(0, 2, 1) @ gram[at[:, :, None], at[:, None, :]])
 
     def gains(self, groups: NDArray[np.intp]) -> FloatArray:
         """What the columns of some groups are multiplied by to have unit variance; zero for those that do not vary."""

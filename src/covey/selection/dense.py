@@ -113,7 +113,9 @@ class DenseSearch:
 
     def _plain_wide(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Ridges on all columns of a wide design."""
-        self._kernel = RowKernel(self.posed, self.penalties)
+        shares = np.ones(self.posed.problem.ranks.size)
+        shares[self.always] = ALWAYS
+        self._kernel = RowKernel(self.posed, self.penalties, shares)
         starts = self.posed.problem.layout.starts
         made: list[KernelFit] = []
         for s, split in enumerate(self.posed.splits):

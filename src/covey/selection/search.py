@@ -59,6 +59,8 @@ class Found:
         The limit paths of the first round.
     n_events : int
         How far they went.
+    left : float
+        The share of the null model's judged error that the best model on the path leaves.
     """
 
     def __init__(self, posed: Posed, always: Sequence[int], thresholds: Thresholds) -> None:
@@ -73,7 +75,7 @@ class Found:
         self.dense: DenseSearch | None = None
         self.n_events = 0
         self.paths: Paths | None = None
-        self.noisy = False
+        self.left = 0.0
 
     def verdict(self) -> Verdict:
         """What the judging rows say of the recipes that could be carried out on all rows too."""
@@ -121,7 +123,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         n_events, start, reached = _run(found, paths)
         if round_ == 0:
             found.paths, found.n_events, null = paths, n_events, start
-        found.noisy = reached > thresholds.noisy * null
+        found.left = reached / (null or 1.0)
         _clean(found, paths, round_, n_events)
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
@@ -132,7 +134,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.noisy and DenseSearch.possible(found.near):
+    if found.left > thresholds.dense and DenseSearch.possible(found.near):
         found.dense = DenseSearch(found.near, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found
@@ -211,7 +213,7 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
         )
         models = cleaned_models(
             paths.objective(split), order, round_, len(found.always), lengths,
-            settings.ridges if found.noisy else (), penalties,
+            settings.ridges if found.left > settings.noisy else (), penalties,
         )  # fmt: skip
         made.append(models)
         orders.append(order)

@@ -25,9 +25,9 @@ class Thresholds:
         How often a path is run at most, each time from the groups that were left before.
     worthwhile : float
         A further round or reweighting must lower the judged error by this share for another one to follow.
-    noisy : float
-        Ridges are tried where the best least squares model leaves more than this share of the null model's error:
-        below, shrinking can gain next to nothing.
+    noisy, dense : float
+        Ridges on sets, and ridges on all columns, are tried where the best least squares model leaves more than this
+        share of the null model's error: below, shrinking can gain next to nothing, and many small effects even less.
     ridges : tuple of float
         Penalties on sets of groups, in units of the columns' variance.
     penalties : tuple of float
@@ -46,7 +46,8 @@ class Thresholds:
     prefixes: tuple[int, ...] = (10, 40)
     rounds: int = 2
     worthwhile: float = 0.02
-    noisy: float = 0.1
+    noisy: float = 0.01
+    dense: float = 0.1
     ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
