@@ -255,7 +255,9 @@ def test_what_may_be_given():
     assert read_selection("holdout") == read_selection("holdout")
 
 
-@pytest.mark.parametrize("selection", ["nonsense", None, 2.5, True, {}, object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "selection", ["nonsense", None, 2.5, True, {}, object()], ids=lambda value: type(value).__name__
+)
 def test_nonsense_is_refused_with_what_is_allowed(selection):
     with pytest.raises(ValueError, match="'holdout', 'ebic'"):
         read_selection(selection)

@@ -246,17 +246,35 @@ class TorchDesign(Design):
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
+        return np.concatenate(
+            [G.cpu().numpy() for G in self._residual_products(y, weights, which, columns, coefs, intercepts)]
+        )
+
+    def residual_norms(
+        self, problem: Any, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """The norms of all groups of these products in working coordinates; only they come to the host."""
+        made = []
+        for G in self._residual_products(problem.response, weights, which, columns, coefs, intercepts):
+            norms = np.zeros((G.shape[0], problem.ranks.size))
+            for part, T in self.padded_factors(problem):
+                g = torch.bmm(part.of(G).reshape(G.shape[0], -1, part.size).transpose(0, 1), T)
+                norms[:, part.groups] = g.double().norm(dim=2).T.cpu().numpy()
+            made.append(norms)
+        return np.concatenate(made)
+
+    def _residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Iterator[torch.Tensor]:
+        """The products of some models at a time: as many as are well multiplied and fit a tile."""
         self.n_passes += 1
         response, q, index = self.put(y), self.put(np.stack(list(weights))), self.put(which)
         coefs, levels = np.asarray(coefs), np.asarray(intercepts)
-        # as many models at a time as make a good product and fit a tile
         step = max(1, min(WIDE, TILE_BYTES[self.X.device.type] // (8 * self.shape[0])))
-        out = []
         for a in range(0, len(coefs), step):
             at = slice(a, a + step)
             residuals = response - self.combine(columns, coefs[at].T, -levels[at]).T
-            out.append(self._product(residuals * q[index[at]]))
-        return np.concatenate(out)
+            yield product(residuals * q[index[at]], self.X)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""

@@ -140,7 +140,10 @@ class Paths:
             late = np.flatnonzero((sums[:, far] > 1 + TIE).any(axis=1))
             good = int(late[0]) if late.size else own.size
             if late.size:
-                missing.append(np.flatnonzero(far & (sums[good] > 1 + TIE)))
+                over = np.flatnonzero(far & (sums[good] > 1 + TIE))
+                before = sums[good - 1] if good else self._sums[split]
+                soonest = np.argsort((1 - before[over]) / rates[own[good], over], kind="stable")
+                missing.append(over[soonest[: self._growth()]])
                 path.truncate(self._checked[split] + good)
             if good:
                 self._sums[split] = sums[good - 1]
@@ -204,11 +207,15 @@ class Paths:
         )
         return np.concatenate(which), models
 
+    def _growth(self) -> int:
+        """How many groups are taken in at a time: after the first ones to wake, the others need not wake at all."""
+        return max(10, int(GROWTH * self.near.groups.size))
+
     def _widen(self, missing: NDArray[np.intp], far: NDArray[np.bool_]) -> None:
         """Take missing groups in, and with them those that have added up most."""
         most = self._sums.max(axis=0)
         most[~far] = -1.0
-        count = max(missing.size, int(GROWTH * self.near.groups.size))
+        count = max(missing.size, self._growth())
         before = self.near.groups.size
         self.near.add(np.concatenate([missing, np.argsort(-most, kind="stable")[:count]]))
         new = self.near.groups[before:]

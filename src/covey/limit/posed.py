@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from covey.designs import Design, Factors
-from covey.limit.rows import PartedRows, Split
+from covey.limit.rows import ROWS_PER_COLUMN, PartedRows, Split
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
@@ -23,6 +23,9 @@ __all__ = ["Posed", "Validation"]
 
 # Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
 NEAR_COLUMNS = 1000
+
+# Up to this many columns all groups are near where there are half as many rows: Gram matrices are then small beside X.
+ALL_NEAR = 3000
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Posed:
     def nearest(self) -> NDArray[np.intp]:
         """The groups to begin with, in order: all of them, or those most correlated with the response."""
         ranks = self.problem.ranks
-        if ranks.sum() <= max(NEAR_COLUMNS, 2 * self.problem.design.shape[0]):
+        if ranks.sum() <= max(NEAR_COLUMNS, min(2 * self.problem.design.shape[0], ALL_NEAR)):
             return np.arange(ranks.size)
         correlation = self.problem.correlation
         if self.factors is not None:
@@ -89,7 +92,13 @@ class Posed:
     def rows(self, near: NDArray[np.intp]) -> PartedRows:
         """The table of some groups."""
         design = self.problem.design
-        tables = self._held_rows(near) if design.reads_columns else self._gram_roots(design, near, self.parts)
+        width = int(self.problem.ranks[near].sum()) + 2
+        # many rows are compressed to the root of their Gram matrix, which is made where X is
+        tall = self.factors is None and design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
+        if tall or not design.reads_columns:
+            tables = self._gram_roots(design, near, self.parts)
+        else:
+            tables = self._held_rows(near)
         if self.validation is not None:
             tables.append(self._validation_rows(near, self.validation))
         return PartedRows(tables, self.problem.ranks[near])
@@ -151,10 +160,8 @@ class Posed:
         problem = self.problem
         weights = [sum(self.parts[part] for part in split.train) for split in self.splits]
         totals = np.array([problem.design.total(weight) for weight in weights])
-        raw = problem.design.residual_products(problem.response, weights, which, columns, coefs, intercepts)
-        G = problem.to_working(raw)
-        squares = np.add.reduceat(np.hstack([G * G, np.zeros((len(G), 1))]), problem.starts[:-1], axis=1)
-        return np.sqrt(np.where(problem.ranks > 0, squares, 0.0)) / totals[which][:, None]
+        norms = problem.design.residual_norms(problem, weights, which, columns, coefs, intercepts)
+        return norms / totals[which][:, None]
 
     def on_columns(
         self, groups: NDArray[np.intp], W: FloatArray, scores: FloatArray | None, levels: FloatArray

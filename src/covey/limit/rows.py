@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from covey.preprocess.layout import offsets, spans
 from covey.validation import FloatArray
 
-__all__ = ["PartedRows", "Split"]
+__all__ = ["ROWS_PER_COLUMN", "PartedRows", "Split"]
 
 # A part of at least this many rows per column is compressed: below, the decomposition costs more than it saves.
 ROWS_PER_COLUMN = 1.5

@@ -24,6 +24,9 @@ ALWAYS = 1e-6
 # A ridge on all columns is less simple than any set of groups; one that was reweighted, a little less so.
 DENSE_SIZE = 1e6
 
+# Inner products of more rows than this take more memory and time than most designs of so many rows do.
+MOST_ROWS = 4000
+
 # Of a wide design, groups with this many columns per row stay in after the first round, those of largest norm on each
 # split: the others have hardly any share of the kernel left.
 COLUMNS_PER_ROW = 2
@@ -60,8 +63,9 @@ class DenseSearch:
 
     @staticmethod
     def possible(near: Near) -> bool:
-        """Whether all columns can be brought in: those of a wide design on disk would have to be read too often."""
-        return near.all or bool(near.posed.problem.design.reads_columns)
+        """Whether all columns can be brought in: from disk they would be read too often, and rows may be too many."""
+        design = near.posed.problem.design
+        return near.all or (bool(design.reads_columns) and design.shape[0] <= MOST_ROWS)
 
     def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
         """Plain ridges, then the best penalty and its neighbours reweighted as long as that can be of use."""
