@@ -55,7 +55,7 @@ __all__ = [
     "stopping",
     "theory",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (

@@ -12,7 +12,7 @@ from covey.limit.events import EventPath
 from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.lockstep import Near, Paths
-from covey.limit.posing import pose
+from covey.limit.posed import pose
 from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, noise_norms, shares_of
 from covey.limit.ridges import Penalties, ridge_models
 from covey.limit.rows import PartedRows, Split

@@ -7,25 +7,31 @@ then, by one product with X for many models at once (`covey.limit.lockstep`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
-from covey.designs import Design, Factors
+from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
+from covey.groups import Groups
 from covey.limit.rows import ROWS_PER_COLUMN, PartedRows, Split
-from covey.preprocess import WorkingProblem, spans
-from covey.validation import FloatArray
+from covey.preprocess import WorkingProblem, prepare, spans
+from covey.preprocess.group_weights import read_weights
+from covey.validation import FloatArray, whole
 
-__all__ = ["Posed", "Validation"]
+__all__ = ["FIRST_GROUPS", "Posed", "Validation", "pose"]
 
 # Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
 NEAR_COLUMNS = 1000
 
 # Up to this many columns all groups are near where there are half as many rows: Gram matrices are then small beside X.
 ALL_NEAR = 3000
+
+
+# Weights are to be fair to groups of all sizes for the whole race, and not for its first place only.
+FIRST_GROUPS = 10.0
 
 
 @dataclass(frozen=True)
@@ -193,3 +199,70 @@ def _root(gram: FloatArray) -> FloatArray:
     out = np.zeros_like(gram)
     out[:, pivots - 1] = np.triu(factor)
     return np.asarray(out[: max(rank, 1)] * unit)
+
+
+def pose(
+    design: Design,
+    y: Any,
+    groups: Groups,
+    weight: Any,
+    parts: Sequence[Any],
+    counts: Sequence[float],
+    splits: Sequence[Split],
+    *,
+    group_weights: Any = "noise",
+    standardize: Any = "group",
+    fit_intercept: bool = True,
+    factors: Any = "auto",
+    validation: Validation | None = None,
+) -> Posed:
+    """Working coordinates of all rows, common factors, weights of the groups, parts of the rows.
+
+    Parameters
+    ----------
+    design, y, groups, weight
+        The problem.
+    parts, counts, splits, validation
+        As in `Posed`, the weights of the parts in the units of `weight`.
+    group_weights, standardize, fit_intercept, factors
+        As in `covey.limit_path`.
+    """
+    if groups.overlapping:
+        # every group has its own copy of a shared column, and the coefficients of the copies add up
+        design = RepeatedColumns(design, groups.members)
+        if validation is not None:
+            validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
+        groups = groups.apart()
+    problem, _ = prepare(design, y, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight)
+    total = design.total(weight)
+    return Posed(
+        problem=problem,
+        parts=[own / total for own in parts],
+        counts=list(counts),
+        splits=list(splits),
+        weights=read_weights(group_weights, problem.ranks, FIRST_GROUPS),
+        intercept=fit_intercept,
+        factors=_read_factors(factors, design, problem.q, groups, fit_intercept),
+        validation=validation,
+    )
+
+
+def _read_factors(factors: Any, design: Design, q: Any, groups: Groups, intercept: bool) -> Factors | None:
+    """The common factors that ``factors=`` asks for; None for none."""
+    if isinstance(factors, str):
+        if factors != "auto":
+            raise ValueError(f"factors must be 'auto' or a whole number of at least 0, not {factors!r}.")
+        if not design.reads_columns:
+            return None
+        k = count_factors(design, q, groups.members, groups.starts, fit_intercept=intercept)
+    else:
+        k = min(whole(factors, "factors", least=0), design.shape[0] - 1, design.shape[1])
+        if k and not design.reads_columns:
+            raise ValueError(
+                f"factors = {k} needs columns of X at hand, and {type(design).__name__} only streams them. "
+                "Use factors=0."
+            )
+    if k == 0:
+        return None
+    found = find_factors(design, np.asarray(q), k, fit_intercept=intercept)
+    return found if found.n_factors else None

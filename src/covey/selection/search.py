@@ -25,8 +25,8 @@ from covey.validation import FloatArray
 
 __all__ = ["Found", "Model", "cleaned_model", "search"]
 
-# Events between two looks at the judging rows.
-EVENTS_PER_LOOK = 6
+# Events between two looks at the judging rows; more where X has to be read in between.
+EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     while True:
         allowed = _most_events(found, paths)
         done = len(errors) - 1
-        target = min(done + EVENTS_PER_LOOK, allowed)
+        target = min(done + (EVENTS_PER_LOOK if found.near.all else EVENTS_PER_READING), allowed)
         if target > done:
             paths.advance(target)
             reached = min(paths.n_events(), _most_events(found, paths))

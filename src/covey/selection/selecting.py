@@ -11,8 +11,7 @@ import pandas as pd
 from covey.designs import Design
 from covey.groups import Groups
 from covey.limit.as_path import as_path
-from covey.limit.posed import Posed
-from covey.limit.posing import pose
+from covey.limit.posed import Posed, pose
 from covey.limit.rows import Split
 from covey.path import Path
 from covey.selection.criteria import Criterion, training_table
