@@ -272,9 +272,7 @@ class Design(ABC):
     ) -> Array:
         """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
         raw = self.residual_products(problem.response, weights, which, columns, coefs, intercepts)
-        G = problem.to_working(raw)
-        squares = np.add.reduceat(np.hstack([G * G, np.zeros((len(G), 1))]), problem.starts[:-1], axis=1)
-        return np.asarray(np.sqrt(np.where(problem.ranks > 0, squares, 0.0)))
+        return np.array([problem.group_norms(problem.to_working(row[None, :])[0]) for row in raw])
 
     def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2), float64.

@@ -56,7 +56,6 @@ class LeastSquares(Objective):
         self.ends: list[int] = []
         self.joined: list[int] = []
         self._P: FloatArray = np.empty((32, rows.width))
-        self._G: FloatArray = np.empty((32, rows.width))
         special = rows.special_rows[self.train].sum(axis=0)
         self._squares = float(special[-1, -1])
         e = rows.extras.size
@@ -110,8 +109,8 @@ class LeastSquares(Objective):
         new = np.tril(inverse) @ left[kept]
         end = k + kept.size
         if end > self._P.shape[0]:
-            self._P, self._G = _longer(self._P, end), _longer(self._G, end)
-        self._P[k:end], self._G[k:end] = new, gram[kept]
+            self._P = _longer(self._P, end)
+        self._P[k:end] = new
         self.basis += columns[kept].tolist()
         self.g -= new[:, self.rows.response] @ new[:, : self.rows.n_columns]
 
@@ -143,16 +142,17 @@ class LeastSquares(Objective):
 
         Columns that are combinations of others are in them where `dependent`, and the equations are singular then.
         """
-        if dependent and self.joined:
-            G = np.concatenate([self.rows.gram_rows(l)[self.train].sum(axis=0) for l in self.joined])
-            own, ends = self.rows.columns(self.joined), offsets(self.rows.ranks[self.joined])
-        else:
-            first, k = self.n_extras, len(self.basis)
-            G, own = self._G[first:k], np.array(self.basis[first:], dtype=np.intp)
-            ends = np.array([first, *self.ends], dtype=np.intp) - first
-        sums = G[:, self.rows.one] / self.weight
+        own, ends = self.rows.columns(self.joined), offsets(self.rows.ranks[self.joined])
+        wanted = np.concatenate([own, [self.rows.one, self.rows.response]]).astype(np.intp)
+        G = np.empty((own.size, wanted.size))
+        for group, a, b in zip(self.joined, ends[:-1], ends[1:], strict=True):
+            G[a:b] = self.rows.gram_rows(group)[:, :, wanted][self.train].sum(axis=0)
+        if not dependent and self.deficient:
+            kept = np.isin(own, self.basis[self.n_extras :])
+            G, own = G[np.ix_(kept, np.append(kept, [True, True]))], own[kept]
+            ends = np.array([self.n_extras, *self.ends], dtype=np.intp) - self.n_extras
         level = self.rows.total_response(self.train) / self.weight
-        K, c = G[:, own] / self.weight, G[:, self.rows.response] / self.weight
+        K, sums, c = G[:, :-2] / self.weight, G[:, -2] / self.weight, G[:, -1] / self.weight
         if self.intercept:
             K -= np.outer(sums, sums)
             c = c - sums * level

@@ -23,8 +23,8 @@ __all__ = ["Near", "Paths"]
 # Events between two checks of the far groups: more cost more where one has to go back, fewer read X more often.
 EVENTS_PER_CHECK = 12
 
-# Near groups grow by at least this share when some were missing.
-GROWTH = 0.25
+# Where a group was missing, those that would wake next on any split are taken in: so many columns, or groups, of each.
+GROWTH, LEAST_GROWTH = 200, 5
 
 
 class Near:
@@ -133,25 +133,34 @@ class Paths:
         rates = self.posed.products(which, *models) / self.posed.weights
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
-        missing: list[NDArray[np.intp]] = []
+        complete, soon = True, [np.empty(0, dtype=np.intp)]
         for split, path in enumerate(self.paths):
             own = np.flatnonzero(which == split)
             sums = self._sums[split] + np.cumsum(steps[own][:, None] * rates[own], axis=0)
             late = np.flatnonzero((sums[:, far] > 1 + TIE).any(axis=1))
             good = int(late[0]) if late.size else own.size
             if late.size:
-                over = np.flatnonzero(far & (sums[good] > 1 + TIE))
-                before = sums[good - 1] if good else self._sums[split]
-                soonest = np.argsort((1 - before[over]) / rates[own[good], over], kind="stable")
-                missing.append(over[soonest[: self._growth()]])
+                complete = False
                 path.truncate(self._checked[split] + good)
+            if own.size:
+                at = min(good, own.size - 1)
+                soon.append(self._soonest(far, sums[at - 1] if at else self._sums[split], rates[own[at]]))
             if good:
                 self._sums[split] = sums[good - 1]
             self._checked[split] += good
-        if not missing:
+        if complete:
             return False
-        self._widen(np.unique(np.concatenate(missing)), far)
+        self._widen(np.unique(np.concatenate(soon)))
         return True
+
+    def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
+        """The far groups that would wake next if the model stayed as it is."""
+        wait = np.full(rates.size, np.inf)
+        np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
+        order = np.argsort(wait, kind="stable")
+        order = order[np.isfinite(wait[order])]
+        ranks = self.posed.problem.ranks[order]
+        return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), GROWTH)))]
 
     def _check_ends(self, ended: Sequence[int]) -> bool:
         """Take in far groups that are left where the near ones have nothing to explain any more; whether there were."""
@@ -164,11 +173,10 @@ class Paths:
         far[self.near.groups] = False
         rounding = max(EXHAUSTED, 1e3 * float(np.finfo(self.posed.problem.design.dtype).eps))
         first = np.array([self.paths[s].first_rate for s in which])
-        missing = np.flatnonzero(far & (rates > rounding * first[:, None]).any(axis=0))
-        if not missing.size:
+        if not (far & (rates > rounding * first[:, None]).any(axis=0)).any():
             return False
-        soonest = np.min((1 - self._sums[which][:, missing]) / np.maximum(rates[:, missing], 1e-300), axis=0)
-        self._widen(missing[[int(np.argmin(soonest))]], far)
+        soon = [self._soonest(far, self._sums[s], own) for s, own in zip(which, rates, strict=True)]
+        self._widen(np.unique(np.concatenate(soon)))
         return True
 
     def _models(
@@ -207,17 +215,10 @@ class Paths:
         )
         return np.concatenate(which), models
 
-    def _growth(self) -> int:
-        """How many groups are taken in at a time: after the first ones to wake, the others need not wake at all."""
-        return max(10, int(GROWTH * self.near.groups.size))
-
-    def _widen(self, missing: NDArray[np.intp], far: NDArray[np.bool_]) -> None:
-        """Take missing groups in, and with them those that have added up most."""
-        most = self._sums.max(axis=0)
-        most[~far] = -1.0
-        count = max(missing.size, self._growth())
+    def _widen(self, groups: NDArray[np.intp]) -> None:
+        """Take groups in, and run the paths again as far as they are known."""
         before = self.near.groups.size
-        self.near.add(np.concatenate([missing, np.argsort(-most, kind="stable")[:count]]))
+        self.near.add(groups)
         new = self.near.groups[before:]
         for split, old in enumerate(self.paths):
             made = self._new(split)

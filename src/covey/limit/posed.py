@@ -24,7 +24,7 @@ from covey.validation import FloatArray, whole
 __all__ = ["FIRST_GROUPS", "Posed", "Validation", "pose"]
 
 # Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
-NEAR_COLUMNS = 1000
+NEAR_COLUMNS = 500
 
 # Up to this many columns all groups are near where there are half as many rows: Gram matrices are then small beside X.
 ALL_NEAR = 3000
@@ -82,7 +82,7 @@ class Posed:
     def nearest(self) -> NDArray[np.intp]:
         """The groups to begin with, in order: all of them, or those most correlated with the response."""
         ranks = self.problem.ranks
-        if ranks.sum() <= max(NEAR_COLUMNS, min(2 * self.problem.design.shape[0], ALL_NEAR)):
+        if ranks.sum() <= max(2 * NEAR_COLUMNS, min(2 * self.problem.design.shape[0], ALL_NEAR)):
             return np.arange(ranks.size)
         correlation = self.problem.correlation
         if self.factors is not None:

@@ -137,7 +137,11 @@ class Training:
             K = K.copy()
             K[np.diag_indices(len(K))] += penalty / gain
             return np.asarray(dposv(K, c)[1])
-        K = self.kernel.copy() if (gain == 1.0).all() else (self.B * gain) @ self.B.T
+        if (gain == 1.0).all():
+            K = self.kernel.copy()
+        else:
+            A = self.B * np.sqrt(gain)
+            K = A @ A.T  # of a matrix with its own transpose BLAS forms half
         K[np.diag_indices(len(K))] += penalty
         return np.asarray(gain * (dposv(K, self.y)[1] @ self.B))
 

@@ -25,7 +25,7 @@ LEAST_WEIGHT = 2e-3
 NEAR_MEAN = 2.0
 
 # The rule for fewer groups asks for this many times the evidence that there is any.
-STRICT = 1.5
+STRICT = 1.75
 
 # Errors this close, as a share of the null model's error, are equal: below is what rounding leaves of a perfect fit.
 ROUNDING = 1e-12
