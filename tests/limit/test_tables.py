@@ -108,9 +108,11 @@ def quadratic(seed, sizes=(1, 3, 2, 2, 1, 4)):
     return A.T @ A / 30, A.T @ rng.standard_normal(30) / 30, np.concatenate([[0], np.cumsum(sizes)])
 
 
+@pytest.mark.parametrize("small", [0, 256], ids=["cut down", "as it is"])
 @pytest.mark.parametrize("n_always", [0, 2])
 @pytest.mark.parametrize("seed", range(3))
-def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_always):
+def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_always, small, monkeypatch):
+    monkeypatch.setattr("covey.limit.cleaning.SMALL", small)
     K, c, starts = quadratic(seed)
     own = [np.arange(a, b) for a, b in pairwise(starts)]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
+from scipy.linalg.lapack import dposv
 
 from covey.validation import FloatArray
 
 __all__ = ["eliminate"]
 
 
-# The inverse is cut down to the columns that are left when they are fewer than this share of its size.
-COMPACT = 0.7
+# A large inverse is cut down to the columns that are left when they are fewer than this share of its size.
+COMPACT, SMALL = 0.7, 256
 
 # Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
 JITTER = 1e-9
@@ -57,14 +58,14 @@ def eliminate(
         dropped.append(group)
         own = slice(int(place[group]), int(place[group] + sizes[group]))
         side = inverse[:, own].copy()
-        gain = np.linalg.solve(side[own], side.T)
+        gain = dposv(side[own], side.T)[1]
         w -= gain.T @ w[own]
         w[own] = 0.0
         W[step, kept] = w
         # rows and columns of the group become zero, but for rounding that nothing reads any more
         inverse = dgemm(-1.0, side, gain, beta=1.0, c=inverse, overwrite_c=1)
         left -= int(sizes[group])
-        if left < COMPACT * kept.size:
+        if kept.size > SMALL and left < COMPACT * kept.size:
             alive = np.ones(kept.size, dtype=bool)
             alive[[j for g in dropped for j in range(place[g], place[g] + sizes[g]) if place[g] >= 0]] = False
             inverse = np.asfortranarray(inverse[np.ix_(alive, alive)])
@@ -100,5 +101,6 @@ class _SizeClass:
     def remove(self, place: int) -> int:
         """Take a group out; which one it was."""
         group = int(self.groups[place])
-        self.groups, self.at = np.delete(self.groups, place), np.delete(self.at, place, axis=0)
+        left = np.arange(self.groups.size) != place
+        self.groups, self.at = self.groups[left], self.at[left]
         return group

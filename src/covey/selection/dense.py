@@ -68,7 +68,7 @@ class DenseSearch:
         return near.all or (bool(design.reads_columns) and design.shape[0] <= MOST_ROWS)
 
     def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
-        """Plain ridges; the best penalty and its neighbours reweighted; the best of these again, as long as it is of use."""
+        """Plain ridges; then the best penalty and its neighbours reweighted, as long as that is of use."""
         settings = self.thresholds
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         if self.near.all:
@@ -86,8 +86,10 @@ class DenseSearch:
             if errors[best] > (1 - settings.improvement) * least:
                 return
             least = errors[best]
-            at, around = recipes.index(best), 1 if round_ == 0 else 0
-            recipes = [r._replace(round=round_ + 1) for r in recipes[max(0, at - around) : at + around + 1]]
+            # the more often penalties are divided, the larger they had better be
+            at = recipes.index(best)
+            first = max(0, at - 1) if round_ == 0 else at
+            recipes = [r._replace(round=round_ + 1) for r in recipes[first : at + 2]]
             if self._rows is None:
                 self._bring(self._largest(recipes))
             self._reweigh(recipes, judge)

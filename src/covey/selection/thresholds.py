@@ -33,9 +33,8 @@ class Thresholds:
     penalties : tuple of float
         Of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
     reweightings, within : int, float
-        How often penalties on all columns are divided by the groups' norms at most: for the best penalty and its
-        neighbours once, then for the best of these as long as the error falls; not at all where that is more than
-        `within` times the least.
+        How often penalties on all columns are divided by the groups' norms at most, for the best penalty and its
+        neighbours, as long as the error falls; not at all where it is more than `within` times the least.
     evidence : float
         The model without any group stands unless the best one beats it by this many standard errors: of hundreds of
         candidates one looks a little better than nothing by chance.
