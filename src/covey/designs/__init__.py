@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # Kinds of X that are no table in memory, by the library that their type comes from: the module here whose `wrap` takes
-# them. It is imported when such an X comes, so nobody pays for a library that they do not use.
+# them. It is imported when such an X comes, so that a library which is not used costs nothing.
 KINDS: dict[str, str] = {
     "dask": "covey.designs.dask",
     "scipy": "covey.designs.sparse",

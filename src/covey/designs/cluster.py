@@ -1,7 +1,7 @@
 """Waiting for a Dask scheduler without waiting for ever.
 
 Dask mends the loss of a worker by itself: what was lost is computed again elsewhere. What it does not do is to give up
-when nobody is left to compute; the functions here do, and say so.
+when no worker is left to compute; the functions here do, and say so.
 """
 
 from __future__ import annotations

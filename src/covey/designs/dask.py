@@ -3,7 +3,7 @@
 The rows are read in full-width chunks. Each operation is one task per chunk (`covey.designs.row_blocks`) and a tree of
 sums, on whatever scheduler is active; only numbers per column, or per pair of awake columns, come back. Row vectors
 (y, weights, masks) are Dask arrays with the chunks of X. The order of the sums is fixed, so an answer does not depend
-on who computed what, nor on who was lost on the way.
+on which worker computed what, nor on which was lost on the way.
 """
 
 from __future__ import annotations

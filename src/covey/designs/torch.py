@@ -385,7 +385,7 @@ class TorchLook:
 
     @classmethod
     def first(cls, design: TorchDesign, problem: Any) -> TorchLook:
-        """The look when nobody is awake."""
+        """The look when no group is awake."""
         y, q = design.put(problem.response), design.put(problem.q)
         return cls(design, problem, y, q, design.padded_factors(problem), y.new_empty((y.shape[0], 0)))
 

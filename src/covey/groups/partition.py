@@ -447,5 +447,5 @@ class Groups:
 
 
 def _count(members_of: list[IntArray], overlap: bool) -> int:
-    """The number of columns where nobody says it."""
+    """The number of columns where it is not given."""
     return 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))

@@ -284,5 +284,4 @@ def prepare(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
         ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
     )  # fmt: skip
-    problem.__dict__["factor_matrix"] = matrix
     return problem, made

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from covey.limit.kernel import KernelFit, RowKernel
 from covey.limit.lockstep import Near
-from covey.limit.reweighted import DenseRows, RidgeFit, Training, noise_norms, shares_of
+from covey.limit.reweighted import DenseRows, RidgeFit, noise_norms, shares_of
 from covey.limit.ridges import Penalties
 from covey.selection.judge import Judge, Verdict
 from covey.selection.recipe import Recipe, Reweighted
@@ -98,15 +98,13 @@ class DenseSearch:
         """Have the rows of some groups at hand."""
         rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
         self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
-        self._training: list[Training] = [
-            self._rows.training(split, self.posed.n_rows(split)) for split in self.posed.splits
-        ]
 
     def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Fit recipes on every split, each with the penalties that its round before asks for."""
         assert self._rows is not None
         for s, split in enumerate(self.posed.splits):
-            training = self._training[s]
+            # made again in every round: those of all splits together would take several times the memory of X
+            training = self._rows.training(split, self.posed.n_rows(split))
             fits = [self._rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
             for recipe, fit in zip(recipes, fits, strict=True):
                 self._fits[recipe, s] = fit

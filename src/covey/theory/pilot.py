@@ -1,4 +1,4 @@
-"""A pilot fit: which groups carry signal and how much noise there is, when nobody has said.
+"""A pilot fit: which groups carry signal and how much noise there is, when it is not known.
 
 Forward selection of whole groups, refitted by least squares, stopped by the extended BIC. It is there to give the
 theorems their numbers (u*, s, sigma) from data alone; it is not an estimator to report.
