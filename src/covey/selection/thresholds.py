@@ -52,7 +52,7 @@ class Thresholds:
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
     within: float = 1.3
-    evidence: float = 1.2
+    evidence: float = 1.0
 
 
 THRESHOLDS = Thresholds()
