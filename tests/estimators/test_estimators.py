@@ -311,3 +311,9 @@ def test_bad_data(data):
         TermGroups(["a"])(["b_1"])
     with pytest.raises(ValueError, match="fit it on a DataFrame"):
         TermGroups.from_transformer(StandardScaler())
+
+
+def test_a_checkpoint_without_a_network_is_refused(tmp_path):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    with pytest.raises(ValueError, match="give network= too"):
+        GroupSparseRegressor(checkpoint=tmp_path).fit(X, X[:, 0])

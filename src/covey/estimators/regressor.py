@@ -195,6 +195,10 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         always = groups.positions(self.always, "always")
         problem = Problem(design, y, weight, groups, always, options)
         if self.network is None:
+            if self.checkpoint is not None:
+                raise ValueError(
+                    "checkpoint= keeps the folds of a network: give network= too, or leave checkpoint out."
+                )
             made = select(problem, selection, self.rule, boolean(self.average, "average"))
         else:
             from covey.selection.on_network import select_on_network  # the network's kernels are compiled
