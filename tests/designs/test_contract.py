@@ -97,15 +97,6 @@ def test_everyone_awake_on_a_wide_design(kind, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_multiply(kind, dtype, tmp_path):
-    X, _ = problem(50, LAYOUTS["equal"], dtype)
-    stored = as_design(kind(X, tmp_path))
-    if stored.reads_columns:
-        coef = np.linspace(-1.0, 1.0, X.shape[1])
-        np.testing.assert_allclose(stored.multiply(coef), X @ coef, rtol=0, atol=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_products_of_residuals(kind, dtype, tmp_path):
     X, y = problem(90, LAYOUTS["equal"], dtype)
     rng = np.random.default_rng(1)

@@ -132,11 +132,6 @@ class DenseDesign(Design):
             out += R[:, a : a + step] @ np.ascontiguousarray(self.X[a : a + step])
         return out
 
-    def multiply(self, coef: Array) -> Array:
-        """The product ``X coef``; shape (n,)."""
-        self.n_passes += 1
-        return (self.X @ coef.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
-
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
         return columns_of(self.X, columns).astype(np.float64, copy=False)

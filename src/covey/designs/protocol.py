@@ -59,9 +59,6 @@ class Moments:
 # such group would widen the bands of all its neighbours in the pass.
 LARGEST_BLOCK = 64
 
-# Columns that `Design.multiply` holds at a time.
-COLUMNS_AT_ONCE = 512
-
 
 def block_offsets(starts: Array) -> NDArray[np.intp]:
     """Where each group's Gram block begins in `Moments.blocks`."""
@@ -171,15 +168,6 @@ class Design(ABC):
     def weights(self, values: Any) -> Any:
         """Row weights that add up to one; equal ones for None."""
         return as_sample_weight(values, self.shape[0])
-
-    def multiply(self, coef: Array) -> Any:
-        """The product ``X coef`` for a coefficient of every column; shape (n,). One pass."""
-        self.n_passes += 1
-        out = np.zeros(self.shape[0])
-        for a in range(0, coef.size, COLUMNS_AT_ONCE):
-            columns = np.arange(a, min(a + COLUMNS_AT_ONCE, coef.size))
-            out += self.take(columns) @ coef[columns]
-        return out
 
     def total(self, values: Any) -> float:
         """The sum of a row vector."""

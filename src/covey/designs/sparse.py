@@ -145,11 +145,6 @@ class SparseDesign(SparseColumns, Design):
         """A copy of some columns, to work on between two looks at all of X."""
         return SparseColumns(self.X[:, columns])
 
-    def multiply(self, coef: Array) -> Array:
-        """The product ``X coef``; shape (n,)."""
-        self.n_passes += 1
-        return np.asarray(self.X @ coef)
-
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts

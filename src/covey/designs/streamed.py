@@ -207,10 +207,6 @@ class StreamedDesign(Design):
             out[top : top + X.shape[0]] = X[:, columns]
         return out
 
-    def multiply(self, coef: Array) -> Array:
-        """The product ``X coef``; shape (n,)."""
-        return np.concatenate([X @ coef for _, X in self.blocks()])
-
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         coefs = np.asarray(coefs)

@@ -204,11 +204,6 @@ class TorchDesign(Design):
         self.n_passes += 1
         return self._product(self.put(R))
 
-    def multiply(self, coef: Array) -> Array:
-        """The product ``X coef``; shape (n,)."""
-        self.n_passes += 1
-        return (self.X @ self.put(coef).to(self.X.dtype)).double().cpu().numpy()
-
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
         self.n_passes += 1
