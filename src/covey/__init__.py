@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         datasets,
         dynamics,
         experiments,
+        losses,
         nn,
         plots,
         report,
@@ -45,6 +46,7 @@ __all__ = [
     "group_paths",
     "limit_path",
     "load",
+    "losses",
     "nn",
     "plots",
     "report",
@@ -59,8 +61,8 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stability", "stopping",
-    "theory",
+    "baselines", "datasets", "dynamics", "experiments", "losses", "nn", "plots", "report", "selection", "stability",
+    "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseRegressor": "covey.estimators",
