@@ -94,12 +94,17 @@ class Loss(ABC):
             Where no finite constant does, as with counts that are all zero.
         """
         y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+        shift = np.zeros_like(y) if offset is None else np.asarray(offset, dtype=np.float64)
+        if shift.shape != y.shape:
+            raise ValueError(
+                f"offset has shape {shift.shape}, but the response has {y.shape}: give one number for each."
+            )
         rows = weight > 0
-        y, weight = y[rows], weight[rows] / weight[rows].max()
-        shift = np.zeros_like(y) if offset is None else np.asarray(offset, dtype=np.float64)[rows]
-        if self.vector:
-            return self._null_vector(y, weight / weight.sum(), np.broadcast_to(shift, y.shape))
-        return self._null_scalar(y, weight / weight.sum(), shift)
+        if not rows.any():
+            raise ValueError("The weight is zero in every row.")
+        share = weight[rows] / weight[rows].max()
+        null = self._null_vector if self.vector else self._null_scalar
+        return null(y[rows], share / share.sum(), shift[rows])
 
     def dispersion(self, mean_deviance: float) -> float:
         """The number by which a deviance is to be divided, given the mean unit deviance of a model that fits."""
