@@ -42,18 +42,21 @@ class Binomial(Loss):
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
         y, eta = common_dtype(y, eta)
-        # split at zero, so that nothing is lost where the probability is next to 0 or 1
-        return np.log1p(np.exp(-np.abs(eta))) + np.abs(eta) * np.where(eta > 0, 1 - y, y)
+        # the second part is exactly zero where a class of 0 or 1 is predicted right
+        return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
         y, eta = common_dtype(y, eta)
-        return y * self.inverse_link(-eta) - (1 - y) * self.inverse_link(eta)
+        # from the nearer of 0 and 1, so that nothing is lost where p is next to it
+        small = np.exp(-np.abs(eta))
+        return (y - ~np.signbit(eta)) + np.copysign(small / (1 + small), eta)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``p (1 - p)``."""
         y, eta = common_dtype(y, eta)
-        return spread(self.inverse_link(eta) * self.inverse_link(-eta), y)
+        small = np.exp(-np.abs(eta))
+        return spread(small / np.square(1 + small), y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p / (1 - p))``, finite at 0 and 1."""
@@ -64,8 +67,7 @@ class Binomial(Loss):
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``1 / (1 + exp(-eta))``."""
         eta = floating(eta)
-        small = np.exp(-np.abs(eta))
-        return np.where(eta > 0, 1, small) / (1 + small)
+        return 1 / (1 + np.exp(-np.maximum(eta, np.ceil(np.log(np.finfo(eta.dtype).tiny)))))
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 (y log(y / p) + (1 - y) log((1 - y) / (1 - p)))``."""
@@ -112,10 +114,10 @@ class Multinomial(Loss):
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(sum_a exp(eta_a)) - sum_a y_a eta_a``."""
-        y, eta = common_dtype(y, eta)
+        y, eta = _classes_first(*common_dtype(y, eta))
         # the entries of y add up to one
-        below = eta.max(axis=-1, keepdims=True) - eta
-        return np.log(np.exp(-below).sum(axis=-1)) + (y * below).sum(axis=-1)
+        below = eta.max(axis=0) - eta
+        return np.log(np.exp(-below).sum(axis=0)) + (y * below).sum(axis=0)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = softmax(eta)``."""
@@ -124,15 +126,15 @@ class Multinomial(Loss):
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``sum_a p_a (1 - p_a) / (n_classes - 1)``: the trace of the Hessian over its rank."""
-        y, eta = common_dtype(y, eta)
-        p = self.inverse_link(eta)
-        return spread((p * (1 - p)).sum(axis=-1), y[..., 0]) / (eta.shape[-1] - 1)
+        y, eta = _classes_first(*common_dtype(y, eta))
+        p = _softmax(eta)
+        return spread((p * (1 - p)).sum(axis=0), y[0]) / (len(eta) - 1)
 
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """``p * direction - p (p . direction)``."""
         y, eta = common_dtype(y, eta)
-        p, direction = self.inverse_link(eta), np.asarray(direction, dtype=eta.dtype)
-        return spread(p * (direction - (p * direction).sum(axis=-1, keepdims=True)), y)
+        p, along = _classes_first(self.inverse_link(eta), np.asarray(direction, dtype=eta.dtype))
+        return spread(np.moveaxis(p * (along - (p * along).sum(axis=0)), 0, -1), y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p)`` less its mean over the classes, finite at 0."""
@@ -142,14 +144,14 @@ class Multinomial(Loss):
 
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``softmax(eta)``."""
-        eta = floating(eta)
-        small = np.exp(eta - eta.max(axis=-1, keepdims=True))
-        return small / small.sum(axis=-1, keepdims=True)
+        (eta,) = _classes_first(floating(eta))
+        return np.moveaxis(_softmax(eta), 0, -1)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 sum_a y_a log(y_a / p_a)``."""
         y, eta = common_dtype(y, eta)
-        return np.maximum(2 * (self.value(y, eta) + _times_log(y).sum(axis=-1)), 0)
+        (logs,) = _classes_first(_times_log(y))
+        return np.maximum(2 * (self.value(y, eta) + logs.sum(axis=0)), 0)
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         missing = np.flatnonzero(~y.any(axis=0))
@@ -161,6 +163,19 @@ class Multinomial(Loss):
         else:
             constant = super()._null_vector(y, weight, offset)
         return constant - constant.mean()
+
+
+def _classes_first(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Arrays with their last axis first, also in memory, which makes sums over a few classes fast."""
+    width = max(array.ndim for array in arrays)
+    padded = (array.reshape((1,) * (width - array.ndim) + array.shape) for array in arrays)
+    return tuple(np.ascontiguousarray(np.moveaxis(array, -1, 0)) for array in padded)
+
+
+def _softmax(eta: FloatArray) -> FloatArray:
+    """Probabilities of classes on the first axis."""
+    small = np.exp(eta - eta.max(axis=0))
+    return small / small.sum(axis=0)
 
 
 def _times_log(y: FloatArray) -> FloatArray:

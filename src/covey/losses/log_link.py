@@ -25,6 +25,9 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     largest count that is accepted.
     """
     end = 300.0 if t.dtype == np.float64 else 40.0
+    if t.size and t.max() <= end:
+        inside = np.exp(t)
+        return inside, inside, inside
     inside = np.exp(np.minimum(t, end))
     beyond = np.maximum(t - end, 0)
     slope = inside * (1 + beyond)
