@@ -8,6 +8,8 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 from covey.losses import Binomial, Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared
+from covey.losses.arrays import weighted_median
+from covey.losses.constant import scalar_constant
 from loss_cases import CASES
 
 OFFSETS = {"none": 0.0, "small": 1.0, "large": 30.0}
@@ -55,13 +57,16 @@ def test_weights_are_repeated_rows(name):
     np.testing.assert_allclose(case.loss.null(case.y, 1e-200 * times, offset), weighted, atol=1e-12)
 
 
+@pytest.mark.parametrize("shift", [5.0, 900.0, -900.0])
 @pytest.mark.parametrize("name", CASES)
-def test_a_common_offset_is_taken_back(name):
+def test_a_common_offset_is_taken_back(name, shift):
     case = CASES[name]
-    weight = case.weight()
-    shifted = case.loss.null(case.y, weight, np.full(case.shape, 5.0))
-    moved = 0.0 if case.loss.name == "multinomial" else 5.0  # where the common shift means nothing
+    weight, offset = case.weight(), case.predictor(seed=9)
+    moved = 0.0 if case.loss.name == "multinomial" else shift  # where the common shift means nothing
+    shifted = case.loss.null(case.y, weight, np.full(case.shape, shift))
     np.testing.assert_allclose(shifted, case.loss.null(case.y, weight) - moved, atol=1e-10)
+    shifted = case.loss.null(case.y, weight, offset + shift)
+    np.testing.assert_allclose(shifted, case.loss.null(case.y, weight, offset) - moved, atol=1e-10)
 
 
 @pytest.mark.parametrize("units", [1e-120, 1.0, 1e120], ids=["1e-120", "1", "1e120"])
@@ -83,6 +88,27 @@ def test_huber_scale_is_the_median_of_the_rows_that_count():
     assert Huber().scaled_to(residuals, weight).threshold == pytest.approx(1.345 * 1.4826 * 2)
     assert Huber(0.3).scaled_to(residuals, weight) == Huber(0.3)
     assert Huber().scaled_to(residuals, 7 * weight) == Huber().scaled_to(residuals, weight)
+
+
+def test_weighted_median():
+    values = np.random.default_rng(0).standard_normal(20)
+    for n in (1, 2, 19, 20):
+        assert weighted_median(values[:n], np.full(n, 0.1)) == np.median(values[:n])
+    assert weighted_median(np.array([1.0, 2.0, 9.0, -5.0]), np.array([1.0, 2.0, 3.0, 0.0])) == 5.5
+
+
+@pytest.mark.parametrize("start", [0.0, -2000.0], ids=["steep side", "flat side"])
+def test_a_root_far_away_takes_few_steps(start):
+    """Newton's method alone goes down an exponential in steps of one, and up it in a leap past everything."""
+    calls = []
+
+    def slopes(c):
+        calls.append(c)
+        rate = np.exp(min(c, 300.0))
+        return 1e-250 - rate, rate, 1e-250 + rate
+
+    assert scalar_constant(slopes, start) == pytest.approx(np.log(1e-250), rel=1e-14)
+    assert len(calls) < 60
 
 
 def test_huber_scale_where_most_residuals_are_zero():

@@ -35,7 +35,8 @@ def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start
     2.0
     """
     low, high = _bracket(slopes, start, width)
-    point, last = start, high - low
+    # the end that is nearer to the start
+    point, last = low if low >= start else high, high - low
     for _ in range(MAX_STEPS):
         g, h, size = slopes(point)
         if abs(g) <= TOLERANCE * size:
