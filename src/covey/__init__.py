@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         theory,
     )
     from covey.batched import group_paths
-    from covey.estimators import GroupSparseRegressor, TermGroups
+    from covey.estimators import GroupSparseClassifier, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
     from covey.network import Network
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from covey.stability import stability_selection
 
 __all__ = [
+    "GroupSparseClassifier",
     "GroupSparseRegressor",
     "Groups",
     "Network",
@@ -65,6 +66,7 @@ _ROOMS = (
     "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
+    "GroupSparseClassifier": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
     "Network": "covey.network",

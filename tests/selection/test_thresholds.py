@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups
 from covey.designs import as_design
-from covey.limit.posed import pose
+from covey.limit.posing import pose
 from covey.selection import Folds, Problem, Thresholds, select
 from covey.selection.recipe import Cleaned, Reweighted
 from covey.selection.search import search

@@ -26,7 +26,7 @@ def eliminate(
 
     Parameters
     ----------
-    K, c : ndarray, shape (k, k) and (k,)
+    K, c : ndarray, shape (k, k), and (k,) or (k, n_outputs)
         A Gram matrix and the correlations.
     starts : ndarray of int, shape (m + 1,)
         Where the columns of each group begin.
@@ -37,20 +37,23 @@ def eliminate(
     -------
     dropped : list of int
         The groups in the order in which they were dropped.
-    W : ndarray, shape (m - n_always + 1, k)
+    W : ndarray, shape (m - n_always + 1, k), or (m - n_always + 1, k, n_outputs)
         Least squares before each of the drops, and after the last one.
     """
+    if c.ndim == 1:
+        dropped, W = eliminate(K, c[:, None], starts, n_always)
+        return dropped, W[:, :, 0]
     sizes = np.diff(starts)
     diagonal = np.diag(K)
     inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.where(diagonal > 0, diagonal, 1.0))))
     w = inverse @ c
-    dropped: list[int] = []
-    W = np.zeros((sizes.size - n_always + 1, c.size))
+    dropped = []
+    W = np.zeros((sizes.size - n_always + 1, *c.shape))
     W[0] = w
     # the columns that the inverse has, and where they lie in it
-    kept, place = np.arange(c.size), starts[:-1].copy()
+    kept, place = np.arange(len(c)), starts[:-1].copy()
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
-    left = c.size
+    left = len(c)
     for step in range(1, len(W)):
         rises = [one.least_rise(inverse, w) for one in classes]
         best = min(range(len(classes)), key=lambda i: rises[i][0])
@@ -93,10 +96,10 @@ class _SizeClass:
             return 0.0, 0
         own = w[self.at]
         if self.size == 1:
-            rise = (own * own / inverse[self.at, self.at])[:, 0]
+            rise = (own * own).sum(axis=2)[:, 0] / inverse[self.at, self.at][:, 0]
         else:
             blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
-            rise = np.einsum("ij,ij->i", own, np.linalg.solve(blocks, own[:, :, None])[:, :, 0]) / self.size
+            rise = np.einsum("ijk,ijk->i", own, np.linalg.solve(blocks, own)) / self.size
         place = int(np.argmin(rise))
         return float(rise[place]), place
 

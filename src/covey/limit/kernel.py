@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from covey.limit.rows import Split
 from covey.preprocess import spans
 from covey.validation import FloatArray
 
-__all__ = ["KernelFit", "RowKernel"]
+__all__ = ["KernelFit", "RowKernel", "RowProducts"]
 
 # Columns that are held at a time.
 TILE = 1024
@@ -44,7 +45,7 @@ class KernelFit:
     shift: float
 
 
-class RowKernel:
+class RowProducts:
     """Inner products of the rows, those of a validation set included, over all scaled columns.
 
     Parameters
@@ -65,14 +66,12 @@ class RowKernel:
         rows = [np.flatnonzero(weight > 0) for weight in posed.parts]
         self.order = np.concatenate(rows)
         weights = [weight[own] for weight, own in zip(posed.parts, rows, strict=True)]
-        responses = [problem.response[own] for own in rows]
         if other is not None:
             self.judges = np.flatnonzero(other.weight > 0)
             rows.append(self.judges)
             weights.append(other.weight[self.judges])
-            responses.append((other.y[self.judges] - problem.y_mean) / problem.y_scale)
         self.part = np.repeat(np.arange(len(rows)), [own.size for own in rows])
-        self.weight, self.response = np.concatenate(weights), np.concatenate(responses)
+        self.weight = np.concatenate(weights)
         self.inner = np.zeros((self.part.size, self.part.size))
         # the inner products of columns with a share of their own, which the unit of penalties does without
         self.excess = np.zeros_like(self.inner)
@@ -98,6 +97,21 @@ class RowKernel:
                 B = np.concatenate([B, np.asarray(other.design.take(members))[self.judges]])
             yield own, (B - problem.mean[own]) * self.gains[own]
             first = int(groups[-1]) + 1
+
+    def combine(self, alphas: FloatArray) -> FloatArray:
+        """``alphas B`` for rows of numbers per row of B; shape (k, n_columns)."""
+        return np.concatenate([alphas @ B for _, B in self._tiles()], axis=1)
+
+
+class RowKernel(RowProducts):
+    """Ridges for squared loss."""
+
+    @cached_property
+    def response(self) -> FloatArray:
+        """Of all rows, in working coordinates."""
+        problem, other = self.posed.problem, self.posed.validation
+        own = problem.response[self.order]
+        return own if other is None else np.append(own, (other.y[self.judges] - problem.y_mean) / problem.y_scale)
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:
         """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
@@ -125,14 +139,17 @@ class RowKernel:
             out.append(KernelFit(full, level, float(shifts @ alpha)))
         return out
 
-    def residuals(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
-        """On the rows that judge a split, times the square root of their weights; shape (n_rows, n_models)."""
+    def predictions(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
+        """Residuals on the rows that judge a split, times the square root of their weights; (n_rows, n_models)."""
         test = np.flatnonzero(np.isin(self.part, split.test))
         fitted = self.inner[test] @ np.array([fit.alpha for fit in fits]).T
         fitted += np.array([fit.level - fit.shift for fit in fits])
         return np.sqrt(self.weight[test])[:, None] * (self.response[test][:, None] - fitted)
 
     def coefficients(self, fits: Sequence[KernelFit]) -> FloatArray:
-        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_columns)."""
-        A = np.array([fit.alpha for fit in fits])
-        return np.concatenate([A @ B for _, B in self._tiles()], axis=1)
+        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_outputs, n_columns)."""
+        return self.combine(np.array([fit.alpha for fit in fits]))[:, None, :]
+
+    def level(self, fit: KernelFit) -> FloatArray:
+        """The prediction of a model where all centred columns are zero; shape (n_outputs,)."""
+        return np.array([fit.level - fit.shift])

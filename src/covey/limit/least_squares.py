@@ -132,6 +132,28 @@ class LeastSquares(Objective):
         left = self._squares - explained[[self.n_extras, *self.ends]]
         return np.asarray(np.maximum(left, 0.0) / self.weight)
 
+    def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Least squares on the first m groups, for every m from the first on, without extra columns.
+
+        Returns
+        -------
+        W, levels : ndarray, shape (n_models, 1, k) and (n_models, 1)
+            Columns of the groups in the order in which they joined.
+        """
+        equations = self.normal_equations()
+        own = self.rows.columns(self.joined)
+        W = np.zeros((len(self.joined) + 1 - first, own.size))
+        if equations.c.size:
+            inverse = np.linalg.inv(np.linalg.cholesky(equations.K))
+            terms = inverse * (inverse @ equations.c)[:, None]
+            total = np.vstack([np.zeros((1, equations.c.size)), np.cumsum(terms, axis=0)])[equations.starts[first:]]
+            place = {int(j): i for i, j in enumerate(own)}
+            W[:, [place[int(j)] for j in equations.columns]] = total
+            levels = equations.intercepts(total)
+        else:
+            levels = np.full(len(W), equations.level)
+        return W[:, None, :], levels[:, None]
+
     @property
     def deficient(self) -> bool:
         """Whether columns of the groups were left out that are combinations of those before them."""

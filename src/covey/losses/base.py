@@ -40,12 +40,15 @@ class Loss(ABC):
         Whether the likelihood has no scale to be estimated; decides `criterion` and `dispersion`.
     effect : str or None
         What ``exp(coefficient)`` is called; None where it means nothing.
+    unpenalised : str
+        What its minimiser is called.
     """
 
     name: ClassVar[str]
     vector: ClassVar[bool] = False
     known_dispersion: ClassVar[bool] = False
     effect: ClassVar[str | None] = None
+    unpenalised: ClassVar[str] = "maximum likelihood"
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first row that cannot be taken."""
@@ -120,6 +123,14 @@ class Loss(ABC):
         deviance = np.asarray(mean_deviance, dtype=np.float64)
         result = n * (deviance if self.known_dispersion else np.log(np.maximum(deviance, np.finfo(np.float64).tiny)))
         return result if deviance.ndim else float(result)
+
+    def free_outputs(self, n_outputs: int) -> int:
+        """The degrees of freedom that a column of a model with so many outputs has."""
+        return n_outputs
+
+    def observations(self, n_outputs: int) -> int:
+        """How many observations a row with so many outputs counts as in `criterion`."""
+        return 1
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
         """The loss with the scale that it takes from residuals ``y - eta``: itself, where it takes none."""

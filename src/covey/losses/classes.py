@@ -153,6 +153,10 @@ class Multinomial(Loss):
         (logs,) = _classes_first(_times_log(y))
         return np.maximum(2 * (self.value(y, eta) + logs.sum(axis=0)), 0)
 
+    def free_outputs(self, n_outputs: int) -> int:
+        """One less than there are classes: a constant added to all of them changes nothing."""
+        return n_outputs - 1
+
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         missing = np.flatnonzero(~y.any(axis=0))
         if missing.size:

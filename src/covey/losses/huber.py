@@ -42,6 +42,7 @@ class Huber(Loss):
 
     threshold: float | None = None
     name: ClassVar[str] = "huber"
+    unpenalised: ClassVar[str] = "least Huber loss"
 
     def __post_init__(self) -> None:
         if self.threshold is not None:

@@ -25,6 +25,7 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
+    unpenalised: ClassVar[str] = "least squares"
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""
@@ -58,7 +59,12 @@ class MultiSquared(Loss):
     """
 
     name: ClassVar[str] = "multi-squared"
+    unpenalised: ClassVar[str] = "least squares"
     vector: ClassVar[bool] = True
+
+    def observations(self, n_outputs: int) -> int:
+        """Every response is one."""
+        return n_outputs
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""

@@ -1,4 +1,4 @@
-"""Candidates of one split: sets of groups by backward elimination, fitted by least squares and by ridges."""
+"""Candidates of one split for the squared loss: sets of groups by elimination, fitted by least squares and ridges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covey.limit.ridges import Penalties, ridge_models
 from covey.selection.recipe import Cleaned
 from covey.validation import FloatArray
 
-__all__ = ["CleanedModels", "cleaned_models"]
+__all__ = ["CleanedModels", "cleaned_models", "is_tried"]
 
 # Sizes of sets on which ridges are tried grow by this factor: neighbours differ by less than ridges do.
 SIZE_RATIO = 1.2
@@ -27,14 +27,16 @@ class CleanedModels:
     Attributes
     ----------
     recipes : list of Cleaned
-    W, levels : ndarray, shape (n_models, k) and (n_models,)
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
         Coefficients and intercepts.
     columns : ndarray of int, shape (k,)
         Of the table of the near groups.
     sizes : list of int
         The number of columns of each model.
     sets : dict
-        The groups of each recipe of least squares, by their places on the path.
+        The groups of each recipe without a ridge, by their places on the path.
+    separated : frozenset of Cleaned
+        Recipes without a ridge whose minimum lies at infinity, so that they have a small one after all.
     """
 
     recipes: list[Cleaned]
@@ -43,6 +45,7 @@ class CleanedModels:
     columns: NDArray[np.intp]
     sizes: list[int]
     sets: dict[Cleaned, list[int]]
+    separated: frozenset[Cleaned] = frozenset()
 
 
 def cleaned_models(
@@ -97,17 +100,17 @@ def cleaned_models(
         blocks.append(_widened(W, k))
         if M is None:
             continue
-        tried = [i for i, kept in enumerate(nested) if len(kept) > n_always and _is_tried(len(kept) - n_always, i)]
+        tried = [i for i, kept in enumerate(nested) if len(kept) > n_always and is_tried(len(kept) - n_always, i)]
         columns = [equations.positions(nested[i]) for i in tried]
         size = equations.c.size
         blocks.append(_widened(ridge_models(equations, M[:size, :size], columns, ridges), k))
         recipes += [own[i]._replace(ridge=ridge) for i in tried for ridge in ridges]
         sizes += [counts[i] for i in tried for _ in ridges]
     W = np.concatenate(blocks)
-    return CleanedModels(recipes, W, whole.intercepts(W), whole.columns, sizes, sets)
+    return CleanedModels(recipes, W[:, None, :], whole.intercepts(W)[:, None], whole.columns, sizes, sets)
 
 
-def _is_tried(size: int, place: int) -> bool:
+def is_tried(size: int, place: int) -> bool:
     """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
     step = round(np.log(size) / np.log(SIZE_RATIO))
     return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.limit.kernel import KernelFit, RowKernel
-from covey.limit.lockstep import Near
-from covey.limit.reweighted import DenseRows, RidgeFit, noise_norms, shares_of
-from covey.limit.ridges import Penalties
+from covey.limit.reweighted import noise_norms, shares_of
+from covey.selection.fitting import Fitting
 from covey.selection.judge import Judge, Verdict
 from covey.selection.recipe import Recipe, Reweighted
 from covey.selection.thresholds import Thresholds
@@ -24,9 +23,6 @@ ALWAYS = 1e-6
 # A ridge on all columns is less simple than any set of groups; one that was reweighted, a little less so.
 DENSE_SIZE = 1e6
 
-# Inner products of more rows than this take more memory and time than most designs of so many rows do.
-MOST_ROWS = 4000
-
 # Of a wide design, groups with this many columns per row stay in after the first round, those of largest norm on each
 # split: the others have hardly any share of the kernel left.
 COLUMNS_PER_ROW = 2
@@ -37,8 +33,8 @@ class DenseSearch:
 
     Parameters
     ----------
-    near : Near
-        Groups in hand; where these are not all, X is read for the others.
+    fitting : Fitting
+        Of groups in hand; where these are not all, X is read for the others.
     always : sequence of int
         Groups that are not penalised.
     thresholds : Thresholds
@@ -49,30 +45,23 @@ class DenseSearch:
         What was made.
     """
 
-    def __init__(self, near: Near, always: Sequence[int], thresholds: Thresholds) -> None:
-        self.near, self.posed, self.thresholds = near, near.posed, thresholds
-        self.penalties = Penalties(near.posed.problem)
+    def __init__(self, fitting: Fitting, always: Sequence[int], thresholds: Thresholds) -> None:
+        self.fitting, self.near, self.posed, self.thresholds = fitting, fitting.near, fitting.posed, thresholds
         self.always = np.asarray(always, dtype=np.intp)
-        self.scales = noise_norms(near.posed.problem.layout.sizes)
+        self.scales = noise_norms(fitting.posed.problem.layout.sizes)
         self.recipes: list[Recipe] = []
-        self._kernel: RowKernel | None = None
-        self._wide: dict[tuple[Reweighted, int], KernelFit] = {}
-        self._rows: DenseRows | None = None
-        self._fits: dict[tuple[Reweighted, int], RidgeFit] = {}
+        self._kernel: Any = None
+        self._wide: dict[tuple[Reweighted, int], Any] = {}
+        self._rows: Any = None
+        self._fits: dict[tuple[Reweighted, int], Any] = {}
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
-
-    @staticmethod
-    def possible(near: Near) -> bool:
-        """Whether all columns can be brought in: from disk they would be read too often, and rows may be too many."""
-        design = near.posed.problem.design
-        return near.all or (bool(design.reads_columns) and design.shape[0] <= MOST_ROWS)
 
     def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
         """Plain ridges; then the best penalty and its neighbours reweighted, as long as that is of use."""
         settings = self.thresholds
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         if self.near.all:
-            self._bring(self.near.groups)
+            self._rows = self.fitting.dense_rows(self.near.groups)
             self._reweigh(recipes, judge)
         else:
             self._plain_wide(recipes, judge)
@@ -91,17 +80,11 @@ class DenseSearch:
             first = max(0, at - 1) if round_ == 0 else at
             recipes = [r._replace(round=round_ + 1) for r in recipes[first : at + 2]]
             if self._rows is None:
-                self._bring(self._largest(recipes))
+                self._rows = self.fitting.dense_rows(self._largest(recipes))
             self._reweigh(recipes, judge)
-
-    def _bring(self, groups: NDArray[np.intp]) -> None:
-        """Have the rows of some groups at hand."""
-        rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
-        self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
 
     def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Fit recipes on every split, each with the penalties that its round before asks for."""
-        assert self._rows is not None
         for s, split in enumerate(self.posed.splits):
             # made again in every round: those of all splits together would take several times the memory of X
             training = self._rows.training(split, self.posed.n_rows(split))
@@ -112,35 +95,34 @@ class DenseSearch:
                 norms[self._rows.groups] = fit.norms
                 self._norms[recipe, s] = norms
             if split.test:
-                self._add(judge, s, recipes, self._rows.residuals(split, fits))
+                self._add(judge, s, recipes, self._rows.predictions(split, fits))
         self.recipes += recipes
 
     def _plain_wide(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Ridges on all columns of a wide design."""
         shares = np.ones(self.posed.problem.ranks.size)
         shares[self.always] = ALWAYS
-        self._kernel = RowKernel(self.posed, self.penalties, shares)
+        self._kernel = self.fitting.kernel(shares)
         starts = self.posed.problem.layout.starts
-        made: list[KernelFit] = []
+        made: list[Any] = []
         for s, split in enumerate(self.posed.splits):
             fits = self._kernel.fits(split, [r.penalty for r in recipes])
             made += fits
             self._wide.update({(r, s): fit for r, fit in zip(recipes, fits, strict=True)})
             if split.test:
-                self._add(judge, s, recipes, self._kernel.residuals(split, fits))
+                self._add(judge, s, recipes, self._kernel.predictions(split, fits))
         coefs = self._kernel.coefficients(made)
-        norms = np.sqrt(np.add.reduceat(coefs * coefs, starts[:-1], axis=1))
+        norms = np.sqrt(np.add.reduceat((coefs * coefs).sum(axis=1), starts[:-1], axis=1))
         for (recipe, s), own in zip(self._wide, norms, strict=True):
             self._norms[recipe, s] = own
         self.recipes += recipes
 
-    def _add(self, judge: Judge, split: int, recipes: Sequence[Reweighted], residuals: FloatArray) -> None:
+    def _add(self, judge: Judge, split: int, recipes: Sequence[Reweighted], table: FloatArray) -> None:
         judged = [s for s, own in enumerate(self.posed.splits) if own.test]
-        judge.add(judged.index(split), recipes, residuals, [DENSE_SIZE - r.round for r in recipes])
+        judge.add(judged.index(split), recipes, table, [DENSE_SIZE - r.round for r in recipes])
 
     def _shares(self, recipe: Reweighted, split: int) -> FloatArray:
         """What the penalties of the groups at hand are multiplied by."""
-        assert self._rows is not None
         groups = self._rows.groups
         shares: FloatArray = np.ones(groups.size)
         if recipe.round > 0:
@@ -165,21 +147,19 @@ class DenseSearch:
             kept[own] = True
         return np.flatnonzero(kept)
 
-    def model(self, recipe: Reweighted, split: int) -> tuple[NDArray[np.intp], FloatArray, float, list[int]]:
-        """Columns of X, coefficients, intercept (response in working units), and groups, largest first."""
-        problem = self.posed.problem
+    def model(self, recipe: Reweighted, split: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray, list[int]]:
+        """Columns of X, coefficients (n_outputs, k), intercepts, and groups, largest first."""
+        posed, problem = self.posed, self.posed.problem
         if (recipe, split) in self._wide:
-            assert self._kernel is not None
             fit = self._wide[recipe, split]
             coef = self._kernel.coefficients([fit])[0] * self._kernel.gains
-            columns, level = problem.layout.members, fit.level - float(problem.mean @ coef) - fit.shift
-            norms = np.sqrt(np.add.reduceat(coef * coef, problem.layout.starts[:-1]))
+            columns, levels = problem.layout.members, self._kernel.level(fit) - coef @ problem.mean
+            norms = np.sqrt(np.add.reduceat((coef * coef).sum(axis=0), problem.layout.starts[:-1]))
             groups = np.arange(norms.size)
+            coef, intercept = posed.outputs(coef), posed.levels(levels)
         else:
-            assert self._rows is not None
             made = self._fits[recipe, split]
-            w, groups, norms = self._rows.working(made), self._rows.groups, made.norms
-            columns, loadings, offset = problem.combination(groups.tolist())
-            coef, level = loadings @ w, made.intercept - float(offset @ w)
+            groups, norms = self._rows.groups, made.norms
+            columns, coef, intercept = posed.to_user(groups.tolist(), *self._rows.working(made))
         order = np.argsort(-norms, kind="stable")
-        return columns, coef, level, [int(groups[i]) for i in order if norms[i] > 0]
+        return columns, coef, intercept, [int(groups[i]) for i in order if norms[i] > 0]

@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
-from covey.limit.ridges import Penalties
-from covey.selection.candidates import CleanedModels, cleaned_models
+from covey.limit.posed_squares import PosedSquares
+from covey.selection.candidates import CleanedModels
 from covey.selection.dense import DenseSearch
+from covey.selection.fitting import Fitting
+from covey.selection.fitting_loss import LossFitting
+from covey.selection.fitting_squares import SquaresFitting
 from covey.selection.judge import Judge, Verdict
 from covey.selection.recipe import Cleaned, Recipe, Reweighted
 from covey.selection.thresholds import THRESHOLDS, Thresholds
 from covey.validation import FloatArray
 
-__all__ = ["Found", "Model", "cleaned_model", "search"]
+__all__ = ["Found", "Model", "cleaned_model", "fitting_of", "search"]
 
 # Events between two looks at the judging rows; more where X has to be read in between.
 EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
@@ -35,16 +38,16 @@ class Model:
 
     Attributes
     ----------
-    columns, coef : ndarray, shape (k,)
+    columns, coef : ndarray, shape (k,) and (n_outputs, k)
         Coefficients; every other column has none.
-    intercept : float
+    intercept : ndarray, shape (n_outputs,)
     groups : list of int
         The groups that are in the model, in the order in which they woke up; in order of size for ridges on all.
     """
 
     columns: NDArray[np.intp]
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     groups: list[int]
 
 
@@ -66,10 +69,11 @@ class Found:
     def __init__(self, posed: Posed, always: Sequence[int], thresholds: Thresholds) -> None:
         self.posed, self.always, self.thresholds = posed, [int(l) for l in always], thresholds
         self.near = Near(posed)
+        self.fitting = fitting_of(self.near, len(self.always))
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
         counts = [sum(posed.counts[k] for k in posed.splits[s].test) for s in self.judged]
-        self.judge = Judge([self.near.rows.weight(posed.splits[s].test) for s in self.judged], counts)
+        self.judge = Judge([self.fitting.scores(s) for s in self.judged], counts)
         self.rounds: list[list[CleanedModels]] = []
         self.orders: list[list[list[int]]] = []
         self.dense: DenseSearch | None = None
@@ -89,28 +93,29 @@ class Found:
         split = self.final if split is None else split
         if isinstance(recipe, Reweighted):
             assert self.dense is not None
-            return self._dense_model(recipe, split)
+            return Model(*self.dense.model(recipe, split))
         return cleaned_model(self.near, self.rounds[recipe.round][split], self.orders[recipe.round][split], recipe)
 
-    def _dense_model(self, recipe: Reweighted, split: int) -> Model:
-        assert self.dense is not None
-        problem = self.posed.problem
-        columns, coef, level, order = self.dense.model(recipe, split)
-        return Model(columns, coef * problem.y_scale, problem.y_mean + level * problem.y_scale, order)
+    def is_separated(self, recipe: Recipe) -> bool:
+        """Whether a recipe without a ridge has a small one after all, its minimum on all rows being infinite."""
+        return isinstance(recipe, Cleaned) and recipe in self.rounds[recipe.round][self.final].separated
+
+
+def fitting_of(near: Near, n_always: int) -> Fitting:
+    """How candidates of a posed problem are fitted."""
+    kind = SquaresFitting if isinstance(near.posed, PosedSquares) else LossFitting
+    return kind(near, n_always)
 
 
 def cleaned_model(near: Near, made: CleanedModels, order: Sequence[int], recipe: Cleaned) -> Model:
     """One of the models of a split on the columns of X."""
-    problem, rows = near.posed.problem, near.rows
-    row = made.recipes.index(recipe)
+    rows, row = near.rows, made.recipes.index(recipe)
     groups = [order[i] for i in made.sets[recipe._replace(ridge=0.0)]]
     place = {int(l): i for i, l in enumerate(near.groups)}
-    full = np.zeros(rows.n_columns)
-    full[made.columns] = made.W[row]
-    w = full[rows.columns([place[l] for l in groups])]
-    columns, loadings, offset = problem.combination(groups)
-    level = float(made.levels[row]) - float(offset @ w)
-    return Model(columns, loadings @ w * problem.y_scale, problem.y_mean + level * problem.y_scale, groups)
+    full = np.zeros((made.W.shape[1], rows.n_columns))
+    full[:, made.columns] = made.W[row]
+    W = full[:, rows.columns([place[l] for l in groups])]
+    return Model(*near.posed.to_user(groups, W, made.levels[row]), groups)
 
 
 def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = THRESHOLDS) -> Found:
@@ -134,8 +139,8 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.left > thresholds.dense and DenseSearch.possible(found.near):
-        found.dense = DenseSearch(found.near, found.always, thresholds)
+    if found.left > thresholds.dense and found.fitting.can_be_dense():
+        found.dense = DenseSearch(found.fitting, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found
 
@@ -150,7 +155,7 @@ def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the judged error has not fallen for a while; how many events, the first error, the least one."""
     settings = found.thresholds
-    errors = [_knot_errors(found, paths, 0, 0)[0]]
+    errors = [found.fitting.knot_errors(paths, found.judged, 0, 0)[0]]
     best = 0
     while True:
         allowed = _most_events(found, paths)
@@ -160,7 +165,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
             paths.advance(target)
             reached = min(paths.n_events(), _most_events(found, paths))
             if reached > done:
-                errors += _knot_errors(found, paths, done + 1, reached).tolist()
+                errors += found.fitting.knot_errors(paths, found.judged, done + 1, reached).tolist()
         for m in range(done + 1, len(errors)):
             if errors[m] < errors[best] * (1 - settings.improvement):
                 best = m
@@ -185,46 +190,19 @@ def _most_events(found: Found, paths: Paths) -> int:
     return most
 
 
-def _knot_errors(found: Found, paths: Paths, first: int, last: int) -> FloatArray:
-    """The summed squared errors of some models of the paths on their judging rows; shape (last - first + 1,)."""
-    rows = found.near.rows
-    total = np.zeros(last - first + 1)
-    for split in found.judged:
-        objective = paths.objective(split)
-        begun = len(paths.starts[split])
-        W = objective.knots(begun + first, begun + last)
-        for part in found.posed.splits[split].test:
-            table = rows.parts[part]
-            residuals = table[:, [rows.response]] - table[:, objective.basis] @ W.T
-            total += np.einsum("ij,ij->j", residuals, residuals)
-    return total
-
-
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
-    settings, rows = found.thresholds, found.near.rows
-    penalties = Penalties(found.posed.problem)
+    settings = found.thresholds
+    ridges = settings.ridges if found.left > settings.noisy else ()
     made, orders = [], []
     for split in range(len(found.posed.splits)):
         begun = len(paths.starts[split])
-        order = paths.groups(split)
-        lengths = sorted(
-            {min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events}
-        )
-        models = cleaned_models(
-            paths.objective(split), order, round_, len(found.always), lengths,
-            settings.ridges if found.left > settings.noisy else (), penalties,
-        )  # fmt: skip
+        lengths = {min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events}
+        models = found.fitting.cleaned(paths, split, round_, sorted(lengths), ridges)
         made.append(models)
-        orders.append(order)
-        if split not in found.judged:
-            continue
-        residuals = [
-            rows.parts[part][:, [rows.response]]
-            - rows.parts[part][:, models.columns] @ models.W.T
-            - np.outer(rows.parts[part][:, rows.one], models.levels)
-            for part in found.posed.splits[split].test
-        ]
-        found.judge.add(found.judged.index(split), models.recipes, np.concatenate(residuals), models.sizes)
+        orders.append(paths.groups(split))
+        if split in found.judged:
+            table = found.fitting.predictions(models, split)
+            found.judge.add(found.judged.index(split), models.recipes, table, models.sizes)
     found.rounds.append(made)
     found.orders.append(orders)
