@@ -27,6 +27,8 @@ class Likelihood(Objective):
     ----------
     rows : LossRows
     split : Split
+    intercept : bool
+        Whether the first of the extra columns is one of ones.
 
     Attributes
     ----------
@@ -44,15 +46,18 @@ class Likelihood(Objective):
         Whether each of these models has its minimum at infinity, and is one with a small ridge therefore.
     """
 
-    def __init__(self, rows: LossRows, split: Split) -> None:
-        self.rows, self.split = rows, split
+    def __init__(self, rows: LossRows, split: Split, intercept: bool) -> None:
+        self.rows, self.split, self.intercept = rows, split, intercept
         self.n_groups = rows.n_groups
         self.response: Response = rows.training(split)
         self.joined: list[int] = []
         self.ends: list[int] = []
         self.n_extras = rows.extras.shape[1]
         self._A = np.asfortranarray(rows.extras)
-        self._last = minimise(self.response, self._A)
+        start = np.zeros((self.n_extras, self.response.n_outputs))
+        if intercept:
+            start[0] = self.response.null
+        self._last = minimise(self.response, self._A, None, start)
         self.coefs: list[FloatArray] = [self._last.coef]
         self.separated = [False]
         self._deviances = [self.response.deviance(self._last.eta)]
@@ -60,7 +65,7 @@ class Likelihood(Objective):
     @cached_property
     def curvature(self) -> float:
         """The summed curvature of the model without groups: the unit of penalties."""
-        return float(self.response.curvature(self.response.at_null(self.n_extras > 0)).sum())
+        return float(self.response.curvature(self.response.at_null(self.intercept)).sum())
 
     @property
     def columns(self) -> FloatArray:
