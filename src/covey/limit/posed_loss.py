@@ -146,7 +146,7 @@ class PosedLoss(Posed):
 
     def objective(self, rows: LossRows, split: int) -> Likelihood:
         """The loss on the rows of a split."""
-        return Likelihood(rows, self.splits[split])
+        return Likelihood(rows, self.splits[split], self.intercept)
 
     def gradients(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covey.limit.cleaning import eliminate
 from covey.limit.dense_loss import DenseLossRows, LossKernel
+from covey.limit.least_squares import DEPENDENT
 from covey.limit.likelihood import SEPARATED_RIDGE, Likelihood
 from covey.limit.lockstep import Paths
 from covey.limit.newton import Fit, minimise
@@ -102,6 +103,14 @@ class _Fits:
         self.separated: set[Cleaned] = set()
         self._known: dict[tuple[tuple[int, ...], float], FloatArray] = {}
         self._infinite: set[tuple[int, ...]] = set()
+        self._ranks: dict[tuple[int, ...], int] = {}
+        # where columns depend on each other: their Gram matrix about their means
+        self._gram: FloatArray | None = None
+        if objective.deficient:
+            q = self.response.weight / self.response.total_weight
+            self._means = q @ self.A[:, self.intercept :] * self.intercept
+            centred = self.A[:, self.intercept :] - self._means
+            self._gram = centred.T @ (q[:, None] * centred)
 
     def add(self, prefix: int, round_: int, ridges: Sequence[float]) -> None:
         """Eliminate from the first so many groups, and fit what is left."""
@@ -141,7 +150,7 @@ class _Fits:
         wide[self.intercept + self._at(left)] = coef[self.intercept :]
         self.recipes.append(recipe)
         self.coefs.append(wide)
-        self.sizes.append(len(coef) - self.intercept)
+        self.sizes.append(self._ranks.get(tuple(left), len(coef) - self.intercept))
 
     def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
         """Where the columns of some groups of the path lie."""
@@ -168,8 +177,19 @@ class _Fits:
                 inner[np.diag_indices(at.size)] = SEPARATED_RIDGE * self.objective.curvature
                 self._infinite.add(tuple(left))
             fit = minimise(self.response, A, penalty, start)
-        self._known[key] = fit.coef
-        return fit.coef
+        coef = fit.coef
+        if self._gram is not None and not ridge:
+            coef, self._ranks[tuple(left)] = self._least(at, coef)
+        self._known[key] = coef
+        return coef
+
+    def _least(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
+        """Of all coefficients that predict the same the least ones, and the rank of their columns."""
+        assert self._gram is not None
+        i, K = self.intercept, self._gram[np.ix_(at, at)]
+        own, _, rank, _ = np.linalg.lstsq(K, K @ coef[i:], rcond=DEPENDENT)
+        levels = coef[:i] + (self._means[at] @ (coef[i:] - own))[None, :][:i]
+        return np.vstack([levels, own]), int(rank)
 
     def _quadratic(self, left: Sequence[int], coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
@@ -180,8 +200,8 @@ class _Fits:
         K = H[i:, i:]
         if i and H[0, 0] > 0:
             K = K - np.outer(H[1:, 0], H[0, 1:]) / H[0, 0]
-        # a set whose minimum lies at infinity has no curvature left in some direction
-        K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
+        if tuple(left) in self._infinite:  # no curvature is left in some direction
+            K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
         return K, K @ coef[i:]
 
     def models(self) -> CleanedModels:
