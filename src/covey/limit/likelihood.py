@@ -164,7 +164,7 @@ class Likelihood(Objective):
         penalty = None
         if free is not None:
             penalty = np.diag(np.where(np.asarray(basis) < free, 0.0, SEPARATED_RIDGE * self.curvature))
-        fit = minimise(self.response, A, penalty, start if every else start[basis])
+        fit = minimise(self.response, A, penalty, start if every else start[basis], self.rows.tolerance(self.split))
         if every:
             return fit
         coef = np.zeros_like(start)

@@ -18,10 +18,11 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from covey.limit.response import Response
 from covey.validation import FloatArray
 
-__all__ = ["Fit", "minimise"]
+__all__ = ["ROUGH_TOLERANCE", "TOLERANCE", "Fit", "minimise"]
 
 # The gradient of a fit is at most this share of what the response without a model would give a column of its length.
-TOLERANCE = 1e-9
+# For models that are judged and not shown a rougher one gives digits enough of the deviance, flat at its minimum.
+TOLERANCE, ROUGH_TOLERANCE = 1e-9, 1e-6
 
 MOST_STEPS = 200
 
@@ -69,7 +70,11 @@ class Fit:
 
 
 def minimise(
-    response: Response, A: FloatArray, penalty: FloatArray | None = None, start: FloatArray | None = None
+    response: Response,
+    A: FloatArray,
+    penalty: FloatArray | None = None,
+    start: FloatArray | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Fit:
     """Minimise the total loss of ``A coef`` plus half of ``coef' penalty coef`` of every output.
 
@@ -81,6 +86,8 @@ def minimise(
         A positive semidefinite form.
     start : ndarray, shape (n_columns, n_outputs), optional
         Zero by default.
+    tolerance : float
+        The gradient at the end, in units of what the response without a model would give a column of its length.
     """
     k, m = A.shape[1], response.n_outputs
     coef = np.zeros((k, m)) if start is None else np.array(start, dtype=float)
@@ -98,7 +105,7 @@ def minimise(
         size = float((np.abs(gradient).max(axis=1) / np.where(unit > 0, unit, np.inf)).max())
         # a gradient above that of the model without columns comes of a bad start, and takes its time
         slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
-        if size <= TOLERANCE:
+        if size <= tolerance:
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         direction = _direction(response, A, eta, gradient, penalty, squares, size)
         move = A @ direction
@@ -129,7 +136,7 @@ def _search(
     move: FloatArray,
     penalty: FloatArray | None,
 ) -> tuple[float, float] | None:
-    """The largest of the lengths 1, 1/2, ... of a step that lowers the loss enough, and the loss there; None if none."""
+    """The largest length among 1, 1/2, ... of a step that lowers the loss enough, and the loss there; or None."""
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
         tried = _value(response, eta + length * move, coef + length * direction, penalty)
