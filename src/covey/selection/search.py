@@ -195,7 +195,9 @@ def _most_events(found: Found, paths: Paths) -> int:
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
-    ridges = settings.ridges if found.noisy or found.left > settings.noisy else ()
+    ridges = settings.ridges if found.left > settings.noisy else ()
+    if found.noisy:
+        ridges = settings.low_ridges
     made, orders = [], []
     for split in range(len(found.posed.splits)):
         begun = len(paths.starts[split])
