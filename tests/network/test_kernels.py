@@ -23,7 +23,7 @@ def test_a_product_with_the_leading_block(n):
     [(2, 1e-75), (2, 1.0), (2, 1e20), (2, 1e110), (2, 1e150), (3, 1e-115), (3, 1e-20), (3, 1.0), (3, 1e110)],
 )
 @pytest.mark.parametrize("eta", [0.0, 0.3])
-def test_a_step_is_that_of_the_paper(depth, scale, eta):
+def test_a_fast_step_is_its_formula(depth, scale, eta):
     """``v <- (w + s g) / norm``, ``u <- u (1 + N gamma u^(N-2) v'g)``, whatever the size of the coefficients."""
     rng = np.random.default_rng(0)
     starts = np.array([0, 1, 4, 4, 6])

@@ -1,5 +1,7 @@
 """check_assumptions: the right numbers, verdicts that flip where they should, and messages that help."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,6 +46,7 @@ def test_everything_holds_on_an_orthogonal_design(orthogonal):
         ({"direction_step": 0.1}, "direction_step, lemma"),
         ({"direction_step": 0.2}, "direction_step, theorem"),
         ({"direction_step": 1e-4}, "direction_step, not too small"),
+        ({"direction_step": 0.01, "step_size": 0.5}, "room for a direction step"),
         ({"epsilon": 0.05}, "weakest group above zeta"),
         ({"init_scale": 0.9}, "window opens before it closes"),
     ],
@@ -57,6 +60,33 @@ def test_each_condition_can_fail(orthogonal, settings, name):
     assert report[name].meaning
     line = next(line for line in str(report).splitlines() if line.strip().startswith(name))
     assert line.endswith("FAIL")
+
+
+@pytest.mark.parametrize("weak", [10.0, 2.0, 0.3, 0.02], ids=lambda weak: f"ratio {10 / weak:g}")
+@pytest.mark.parametrize("direction_step", [1e-8, 10.0])
+def test_advice_on_the_direction_step_is_never_an_empty_interval(weak, direction_step):
+    """Whatever the groups, following the advice meets all three conditions on the direction step."""
+    d = make_group_sparse(
+        200, 30, 3, design="orthogonal", values=[10.0] * 3 + [weak] * 3, active=2, sigma=1e-4, random_state=0
+    )
+    given = {"coef": d.w_star, "sigma": d.sigma, "init_scale": 1e-30}
+    report = check_assumptions(d.X, d.y, d.groups, direction_step=direction_step, **given)
+    of_step = ["room for a direction step", *(f"direction_step, {k}" for k in ("theorem", "lemma", "not too small"))]
+    failed = [report[name] for name in of_step if not report[name].passed]
+    assert failed
+    for condition in failed:
+        numbers = re.findall(r"direction_step between (\S+) and (\S+)\.$", condition.meaning)
+        numbers = numbers or [re.findall(r"direction_step=(\S+)\.$", condition.meaning) * 2]
+        low, high = map(float, numbers[0])
+        assert low <= high
+        step = re.findall(r"take step_size=(\S+) or less first", condition.meaning)
+        assert bool(step) == (10 / weak > 80 / 9)
+        followed = check_assumptions(
+            d.X, d.y, d.groups, direction_step=(low * high) ** 0.5,
+            step_size=0.99 * float(step[0]) if step else None, **given,
+        )  # fmt: skip
+        assert all(followed[name].passed for name in of_step if name != "direction_step, lemma"), str(followed)
+        assert followed["direction_step, lemma"].measured <= 1.01 * followed["direction_step, lemma"].required
 
 
 def test_the_papers_first_experiment(data):
