@@ -6,7 +6,7 @@ from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask, TheoryWindow
+from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask
 
 
 def make_task(n=120, p=60, size=3, active=4, sigma=0.5, weight=None, seed=0, **options):
@@ -126,26 +126,6 @@ def test_bad_rules(rule, message):
     _, task = make_task()
     with pytest.raises(ValueError, match=message):
         rule.choose(task)
-
-
-def test_the_theory_window_is_the_formula_of_its_ends():
-    """Strong groups on a nearly orthogonal design, where the theorem's window is not empty."""
-    data = make_group_sparse(400, 12, 3, design="orthogonal", active=2, values=3.0, sigma=0.05, random_state=0)
-    task = PathTask(data.X, data.y, data.groups, np.ones(400), {"max_iter": 100_000, "fit_intercept": False})
-    times = {where: TheoryWindow(0.05, where).choose(task).time for where in ("lower", "middle", "upper")}
-    assert times["lower"] < times["middle"] < times["upper"]
-    choice = TheoryWindow(0.05).choose(task)
-    assert chosen_groups(choice) == {0, 1}
-    assert np.sum((choice.path.at(choice.time) - data.w_star) ** 2) < 2 * np.sum((data.oracle() - data.w_star) ** 2)
-    assert choice.scores["T_lb"].iloc[0] == pytest.approx(choice.time, abs=1)
-
-
-def test_the_theory_window_needs_its_numbers():
-    _, task = make_task()
-    with pytest.raises(ValueError, match="sigma must be above 0"):
-        TheoryWindow(0.0).choose(task)
-    with pytest.raises(ValueError, match="'lower', 'middle' or 'upper'"):
-        TheoryWindow(0.5, "end").choose(task)
 
 
 def test_a_task_prepares_its_problem_once_and_another_one_for_other_rows():

@@ -170,7 +170,8 @@ class Bounds:
         if zeta >= self.u_max**2:
             return 0.0
         gamma, m = self.step_size, max(zeta, self.u_min**2)
-        grow = math.log(self.u_max**2 / (2 * self.init_scale**2)) / (2 * math.log1p(gamma * m / 2))
+        # the square of a tiny start would be zero
+        grow = (math.log(self.u_max**2 / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         halvings = math.floor(math.log2(self.u_max**2 / zeta))
         return grow + halvings * 5.0 / (2 * gamma * m)
 
