@@ -22,6 +22,7 @@ from covey.theory.geometry import (
     words,
 )
 from covey.theory.limit import limit_events
+from covey.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 from covey.theory.pilot import Pilot, pilot_fit
 from covey.theory.windows import TimeWindow, time_window
 
@@ -48,10 +49,15 @@ __all__ = [
     "coherence_bounds",
     "coherence_matrix",
     "commutes",
+    "diagonal_mirror",
+    "diagonal_potential",
     "drift_against_step",
+    "drive",
+    "follow",
     "group_noise_bound",
     "lie_bracket",
     "limit_events",
+    "mirror_limit",
     "mirror_pairing",
     "opening_scale",
     "pilot_fit",
