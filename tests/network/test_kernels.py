@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey.network.awake import largest_eigenvalue
-from covey.network.kernels import curvature_of, gram_times, step_groups
+from covey.network.kernels import curvature_of, gains, gram_times, step_groups
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 30])
@@ -80,3 +80,24 @@ def test_the_curvature_is_that_of_the_groups_that_have_entered():
         np.testing.assert_allclose(vector[own], end, rtol=1e-10)
         rest = np.setdiff1d(np.arange(12), own)
         np.testing.assert_array_equal(vector[rest], 0.3)
+
+
+def test_growth_between_nodes_is_exact_for_a_parabola():
+    """A norm that is a parabola along the way: its mean lies a third of the way from the middle's to the ends'."""
+    w = np.linspace(0, 1, 10_001)
+    for share, along in ((0.5, w), (1 / 3, w**2)):  # at even speed, and speeding up
+        norm = 2.0 + 3.0 * (along - 0.3) ** 2
+        left, right, middle = (2.0 + 3.0 * (at - 0.3) ** 2 for at in (0.0, 1.0, share))
+        rate, steps = 1e-9, 1000
+        gain, doubt = np.empty(2), np.empty(2)
+        asleep = np.array([True, False])
+        arrays = [np.full(2, value) for value in (left, right, middle)]
+        worst = gains(*arrays, share, steps, np.full(2, rate), 3, 1, asleep, False, gain, doubt)
+        low, ends = middle * rate * steps, (left * (1 - share) + right * share) * rate * steps
+        assert gain[0] == pytest.approx(low + (ends - low) / 3, rel=1e-12)
+        assert doubt[0] == pytest.approx((ends - low) / 3, rel=1e-12)
+        assert worst == pytest.approx(doubt[0] / (1.1 * gain[0]), rel=1e-9)
+        assert (gain[1], doubt[1]) == (0.0, 0.0)
+        if share == 0.5:
+            # the mean over the way is exact
+            assert gain[0] == pytest.approx(np.mean((norm[1:] + norm[:-1]) / 2) * rate * steps, rel=1e-6)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
+from covey.path import Path
 from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask
 
 
@@ -144,3 +146,28 @@ def test_a_task_says_what_happens(capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("1 groups awake")
     assert said[-1].startswith("[covey] path to iteration 200")
+
+
+def test_the_noise_is_the_residual_over_what_freedom_leaves():
+    """``sqrt(rss/(n - df))`` at the least of generalised cross-validation, recomputed from the model there."""
+    from covey.stopping.discrepancy import estimate_sigma
+
+    for intercept in (True, False):
+        _, task = make_task(n=60, fit_intercept=intercept)
+        choice = InformationCriterion("gcv").choose(task)
+        w, b = choice.model
+        df = 3 * len(chosen_groups(choice)) + intercept
+        rss = np.sum((task.y - task.X @ w - b) ** 2)
+        assert estimate_sigma(task) == pytest.approx(np.sqrt(rss / (60 - df)), rel=1e-9)
+
+
+def test_awake_groups_and_their_freedom_are_counted_at_their_times():
+    """A group counts from its own time on, the time itself included."""
+    from covey.stopping.information import awake_counts, degrees_of_freedom
+
+    times = np.array([0, 5, 10, 11, 30])
+    entered = [(2, 10.0), (0, 5.0), (1, 11.0)]
+    path = Path(times, sp.csr_array((5, 6)), np.zeros(5), Groups.from_sizes([1, 2, 3]), entered)
+    np.testing.assert_array_equal(awake_counts(path), [0, 1, 2, 3, 3])
+    np.testing.assert_array_equal(degrees_of_freedom(path, False), [0, 1, 4, 6, 6])
+    np.testing.assert_array_equal(degrees_of_freedom(path, True), [1, 2, 5, 7, 7])

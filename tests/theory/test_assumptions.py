@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
@@ -183,3 +184,47 @@ def test_pilot_selects_no_group_in_pure_noise():
     fit = pilot_fit(X, y, Groups.from_size(3, 90))
     assert fit.selected == ()
     assert fit.sigma == pytest.approx(np.sqrt(np.mean(y**2)))
+
+
+def test_noise_counts_by_its_norm_in_a_group():
+    """Groups of ten columns: the conditions on zeta, their count and the report have sqrt(10) times the entry's noise."""
+    d = make_group_sparse(200, 40, 10, design="orthogonal", active=2, values=[3.0] * 10 + [0.5] * 10, sigma=0.2)
+    report = check_assumptions(d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, epsilon=1e-6)
+    noise = d.X.T @ d.noise / 200
+    zeta = 80 * d.groups.norms(noise).max()
+    assert zeta > 1.5 * 80 * np.abs(noise).max()
+    for name in ("strongest group above zeta", "weakest group above zeta"):
+        assert report[name].required == pytest.approx(zeta)
+    assert report.bounds.n_recoverable == sum(norm >= zeta for norm in (3 * 10**0.5, 0.5 * 10**0.5))
+    assert f"zeta={zeta:.4g}" in str(report)
+
+
+def test_the_pilot_is_the_least_extended_bic_over_forward_selection():
+    """Recomputed from the text of its docstring, choice term and all; without that term it would take more groups."""
+    rng = np.random.default_rng(3)
+    n, L, size = 60, 100, 2
+    X = rng.standard_normal((n, L * size))
+    y = X[:, :2] @ [1.0, 1.0] + X[:, 2:4] @ [0.35, 0.35] + rng.standard_normal(n)
+    groups = Groups.from_size(size, L * size)
+
+    def forward(choice_term):
+        chosen, residual = [], y
+        best, best_score = [], n * np.log(y @ y / n)
+        while 2 * (len(chosen) + 1) <= n / 2 and len(chosen) <= len(best) + 3:
+            scores = groups.norms(X.T @ residual / n)
+            scores[chosen] = -1
+            chosen = [*chosen, int(np.argmax(scores))]
+            own = np.concatenate([groups.lists()[l] for l in chosen])
+            residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
+            s = len(chosen)
+            score = n * np.log(residual @ residual / n) + size * s * np.log(n) + choice_term * 2 * np.log(comb(L, s))
+            if score < best_score:
+                best, best_score = chosen, score
+        return best
+
+    found = pilot_fit(X, y, groups)
+    assert list(found.selected) == forward(1.0)
+    assert len(forward(0.0)) > len(found.selected)
+    own = np.concatenate([groups.lists()[l] for l in found.selected])
+    residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
+    assert found.sigma == pytest.approx(np.sqrt(residual @ residual / (n - own.size)))
