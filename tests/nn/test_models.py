@@ -72,7 +72,7 @@ class Given(torch.nn.Module):
 
 @pytest.mark.parametrize("beta", [0.1, 2.0])
 def test_each_term_of_the_variational_loss_counts(tiny, beta):
-    """Codes of known means and variances, logits that do not depend on them: the divergence alone is left, in numbers."""
+    """Codes of known means and variances, logits that do not depend on them: the divergence is left, in numbers."""
     rng = np.random.default_rng(0)
     mean, log_variance = 3 * rng.standard_normal((2, 5, 16))
     model, x = VAE(**tiny, beta=beta), torch.rand(5, 1, 32, 32, generator=torch.Generator().manual_seed(0))
