@@ -90,7 +90,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     def more_rows(task: tuple[str, int, int]) -> pd.DataFrame:
         mode, n_rows, seed = task
         drawn = settings.data(n_rows, seed)
-        path = _without_groups(settings, drawn, mode)
+        path = _without_groups(settings, drawn, mode, record_every=10)
         share = errors(path) / np.sum(drawn.w_star**2)
         in_time = rows(mode, IN_TIME, seed, n_rows, share[path.t <= settings.epochs].min())
         return pd.concat([rows(mode, AT_BEST, seed, n_rows, share.min()), in_time])
@@ -102,13 +102,14 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
     return pd.concat([*curves, *least, truth(data), marks], ignore_index=True)
 
 
-def _without_groups(settings: Settings, data: GroupSparseData, mode: str) -> Trajectory:
+def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record_every: int = 1) -> Trajectory:
     return diagonal_descent(
         data.X,
         data.y,
         step_size=settings.step_size,
         positive_only=mode == POSITIVE,
         n_steps=settings.longer * settings.epochs,
+        record_every=record_every,
         w_star=data.w_star,
         gradient_scale=2.0,
     )
