@@ -202,8 +202,8 @@ class Copy:
             else:
                 shutil.copy2(source, target)
 
-    def run(self, tests: list[str], timeout: float | None) -> tuple[bool, float]:
-        """Whether all tests pass, and how long it took."""
+    def run(self, tests: list[str], timeout: float | None) -> tuple[bool, float, str]:
+        """Whether all tests pass, how long it took, and the end of what was said."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
         environment = os.environ | {"PYTHONPATH": str(self.folder / "src"), "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
         begin = time.perf_counter()
@@ -212,8 +212,8 @@ class Copy:
                 command, cwd=self.folder, env=environment, capture_output=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
-            return False, time.perf_counter() - begin
-        return done.returncode == 0, time.perf_counter() - begin
+            return False, time.perf_counter() - begin, "no end"
+        return done.returncode == 0, time.perf_counter() - begin, done.stdout.decode(errors="replace")[-2000:]
 
     def survives(self, mutant: Mutant, timeout: float) -> bool:
         """Whether the room's tests pass with the mutant in place."""
@@ -259,9 +259,9 @@ def main() -> int:
             copies.put(Copy(Path(folder) / str(k)))
         first, limits = copies.get(), {}
         for room in given.rooms:
-            passed, seconds = first.run(ROOMS[room][1], None)
+            passed, seconds, said = first.run(ROOMS[room][1], None)
             if not passed:
-                print(f"The tests of {room} fail without any mutant: mend them first.")
+                print(f"{said}\nThe tests of {room} fail without any mutant: mend them first.")
                 return 1
             limits[room] = PATIENCE * seconds + SECONDS
             print(f"{room}: tests take {seconds:.0f} s", flush=True)
