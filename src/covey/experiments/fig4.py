@@ -149,9 +149,10 @@ def plot(frame: pd.DataFrame) -> Figure:
     for mode, label, colour, _ in curves[1:]:
         table = least_by_rows(frame, mode)
         shift = 2.0 if mode == POSITIVE else -2.0
-        for n in table:
-            counts.plot(np.full(len(table), n + shift), table[n], "o", color=colour, ms=3, alpha=0.7, mew=0)
-        counts.plot(table.columns + shift, table.median(), color=colour, label=label)
+        at = table.columns.to_numpy(dtype=float) + shift
+        for x, n in zip(at, table, strict=True):
+            counts.plot(np.full(len(table), x), table[n], "o", color=colour, ms=3, alpha=0.7, mew=0)
+        counts.plot(at, table.median(), color=colour, label=label)
     counts.axhline(RECOVERED, color=GREY, ls="--", lw=0.9)
     counts.set_yscale("log")
     counts.set_yticks([0.002, 0.005, 0.01, 0.02, 0.05], ["0.2%", "0.5%", "1%", "2%", "5%"])

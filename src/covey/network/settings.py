@@ -139,7 +139,8 @@ class Network:
         """
         if algorithm not in (1, 2):
             raise ValueError(f"algorithm must be 1 or 2, the paper's numbers, not {algorithm!r}.")
-        return cls(algorithm=ALGORITHMS[algorithm - 1], **{"update": "printed", "raw": True} | settings)
+        options: dict[str, Any] = {"algorithm": ALGORITHMS[algorithm - 1], "update": "printed", "raw": True}
+        return cls(**options | settings)
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments for `PathRunner.run`."""

@@ -8,6 +8,7 @@ vanishes, w is back where it was. A parameterised flow that is not back is no mi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def drive(
         if direction.shape != (network.n_columns,):
             raise ValueError(f"A piece needs {network.n_columns} numbers, one per column, not {direction.shape}.")
         times = np.linspace(0.0, positive(length, "the length of a piece"), points)
-        path = _solve(lambda z, c=direction: network.jacobian(z).T @ c, at, times)
+        path = _solve(partial(_along, network, direction), at, times)
         out.append(path)
         at = path[-1]
     return np.array(out)
@@ -124,6 +125,11 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
             length /= 2
         m = m - length * step
     return 2 * s**2 * np.sinh(4 * matrix.T @ m)
+
+
+def _along(network: Parameterization, c: FloatArray, x: FloatArray) -> FloatArray:
+    """``sum_i c_i grad G_i(x)``."""
+    return network.jacobian(x).T @ c
 
 
 def _solve(field: Callable[[Any], FloatArray], x: FloatArray, times: FloatArray) -> FloatArray:
