@@ -188,7 +188,9 @@ def test_pilot_selects_no_group_in_pure_noise():
 
 def test_noise_counts_by_its_norm_in_a_group():
     """Groups of ten columns: the conditions on zeta, their count and the report have the norm of a group's noise."""
-    d = make_group_sparse(200, 40, 10, design="orthogonal", active=2, values=[3.0] * 10 + [0.5] * 10, sigma=0.2)
+    d = make_group_sparse(
+        200, 40, 10, design="orthogonal", active=2, values=[3.0] * 10 + [0.5] * 10, sigma=0.2, random_state=0
+    )
     report = check_assumptions(d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, epsilon=1e-6)
     noise = d.X.T @ d.noise / 200
     zeta = 80 * d.groups.norms(noise).max()
