@@ -31,8 +31,8 @@ def written_from_the_formulas(X, y, groups, sigma, alpha=1e-6, kind="theorem"):
     noise = sigma / np.sqrt(n) * (np.sqrt(groups.sizes) + np.sqrt(2 * np.log(8 * L * p**3)))
     levels = first[first > noise]  # least squares on an orthonormal design
     u_max, u_min = np.sqrt(levels.max()), np.sqrt(levels.min())
-    epsilon = 2 * np.sqrt(2) * sigma * np.sqrt(np.log(2 * p) / n)
-    zeta = 80 * max(noise.max(), epsilon)
+    zeta = 80 * noise.max()
+    assert noise.max() > 2 * np.sqrt(2) * sigma * np.sqrt(np.log(2 * p) / n), "the corollary's epsilon is smaller"
     T_ub = np.log(1 / np.sqrt(alpha)) / np.log(1 + 2 * gamma * (u_min**2 / 20 + noise.max()))
     if kind == "theorem":
         assert zeta <= u_min**2

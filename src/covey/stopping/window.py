@@ -87,8 +87,8 @@ class _Found:
         gamma of each group, its weight included.
     start, init_scale : float
         alpha, and as it was given.
-    sigma, n, p
-        The noise of a response of unit size, rows, columns.
+    n, p
+        Rows and columns.
     """
 
     groups: NDArray[np.intp]
@@ -97,7 +97,6 @@ class _Found:
     steps: FloatArray
     start: float
     init_scale: float
-    sigma: float
     n: float
     p: int
 
@@ -109,14 +108,14 @@ class _Found:
         options = {"group_weights": "noise", **Network().options()} | dict(task.options)
         names = ("algorithm", "init_scale", "step_size", "direction_step", "switch_tol", "depth", "group_weights")
         settings = read_settings(problem, update=options["update"], **{name: options[name] for name in names})
-        unit, n = sigma / problem.y_scale, task.n_effective
-        noise = _group_noise(problem, unit, n, options.get("standardize", "group"))
+        n = task.n_effective
+        noise = _group_noise(problem, sigma / problem.y_scale, n, options.get("standardize", "group"))
         woken = np.array([l for l, t in pilot.path.entered if t <= pilot.time], dtype=np.intp)
         norms = _refitted_norms(problem, woken)
         above = norms > noise[woken]
         return cls(
             woken[above], norms[above], noise, settings.gamma * settings.speeds, settings.start, options["init_scale"],
-            unit, n, problem.n_columns,
+            n, problem.n_columns,
         )  # fmt: skip
 
 
@@ -128,9 +127,11 @@ def _window(found: _Found) -> tuple[float, float, str]:
     alpha, weakest = found.start, float(found.levels.min())
     disturbed = weakest / 20.0 + found.noise
     T_ub = min(rest_time(b, init_scale=alpha, step_size=step) for b, step in zip(disturbed, found.steps, strict=True))
+    # a precision finer than the noise would be of no use
+    reached = float(found.noise.max())
     limits = bounds(
-        np.sqrt(found.levels), n=round(found.n), p=found.p, L=found.noise.size, sigma=found.sigma, epsilon="proof",
-        group_noise=float(found.noise.max()), init_scale=alpha, step_size=float(found.steps[found.groups].min()),
+        np.sqrt(found.levels), n=round(found.n), p=found.p, L=found.noise.size, epsilon=reached, noise=reached,
+        group_noise=reached, init_scale=alpha, step_size=float(found.steps[found.groups].min()),
     )  # fmt: skip
     if limits.zeta_corrected <= weakest and limits.T_lb_corrected <= T_ub:
         return limits.T_lb_corrected, T_ub, "theorem"
