@@ -57,7 +57,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
         a little better under strong noise and is dense; everything then describes the mean.
     network : Network, optional
-        Run the paper's network from a finite start instead, and choose a time on its path.
+        Run the paper's network from a finite start instead, and choose a time on its path. ``Network.paper()`` is the
+        paper's Algorithm 1 to the letter, ``Network.paper(2)`` Algorithm 2: the printed step on raw columns, no
+        weights, no factors. It decides on `standardize`, `group_weights` and `fit_intercept` itself.
     factors : "auto" or int
         How many common factors of the columns are in the model while the order of the groups is found, so that groups
         do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model

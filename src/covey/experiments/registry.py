@@ -42,6 +42,7 @@ MODULES: dict[str, str] = {
     "table1": "covey.experiments.table1",
     "table2": "covey.experiments.table2",
     "table3": "covey.experiments.table3",
+    "mirror": "covey.experiments.mirror",
     "rates": "covey.experiments.rates",
     "phase": "covey.experiments.phase",
 }

@@ -9,6 +9,7 @@ from covey.theory.bounds import Bounds, bounds, bounds_from_path
 from covey.theory.certified import CoherenceBounds, coherence_bounds
 from covey.theory.coherence import Coherence, coherence, coherence_matrix
 from covey.theory.conservation import BalanceDrift, balance, balance_drift, balance_increment, drift_against_step
+from covey.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
 from covey.theory.flow_times import FlowTimes
 from covey.theory.geometry import (
     DiagonalNetwork,
@@ -21,6 +22,7 @@ from covey.theory.geometry import (
     words,
 )
 from covey.theory.limit import limit_events
+from covey.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 from covey.theory.pilot import Pilot, pilot_fit
 from covey.theory.windows import TimeWindow, time_window
 
@@ -47,11 +49,20 @@ __all__ = [
     "coherence_bounds",
     "coherence_matrix",
     "commutes",
+    "diagonal_mirror",
+    "diagonal_potential",
     "drift_against_step",
+    "drive",
+    "follow",
+    "group_noise_bound",
     "lie_bracket",
     "limit_events",
+    "mirror_limit",
     "mirror_pairing",
+    "opening_scale",
     "pilot_fit",
+    "rest_time",
+    "settle_time",
     "span_residual",
     "time_window",
     "words",
