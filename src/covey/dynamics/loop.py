@@ -67,6 +67,7 @@ class Descent(ABC):
     depth: int
     scale: float
     clock: LossClock | None = None
+    last_loss: float = np.inf
 
     @abstractmethod
     def start(self) -> State:
@@ -90,14 +91,14 @@ class Descent(ABC):
 
     def drive(self, w: FloatArray) -> FloatArray:
         """What moves the factors: minus the gradient in w, times the scale, and times the pace of the clock."""
-        g = self.scale * self.problem.correlation(w)
-        return g if self.clock is None else self.clock.pace(float(self.problem.loss(w[None])[0])) * g
-
-    def underflows(self, state: State) -> bool:
-        """Whether the loss is too small for the clock to divide by it."""
         if self.clock is None:
-            return False
-        return bool(self.problem.loss(self.coefficients(state.u, state.v)[None])[0] < LEAST_LOSS)
+            return self.scale * self.problem.correlation(w)
+        g, self.last_loss = self.problem.correlation_and_loss(w)
+        return self.scale * self.clock.pace(self.last_loss) * g
+
+    def underflows(self) -> bool:
+        """Whether the loss, as the last step saw it, is too small for the clock to divide by much less."""
+        return self.last_loss < LEAST_LOSS
 
 
 def divergence_bound(problem: Problem) -> float:
@@ -165,7 +166,7 @@ def _reference_advance(method: Descent) -> Callable[[State, int], None]:
                 method.step(state)
                 state.log[T] += 1
                 state.log[DIVERGED] = method.diverged(state)
-                state.underflow = method.underflows(state)
+                state.underflow = method.underflows()
                 if state.diverged or state.underflow:
                     return
 
@@ -192,7 +193,9 @@ def _message(status: Status, state: State) -> str:
     if status is Status.STOPPED:
         return f"Stopped by the caller at step {state.t}."
     if state.underflow:
-        return f"The loss fell below {LEAST_LOSS:g} at step {state.t}, and float64 holds little less: the run ends there."
+        return (
+            f"The loss fell below {LEAST_LOSS:g} at step {state.t}, and float64 holds little less: the run ends there."
+        )
     return f"Ran {state.t} steps."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Problem:
     y: FloatArray
     groups: Groups
     w_star: FloatArray | None
-    row_loss: Loss = Squared()
+    row_loss: Loss = field(default_factory=Squared)
     offset: FloatArray | None = None
 
     @classmethod
@@ -68,6 +68,11 @@ class Problem:
         if self.squared:
             return self.X.T @ (self.y - self.X @ w) / self.n
         return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
+
+    def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
+        """`correlation` and the mean loss, of one linear predictor."""
+        eta = self.predictor(w)
+        return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
 
     def predictor(self, w: FloatArray) -> FloatArray:
         """The linear predictor ``X w`` plus the offset; one row for each row of w where there are several."""

@@ -30,7 +30,7 @@ class Margins:
         The least of ``s_i <x_i, w>`` over rows, per unit of `size`; negative where a row is on the wrong side.
     smoothed : ndarray
         The same with a soft minimum: ``m`` per unit of `size`, with ``log(1 + exp(-m))`` the loss of all rows
-        together. Never above `margin`, and at most about ``log(n) / size`` below it.
+        together. Never above `margin`, and about ``log(n) / size`` below it at most once the loss is small.
     bound : ndarray or None
         A margin that no classifier exceeds in the L2,1 norm (``q = 1``); None for other norms. The least entry is the
         sharpest.
