@@ -106,8 +106,8 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
     bound = None
     if power == 1:
         log_weights = -np.logaddexp(0.0, by_row)
-        weights = np.exp(log_weights - logsumexp(log_weights, axis=-1, keepdims=True))
-        bound = partition.norms(weights @ A).max(axis=-1)
+        weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
+        bound = partition.norms(weights @ A).max(axis=-1) / weights.sum(axis=-1)
     return Margins(size, by_row.min(axis=-1) / size, _soft_minimum(by_row) / size, bound)
 
 
