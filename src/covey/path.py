@@ -67,7 +67,8 @@ class Path:
         The order in which groups woke up, each with its time.
     status : str
         ``"completed"``, ``"stopped"`` by the caller, ``"exhausted"`` when the design has nothing left to
-        explain, or ``"diverged"``; `message` says more.
+        explain, ``"separated"`` when the best coefficients of some model on the path are infinite, or ``"diverged"``;
+        `message` says more.
     penalties : ndarray, shape (n_times,) or None
         The penalty at each position, where the path is one over penalties.
     strengths : scipy.sparse.csr_array, shape (n_times, n_groups), or None

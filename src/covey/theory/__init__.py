@@ -1,4 +1,4 @@
-"""The theory as tools: coherence, bounds, time windows, geometry, conservation, the limit of small starts.
+"""The theory as tools: coherence, bounds, time windows, geometry, conservation, margins, the limit of small starts.
 
 Each public function states its formula and the label of the paper it comes from. `covey.theory.symbolic` holds the
 sympy side and is imported on its own.
@@ -22,6 +22,7 @@ from covey.theory.geometry import (
     words,
 )
 from covey.theory.limit import limit_events
+from covey.theory.margins import Margins, margins
 from covey.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 from covey.theory.pilot import Pilot, pilot_fit
 from covey.theory.windows import TimeWindow, time_window
@@ -36,6 +37,7 @@ __all__ = [
     "DiagonalNetwork",
     "FlowTimes",
     "GroupedNetwork",
+    "Margins",
     "Parameterization",
     "Pilot",
     "TimeWindow",
@@ -57,6 +59,7 @@ __all__ = [
     "group_noise_bound",
     "lie_bracket",
     "limit_events",
+    "margins",
     "mirror_limit",
     "mirror_pairing",
     "opening_scale",
