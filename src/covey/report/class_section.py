@@ -92,7 +92,7 @@ def _calibration(held_out: HeldOut) -> str:
     )
     what = f"of <bdi>{short_name(held_out.classes[1])}</bdi>" if len(held_out.classes) == 2 else "of each class, pooled"
     return (
-        f'<figure class="calibration"><p class="ylabel">Observed share {what}; bars are two standard errors</p>{drawn}'
+        f'<figure class="calibration"><p class="ylabel">Observed share {what}</p>{drawn}'
         '<p class="xlabel">predicted probability</p></figure>'
-        '<p class="note">On the broken line probabilities mean what they say.</p>'
+        '<p class="note">On the broken line probabilities mean what they say; bars are two standard errors.</p>'
     )

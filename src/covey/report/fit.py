@@ -206,7 +206,7 @@ class FitReport:
             versions=_versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
-            strength_unit=UNITS.get(model.loss_.effect or "", "the responses" if names else ""),
+            strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along,

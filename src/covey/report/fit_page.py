@@ -77,8 +77,9 @@ def _lead(report: FitReport) -> str:
         n = len(report.always)
         what += f", and {n} more that {'is' if n == 1 else 'are'} always in"
         found += f", beside <bdi>{escape(_listed(report.always))}</bdi>"
+    verb = "are" if report.responses else "is"
     return (
-        f"From {what}, <bdi>{escape(report.target)}</bdi> is predicted with {found}. The model is "
+        f"From {what}, <bdi>{escape(report.target)}</bdi> {verb} predicted with {found}. The model is "
         f"<b>{escape(report.model)}</b>, chosen by {escape(report.how_chosen)}."
     )
 

@@ -94,7 +94,7 @@ def _one(group: GroupTrace, coefs: FloatArray, effect: str | None) -> str:
     if effect is None:
         return f'<table class="coefs">{rows}</table>'
     head = f'<tr><td></td><th scope="col">coefficient</th><th scope="col">{escape(effect)}</th><td></td></tr>'
-    return f'<table class="coefs"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+    return f'<table class="coefs rated"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
 def _many(group: GroupTrace, coefs: FloatArray, outputs: tuple[str, ...], effect: str | None) -> str:
