@@ -190,7 +190,7 @@ def fit(
 
         import_skops()  # the model's file will need it, and it is quickest to import first
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
-        from covey.workflow.fit import refit_stage
+        from covey.workflow.fit import REFITS, refit_stage
         from covey.workflow.folder import describe
 
         check_out(out, overwrite)
@@ -201,13 +201,11 @@ def fit(
             network=_network(context),
             seed=seed,
             options=asked(context, *OWN, *NETWORK_OPTIONS),
-            **({} if refits is None else {"refits": refits}),
+            refits=refits,
         )
-        repeated = [refit_stage(fold) for fold in range(1, settings.refits + 1)]
+        repeated = [refit_stage(fold) for fold in range(1, (REFITS if refits is None else refits) + 1)]
         with stages(["reading", "expanding", "fitting", *repeated, "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
-            if refits is not None and not result.problem.response.has_classes:
-                raise ValueError("--refits does nothing where the target is no class.")
             told("writing")
             write_fit(result, out, overwrite=overwrite)
         if as_json:

@@ -25,7 +25,10 @@ from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
-__all__ = ["SELECTIONS", "Fit", "fit_table", "refit_stage"]
+__all__ = ["REFITS", "SELECTIONS", "Fit", "fit_table", "refit_stage"]
+
+# Folds in which the fit of classes is repeated.
+REFITS = 5
 
 SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
@@ -120,13 +123,14 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
 
 def _held_out(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[HeldOut | None, str]:
     """Predictions of classes by fits that are repeated without the rows, or why there are none."""
-    if not problem.response.has_classes or not settings.refits:
+    n_folds = REFITS if settings.refits is None else settings.refits
+    if not problem.response.has_classes or not n_folds:
         return None, ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = refit_in_folds(
-                estimator, problem.X, problem.y, settings.refits, sample_weight=problem.weight, offset=problem.offset,
+                estimator, problem.X, problem.y, n_folds, sample_weight=problem.weight, offset=problem.offset,
                 told=lambda fold: told(refit_stage(fold)),
             )  # fmt: skip
     except ValueError as reason:
@@ -145,7 +149,7 @@ def check_settings(settings: FitSettings) -> None:
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
-    if settings.refits < 0 or settings.refits == 1:
+    if settings.refits is not None and (settings.refits < 0 or settings.refits == 1):
         raise TableError(f"--refits is a number of folds, at least 2, or 0 for none, not {settings.refits}.")
     if settings.network is not None:
         if family not in ("auto", "gaussian"):
@@ -188,6 +192,8 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
         )
     if problem.response.has_classes:
         return GroupSparseClassifier(**shared)
+    if settings.refits is not None:
+        raise TableError(f"--refits is for classes, and the family is {family}: leave it out.")
     return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
 
 

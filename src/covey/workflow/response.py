@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.losses import get_loss
 from covey.tables import TableError, numbers
 from covey.tables.complaint import listed, near
 
@@ -112,7 +111,7 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
         return _classes(n), f"{name} holds {kind} of {n} different values", ""
     known = pd.to_numeric(column, errors="coerce").dropna()
     values, n = known.to_numpy(dtype=float), known.nunique()
-    if n == 2 and not squared:
+    if n == 2 and known.value_counts().min() > 1 and np.isfinite(values).all() and not squared:
         return "binomial", f"{name} has two values only; --family gaussian takes them as numbers", ""
     hint = ""
     if n > 2 and np.isfinite(values).all() and (values == np.rint(values)).all():
@@ -152,12 +151,34 @@ def _values(column: pd.Series[Any], family: str) -> Any:
         labels = read_labels(column, "--target")
         if len(set(labels.tolist())) < 2:
             raise TableError(f"The target {name!r} is {labels[0]} in every row: there is nothing to predict.")
+        classes, counts = np.unique(labels, return_counts=True)
+        if counts.min() < 2:
+            rare = listed([str(label) for label in classes[counts < 2]])
+            raise TableError(
+                f"The target {name!r} is {rare} in a single row, which cannot be both fitted and judged: put rare "
+                "classes together, or drop such rows."
+            )
         return labels
     y = _varying(number_column(column, "--target"), name)
-    try:
-        return get_loss(family).check(y, f"The target {name!r}") if family not in ("gaussian", "huber") else y
-    except ValueError as reason:
-        raise TableError(f"--family {family}: {reason}") from None
+    must, bad = _domain(y, family)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise TableError(
+            f"--family {family}: the target {name!r} must {must}, and is {y[row]:g} in row {row + 1} "
+            f"({int(bad.sum())} such rows); --family gaussian takes any numbers."
+        )
+    return y
+
+
+def _domain(y: Any, family: str) -> tuple[str, Any]:
+    """What a response of a family must be, and the rows in which it is not."""
+    if family == "poisson":
+        return "not be negative", y < 0
+    if family == "gamma":
+        return "be above zero", y <= 0
+    if family == "binomial":
+        return "have two classes, or shares between 0 and 1", (y < 0) | (y > 1)
+    return "", np.zeros(len(y), dtype=bool)
 
 
 def _varying(y: Any, name: str) -> Any:
@@ -172,8 +193,8 @@ def read_labels(column: pd.Series[Any], option: str) -> Any:
     if pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=bool)
     if pd.api.types.is_numeric_dtype(column):
-        values = column.to_numpy(dtype=float)
-        if np.isfinite(values).all() and (values == np.rint(values)).all() and np.abs(values).max() < 2**53:
+        values = number_column(column, option)
+        if (values == np.rint(values)).all() and np.abs(values).max() < 2**53:
             return values.astype(np.int64)
     return np.array([str(value) for value in column.tolist()], dtype=str)
 
