@@ -16,7 +16,12 @@ __all__ = ["eliminate"]
 COMPACT, SMALL = 0.7, 256
 
 # Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
-JITTER = 1e-9
+# Dropping a group loses twice the digits that the inverse has lost, so that where columns repeat others, and their
+# variance inflation is above LARGEST, more has to be added.
+JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
+
+# Singular values of a Gram matrix below this share of the largest are rounding.
+ROUNDING = 1e-12
 
 
 def eliminate(
@@ -44,8 +49,11 @@ def eliminate(
         dropped, W = eliminate(K, c[:, None], starts, n_always)
         return dropped, W[:, :, 0]
     sizes = np.diff(starts)
-    diagonal = np.diag(K)
-    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.where(diagonal > 0, diagonal, 1.0))))
+    diagonal = np.where(np.diag(K) > 0, np.diag(K), 1.0)
+    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal)))
+    repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
+    if repeated:
+        inverse = np.asfortranarray(np.linalg.inv(K + np.diag(MORE_JITTER * diagonal)))
     w = inverse @ c
     dropped = []
     W = np.zeros((sizes.size - n_always + 1, *c.shape))
@@ -78,6 +86,13 @@ def eliminate(
             before = np.cumsum(alive) - alive
             place = np.where(np.isin(np.arange(sizes.size), dropped), -1, before[np.minimum(place, alive.size - 1)])
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
+    if repeated:  # without what was added
+        alive = np.ones(len(c), dtype=bool)
+        for step, group in enumerate([None, *dropped]):
+            if group is not None:
+                alive[starts[group] : starts[group + 1]] = False
+            W[step] = 0.0
+            W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
     return dropped, W
 
 

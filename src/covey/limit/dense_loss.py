@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 
 from covey.limit.kernel import RowProducts
 from covey.limit.loss_rows import LossRows
-from covey.limit.newton import minimise
+from covey.limit.newton import ROUGH_TOLERANCE, TOLERANCE, minimise
 from covey.limit.posed_loss import PosedLoss
 from covey.limit.response import Response
 from covey.limit.reweighted import inverse_roots, scaled, unscaled
@@ -68,10 +68,11 @@ class RowRoot:
 
 @dataclass(frozen=True)
 class Training:
-    """The response of a split, its unit of penalties, and fits that began from another penalty."""
+    """The response of a split, its unit of penalties, and how exact its fits have to be."""
 
     response: Response
     unit: float
+    tolerance: float
 
 
 class DenseLossRows:
@@ -98,17 +99,17 @@ class DenseLossRows:
         squares = float(q @ (self.V * self.V).sum(axis=1))
         if self.ones.size:
             squares -= float(((q @ self.V) ** 2).sum())
-        return Training(response, _unit(response, squares, n_rows, self.ones.size > 0))
+        return Training(response, _unit(response, squares, n_rows, self.ones.size > 0), self.rows.tolerance(split))
 
     def fit(self, training: Training, penalty: float, shares: FloatArray) -> LossFit:
         """Minimise the loss plus half of ``penalty sum_l share_l norm(b_l)^2``."""
         gain = np.repeat(1.0 / shares, self.rows.ranks)
         response, B = training.response, self.V * np.sqrt(gain)
         if B.shape[1] <= B.shape[0]:
-            levels, a = _ridge(response, self.ones, B, penalty)
+            levels, a = _ridge(response, self.ones, B, penalty, training.tolerance)
         else:
             root = RowRoot(B @ B.T)
-            levels, own = _ridge(response, self.ones, root.L, penalty)
+            levels, own = _ridge(response, self.ones, root.L, penalty, training.tolerance)
             a = B.T @ root.alphas(own)
         coef = a * np.sqrt(gain)[:, None]
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.rows.starts[:-1])
@@ -151,10 +152,11 @@ class LossKernel(RowProducts):
         plain = self.inner - self.excess
         squares = float(q @ np.diag(plain)) - (float(q @ plain @ q) if self.ones.size else 0.0)
         unit = _unit(response, squares, self.posed.n_rows(split), self.ones.size > 0)
+        tolerance = TOLERANCE if split == self.posed.splits[-1] else ROUGH_TOLERANCE
         out: list[LossFit] = []
         start = None
         for penalty in sorted(penalties, reverse=True):
-            levels, a = _ridge(response, self.ones, self.root.L, penalty * unit, start)
+            levels, a = _ridge(response, self.ones, self.root.L, penalty * unit, tolerance, start)
             start = np.vstack([levels[None, :][: self.ones.shape[1]], a])
             out.append(LossFit(a, levels, np.empty(0)))
         by_penalty = dict(zip(sorted(penalties, reverse=True), out, strict=True))
@@ -181,7 +183,12 @@ def _unit(response: Response, squares: float, n_rows: float, intercept: bool) ->
 
 
 def _ridge(
-    response: Response, ones: FloatArray, B: FloatArray, penalty: float, start: FloatArray | None = None
+    response: Response,
+    ones: FloatArray,
+    B: FloatArray,
+    penalty: float,
+    tolerance: float,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Intercepts and coefficients of the penalised minimiser."""
     i = ones.shape[1]
@@ -190,5 +197,5 @@ def _ridge(
         start[:i] = response.null
     weights = np.full(i + B.shape[1], penalty)
     weights[:i] = 0.0
-    fit = minimise(response, np.hstack([ones, B]), np.diag(weights), start)
+    fit = minimise(response, np.hstack([ones, B]), np.diag(weights), start, tolerance)
     return (fit.coef[0] if i else np.zeros(response.n_outputs)), fit.coef[i:]

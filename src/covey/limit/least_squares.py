@@ -18,7 +18,7 @@ from covey.limit.rows import PartedRows
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
-__all__ = ["LeastSquares", "NormalEquations"]
+__all__ = ["DEPENDENT", "LeastSquares", "NormalEquations", "independent"]
 
 # A column of which the awake ones leave no more than this share of its square is a combination of them: below it the
 # Gram matrix has too few digits left to tell.
@@ -101,7 +101,7 @@ class LeastSquares(Objective):
         least = DEPENDENT * gram[kept, columns]
         L, failed = dpotrf(S, lower=1)
         if failed or (np.diag(L) ** 2 <= least).any():
-            kept = _independent(S, least)
+            kept = independent(S, least)
             if kept.size == 0:
                 return
             L, _ = dpotrf(S[np.ix_(kept, kept)], lower=1)
@@ -232,7 +232,7 @@ def _longer(table: FloatArray, least: int) -> FloatArray:
     return out
 
 
-def _independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
+def independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
     """The columns of a Gram matrix that are not combinations of those before them."""
     S, kept = S.copy(), []
     for j in range(S.shape[0]):

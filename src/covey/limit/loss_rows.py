@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.limit.newton import ROUGH_TOLERANCE, TOLERANCE
 from covey.limit.response import Response
 from covey.limit.rows import Split
 from covey.preprocess.layout import offsets, spans
@@ -30,6 +31,8 @@ class LossRows:
         The part that each row belongs to.
     ranks : ndarray of int, shape (n_groups,)
         The number of columns of each group.
+    final : Split
+        The one whose models are shown.
     """
 
     def __init__(
@@ -39,8 +42,10 @@ class LossRows:
         response: Response,
         part: NDArray[np.intp],
         ranks: NDArray[np.intp],
+        final: Split,
     ) -> None:
         self.Z, self.extras, self.response, self.part, self.ranks = Z, extras, response, part, ranks
+        self.final = final
         self.starts = offsets(ranks)
         self.n_columns = int(self.starts[-1])
 
@@ -64,3 +69,7 @@ class LossRows:
     def weight(self, parts: Sequence[int]) -> float:
         """The total weight of the rows of some parts."""
         return float(self.response.weight[np.isin(self.part, list(parts))].sum())
+
+    def tolerance(self, split: Split) -> float:
+        """How exact the models of a split have to be."""
+        return TOLERANCE if split == self.final else ROUGH_TOLERANCE

@@ -18,19 +18,25 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from covey.limit.response import Response
 from covey.validation import FloatArray
 
-__all__ = ["Fit", "minimise"]
+__all__ = ["ROUGH_TOLERANCE", "TOLERANCE", "Fit", "minimise"]
 
 # The gradient of a fit is at most this share of what the response without a model would give a column of its length.
-TOLERANCE = 1e-9
+# For models that are judged and not shown a rougher one gives digits enough of the deviance, flat at its minimum.
+TOLERANCE, ROUGH_TOLERANCE = 1e-9, 1e-6
 
-MOST_STEPS = 100
+MOST_STEPS = 200
 
-# Full steps that shrink the gradient by less than SHRINKS, when so many have been made: Newton's method is faster than
-# that unless the minimum lies at infinity, where every step adds a constant to the predictor.
-SLOW_STEPS, SHRINKS = 10, 0.2
+# Where the minimum lies at infinity every full step adds about a constant to the predictor and takes the gradient down
+# by e, again and again; near any other minimum Newton's method is faster than SHRINKS. After SLOW_STEPS slow ones in a
+# row the direction is looked at (`_recedes`); a fit whose last step was slow and this FAR is not at its minimum.
+SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
+
+# A direction leads to infinity where the rows that move most, those within MOST of the largest move, all gain by it:
+# what some of them lose is at most this SHARE of what the others gain.
+MOST, SHARE = 0.1, 1e-2
 
 # The share of the expected decrease that a step must reach, and how often it is halved to reach it.
-DECREASE, MOST_HALVINGS = 1e-4, 40
+DECREASE, MOST_HALVINGS = 1e-4, 60
 
 # Added to the curvature of each column, relative to it, where columns depend on each other.
 JITTER = 1e-10
@@ -64,7 +70,11 @@ class Fit:
 
 
 def minimise(
-    response: Response, A: FloatArray, penalty: FloatArray | None = None, start: FloatArray | None = None
+    response: Response,
+    A: FloatArray,
+    penalty: FloatArray | None = None,
+    start: FloatArray | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Fit:
     """Minimise the total loss of ``A coef`` plus half of ``coef' penalty coef`` of every output.
 
@@ -76,6 +86,8 @@ def minimise(
         A positive semidefinite form.
     start : ndarray, shape (n_columns, n_outputs), optional
         Zero by default.
+    tolerance : float
+        The gradient at the end, in units of what the response without a model would give a column of its length.
     """
     k, m = A.shape[1], response.n_outputs
     coef = np.zeros((k, m)) if start is None else np.array(start, dtype=float)
@@ -84,30 +96,66 @@ def minimise(
         return Fit(coef, eta, "converged", 0)
     squares = response.weight @ (A * A)
     unit = response.unit * np.sqrt(squares)
-    value, slow, before = _value(response, eta, coef, penalty), 0, np.inf
+    value, slow, before, reach = _value(response, eta, coef, penalty), 0, np.inf, 0.0
     for step in range(MOST_STEPS):
-        gradient = A.T @ response.score(eta)
+        score = response.score(eta)
+        gradient = A.T @ score
         if penalty is not None:
             gradient -= penalty @ coef
         size = float((np.abs(gradient).max(axis=1) / np.where(unit > 0, unit, np.inf)).max())
-        if size <= TOLERANCE:
-            return Fit(coef, eta, "converged", step)
-        slow += size > SHRINKS * before
-        if slow > SLOW_STEPS and penalty is None:
-            return Fit(coef, eta, "separated", step)
+        # a gradient above that of the model without columns comes of a bad start, and takes its time
+        slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
+        if size <= tolerance:
+            return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         direction = _direction(response, A, eta, gradient, penalty, squares, size)
-        move, slope = A @ direction, float((gradient * direction).sum())
-        length = 1.0
-        for _ in range(MOST_HALVINGS):
-            tried = _value(response, eta + length * move, coef + length * direction, penalty)
-            if tried <= value - DECREASE * length * slope + 4 * np.finfo(float).eps * abs(value):
-                break
-            length /= 2
-        else:
+        move = A @ direction
+        if slow > SLOW_STEPS and penalty is None and _recedes(response, score, move):
+            return Fit(coef, eta, "separated", step)
+        found = _search(response, eta, coef, value, gradient, direction, move, penalty)
+        if response.bends and (found is None or found[0] < 1):  # the better of two directions
+            other = _direction(response, A, eta, gradient, penalty, squares, size, bounding=True)
+            image = A @ other
+            safe = _search(response, eta, coef, value, gradient, other, image, penalty)
+            if safe is not None and (found is None or safe[1] < found[1]):
+                direction, move, found = other, image, safe
+        if found is None:
             return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
-        coef, eta, value = coef + length * direction, eta + length * move, tried
-        before = size if length == 1.0 else np.inf
-    return Fit(coef, eta, "separated" if penalty is None else "stalled", MOST_STEPS)
+        length, value = found
+        coef, eta = coef + length * direction, eta + length * move
+        before, reach = (size, _reach(response, move)) if length == 1.0 else (np.inf, 0.0)
+    return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
+
+
+def _search(
+    response: Response,
+    eta: FloatArray,
+    coef: FloatArray,
+    value: float,
+    gradient: FloatArray,
+    direction: FloatArray,
+    move: FloatArray,
+    penalty: FloatArray | None,
+) -> tuple[float, float] | None:
+    """The largest length among 1, 1/2, ... of a step that lowers the loss enough, and the loss there; or None."""
+    slope, length = float((gradient * direction).sum()), 1.0
+    for _ in range(MOST_HALVINGS):
+        tried = _value(response, eta + length * move, coef + length * direction, penalty)
+        if tried <= value - DECREASE * length * slope + 4 * np.finfo(float).eps * abs(value):
+            return length, tried
+        length /= 2
+    return None
+
+
+def _reach(response: Response, move: FloatArray) -> float:
+    """The largest change of the predictor of a row that counts."""
+    return float(np.abs(move[response.weight > 0]).max(initial=0.0))
+
+
+def _recedes(response: Response, score: FloatArray, move: FloatArray) -> bool:
+    """Whether all rows that a step moves far gain by it, as they do where the minimum lies at infinity."""
+    far = np.abs(move).max(axis=1) >= MOST * _reach(response, move)
+    gain = (score[far] * move[far]).sum(axis=1)
+    return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
 
 
 def _value(response: Response, eta: FloatArray, coef: FloatArray, penalty: FloatArray | None) -> float:
@@ -123,13 +171,15 @@ def _direction(
     penalty: FloatArray | None,
     squares: FloatArray,
     size: float,
+    *,
+    bounding: bool = False,
 ) -> FloatArray:
-    """Where the quadratic model of the loss is least; `size` is that of the gradient."""
+    """Where the quadratic model of the loss is least, or one above the loss; `size` is that of the gradient."""
     k, m = gradient.shape
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = _factorised(_full_hessian(response, A, eta, penalty), np.tile(squares, m))
         return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
-    B = A * np.sqrt(response.curvature(eta))[:, None]
+    B = A * np.sqrt(response.curvature(eta, bounding=bounding))[:, None]
     K = B.T @ B  # of a matrix with its own transpose BLAS forms half
     if penalty is not None:
         K += penalty

@@ -142,11 +142,11 @@ class PosedLoss(Posed):
                 np.concatenate([response.offset, judges.offset]),
             )
         extras = np.hstack([np.ones((len(Z), int(self.intercept))), scores])
-        return LossRows(np.asfortranarray(Z), extras, response, part, problem.ranks[near])
+        return LossRows(np.asfortranarray(Z), extras, response, part, problem.ranks[near], self.splits[-1])
 
     def objective(self, rows: LossRows, split: int) -> Likelihood:
         """The loss on the rows of a split."""
-        return Likelihood(rows, self.splits[split])
+        return Likelihood(rows, self.splits[split], self.intercept)
 
     def gradients(
         self,

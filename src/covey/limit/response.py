@@ -72,9 +72,15 @@ class Response:
         """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
         return self._shown(self.loss.score(self.y, self._seen(eta), self.weight))
 
-    def curvature(self, eta: FloatArray) -> FloatArray:
-        """One second derivative of the total per row; shape (n_rows,)."""
-        return np.asarray(self.weight * self.loss.curvature(self.y, self._seen(eta)))
+    @property
+    def bends(self) -> bool:
+        """Whether a quadratic model of the loss can lie below it for long, and the loss knows one that does not."""
+        return type(self.loss).bounding_curvature is not Loss.bounding_curvature
+
+    def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
+        """One second derivative of the total per row, or that of a quadratic model above it; shape (n_rows,)."""
+        curvature = self.loss.bounding_curvature if bounding else self.loss.curvature
+        return np.asarray(self.weight * curvature(self.y, self._seen(eta)))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""

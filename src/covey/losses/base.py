@@ -75,6 +75,14 @@ class Loss(ABC):
         direction = np.asarray(direction, dtype=curvature.dtype)
         return (curvature[..., None] if self.vector else curvature) * direction
 
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The curvature of a parabola that touches the value at eta and lies nowhere below it, where one is known.
+
+        Newton's method falls back on it where the second derivative says too little, as with a loss that is flat or
+        straight in places. By default the second derivative itself, and the fit relies on shorter steps.
+        """
+        return self.curvature(y, eta)
+
     def link(self, mean: FloatArray) -> FloatArray:
         """The linear predictor of a mean."""
         return mean

@@ -64,6 +64,11 @@ class Huber(Loss):
         r, threshold = self._distance(y, eta)
         return (np.abs(r) <= threshold).astype(r.dtype)
 
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """One up to the threshold, the threshold over the distance beyond: the weights of reweighted least squares."""
+        r, threshold = self._distance(y, eta)
+        return threshold / np.maximum(np.abs(r), threshold)
+
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Twice the value."""
         return 2 * self.value(y, eta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from covey.limit.cleaning import eliminate
 from covey.limit.dense_loss import DenseLossRows, LossKernel
+from covey.limit.least_squares import DEPENDENT
 from covey.limit.likelihood import SEPARATED_RIDGE, Likelihood
 from covey.limit.lockstep import Paths
 from covey.limit.newton import Fit, minimise
@@ -85,6 +87,7 @@ class _Fits:
 
     def __init__(self, fitting: LossFitting, objective: Likelihood, groups: Sequence[int]) -> None:
         self.objective, self.n_always = objective, fitting.n_always
+        self.tolerance = objective.rows.tolerance(objective.split)
         self.response, rows = objective.response, objective.rows
         self.intercept = int(fitting.posed.intercept)
         self.columns = rows.columns(objective.joined)
@@ -101,7 +104,17 @@ class _Fits:
         self.sets: dict[Cleaned, list[int]] = {}
         self.separated: set[Cleaned] = set()
         self._known: dict[tuple[tuple[int, ...], float], FloatArray] = {}
+        # sets of groups whose minimum lies at infinity, as does that of any set with more groups
         self._infinite: set[tuple[int, ...]] = set()
+        self._gone: list[frozenset[int]] = []
+        self._ranks: dict[tuple[int, ...], int] = {}
+        # where columns depend on each other: their Gram matrix about their means
+        self._gram: FloatArray | None = None
+        if objective.deficient:
+            q = self.response.weight / self.response.total_weight
+            self._means = q @ self.A[:, self.intercept :] * self.intercept
+            centred = self.A[:, self.intercept :] - self._means
+            self._gram = centred.T @ (q[:, None] * centred)
 
     def add(self, prefix: int, round_: int, ridges: Sequence[float]) -> None:
         """Eliminate from the first so many groups, and fit what is left."""
@@ -111,29 +124,34 @@ class _Fits:
         begin[i:] = known[self.objective.n_extras :]
         begin[:i] = known[:i]
         everything = list(range(prefix))
-        coef = self._fitted(everything, begin)
-        K, c = self._quadratic(everything, coef)
-        dropped, W = eliminate(K, c, self.starts[: prefix + 1], self.n_always)
-        left = everything
-        for place, w in enumerate(W):
-            if place:
-                left = [l for l in left if l != dropped[place - 1]]
+        K, c = self._quadratic(everything, self._fitted(everything, begin))
+        dropped, _ = eliminate(K, c, self.starts[: prefix + 1], self.n_always)
+        nested = [everything]
+        for group in dropped:
+            nested.append([l for l in nested[-1] if l != group])
+        # from the smallest set on, so that each begins from one before, and what is separated is known of larger ones
+        coefs: dict[float, FloatArray] = {}
+        for place, left in reversed(list(enumerate(nested))):
             size = len(left) - self.n_always
             recipe = Cleaned(round_, prefix, size, 0.0)
             tried = size > 0 and is_tried(size, place)
             if not (tried or size <= ALL_SIZES):
                 continue
-            at = self._at(left)
-            begin = np.vstack([coef[:i], w[at]])
-            coef = self._fitted(left, begin)
-            self._put(recipe, left, coef)
+            for ridge in (0.0, *ridges) if tried else (0.0,):
+                start = coefs.get(ridge, self._null)
+                made = self._fitted(left, start[np.concatenate([np.arange(i), i + self._at(left)])], ridge)
+                self._put(recipe._replace(ridge=ridge), left, made)
+                coefs[ridge] = self.coefs[-1]
             self.sets[recipe] = left
             if tuple(left) in self._infinite:
                 self.separated.add(recipe)
-            if not tried:
-                continue
-            for ridge in ridges:
-                self._put(recipe._replace(ridge=ridge), left, self._fitted(left, coef, ridge))
+
+    @cached_property
+    def _null(self) -> FloatArray:
+        """The model without groups."""
+        out = np.zeros((self.A.shape[1], self.response.n_outputs))
+        out[: self.intercept] = self.response.null
+        return out
 
     def _put(self, recipe: Cleaned, left: Sequence[int], coef: FloatArray) -> None:
         wide = np.zeros((self.A.shape[1], self.response.n_outputs))
@@ -141,7 +159,7 @@ class _Fits:
         wide[self.intercept + self._at(left)] = coef[self.intercept :]
         self.recipes.append(recipe)
         self.coefs.append(wide)
-        self.sizes.append(len(coef) - self.intercept)
+        self.sizes.append(self._ranks.get(tuple(left), len(coef) - self.intercept))
 
     def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
         """Where the columns of some groups of the path lie."""
@@ -157,8 +175,8 @@ class _Fits:
         at = self._at(left)
         A = self.A[:, np.concatenate([np.arange(self.intercept), self.intercept + at])]
         fit: Fit | None = None
-        if not ridge:
-            fit = minimise(self.response, A, None, start)
+        if not ridge and not any(gone <= set(left) for gone in self._gone):
+            fit = minimise(self.response, A, None, start, self.tolerance)
         if fit is None or fit.status != "converged":
             penalty = np.zeros((A.shape[1], A.shape[1]))
             inner = penalty[self.intercept :, self.intercept :]
@@ -167,9 +185,21 @@ class _Fits:
             else:
                 inner[np.diag_indices(at.size)] = SEPARATED_RIDGE * self.objective.curvature
                 self._infinite.add(tuple(left))
-            fit = minimise(self.response, A, penalty, start)
-        self._known[key] = fit.coef
-        return fit.coef
+                self._gone.append(frozenset(left))
+            fit = minimise(self.response, A, penalty, start, self.tolerance)
+        coef = fit.coef
+        if self._gram is not None and not ridge:
+            coef, self._ranks[tuple(left)] = self._least(at, coef)
+        self._known[key] = coef
+        return coef
+
+    def _least(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
+        """Of all coefficients that predict the same the least ones, and the rank of their columns."""
+        assert self._gram is not None
+        i, K = self.intercept, self._gram[np.ix_(at, at)]
+        own, _, rank, _ = np.linalg.lstsq(K, K @ coef[i:], rcond=DEPENDENT)
+        levels = coef[:i] + (self._means[at] @ (coef[i:] - own))[None, :][:i]
+        return np.vstack([levels, own]), int(rank)
 
     def _quadratic(self, left: Sequence[int], coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
@@ -180,8 +210,8 @@ class _Fits:
         K = H[i:, i:]
         if i and H[0, 0] > 0:
             K = K - np.outer(H[1:, 0], H[0, 1:]) / H[0, 0]
-        # a set whose minimum lies at infinity has no curvature left in some direction
-        K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
+        if tuple(left) in self._infinite:  # no curvature is left in some direction
+            K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
         return K, K @ coef[i:]
 
     def models(self) -> CleanedModels:

@@ -80,6 +80,8 @@ class Found:
         self.n_events = 0
         self.paths: Paths | None = None
         self.left = 0.0
+        # what a likelihood without a scale leaves says nothing about noise: separated classes leave nothing at all
+        self.noisy = self.judge.scores[0].loss.known_dispersion
 
     def verdict(self) -> Verdict:
         """What the judging rows say of the recipes that could be carried out on all rows too."""
@@ -139,7 +141,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.left > thresholds.dense and found.fitting.can_be_dense():
+    if (found.noisy or found.left > thresholds.dense) and found.fitting.can_be_dense():
         found.dense = DenseSearch(found.fitting, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found
@@ -193,7 +195,7 @@ def _most_events(found: Found, paths: Paths) -> int:
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
-    ridges = settings.ridges if found.left > settings.noisy else ()
+    ridges = settings.ridges if found.noisy or found.left > settings.noisy else ()
     made, orders = [], []
     for split in range(len(found.posed.splits)):
         begun = len(paths.starts[split])
