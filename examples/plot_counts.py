@@ -37,11 +37,13 @@ model.fit(X[train], claims[train], offset=np.log(years[train]))
 model.summary()
 
 # %%
-# Without the offset the years are noise; squared loss trusts large counts as much as small ones, and predicts negative
-# rates.
+# Without the offset the years are noise. The third fit takes claims per year with squared loss: a policy of a month then
+# counts as much as one of two years, and nothing keeps a rate from being negative.
 
 blind = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se").fit(X[train], claims[train])
-squared = GroupSparseRegressor(TermGroups(table), always=["age"], rule="1se").fit(X[train], claims[train] / years[train])
+squared = GroupSparseRegressor(TermGroups(table), always=["age"], rule="1se").fit(
+    X[train], claims[train] / years[train]
+)
 constant = claims[train].sum() / years[train].sum()
 for name, predicted in {
     "rate per year, Poisson": model.predict(X[test], offset=np.log(years[test])),
@@ -59,7 +61,9 @@ effect = pd.Series(model.coef_, index=X.columns)
 estimated, true = effect[regions].to_numpy(), np.array([by_region[name.removeprefix("region_")] for name in regions])
 ages = pd.DataFrame({"age": np.linspace(20, 78, 60), "power": 100.0})
 basis = smooth.transform(ages)
-curve = basis[[name for name in basis if name.startswith("age")]] @ effect[[name for name in X if name.startswith("age")]]
+curve = (
+    basis[[name for name in basis if name.startswith("age")]] @ effect[[name for name in X if name.startswith("age")]]
+)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 axes[0].axline((1, 1), slope=1, color="#BBBBBB")
 axes[0].plot(np.exp(true - true.mean()), np.exp(estimated - estimated.mean()), "o", color="#0072B2")
