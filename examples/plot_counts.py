@@ -37,8 +37,8 @@ model.fit(X[train], claims[train], offset=np.log(years[train]))
 model.summary()
 
 # %%
-# Without the offset the years are noise. The third fit takes claims per year with squared loss: a policy of a month then
-# counts as much as one of two years, and nothing keeps a rate from being negative.
+# Without the offset the years are noise. The third fit takes claims per year with squared loss: a policy of a month
+# then counts as much as one of two years, and nothing keeps a rate from being negative.
 
 blind = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se").fit(X[train], claims[train])
 squared = GroupSparseRegressor(TermGroups(table), always=["age"], rule="1se").fit(

@@ -2,9 +2,9 @@
 A loss of your own
 ==================
 
-Counts often vary more than Poisson counts do. The negative binomial loss says by how much, and is not among those that
-come along: it takes three functions of the response and the linear predictor, and everything else follows, from the path
-to the choice of the model.
+Counts often vary more than Poisson counts do. The negative binomial loss says by how much, and is not among those
+that come along: it takes three functions of the response and the linear predictor, and everything else follows, from
+the path to the choice of the model.
 """
 
 from dataclasses import dataclass

@@ -2,9 +2,9 @@
 Several responses that share their variables
 ============================================
 
-Four traits are measured on the same patients, beside 200 markers. Which markers matter is the same for all of them; how
-much, and in which direction, is not. With a response of several columns a group is in the model for all responses or for
-none: its norm is that of all its coefficients.
+Four traits are measured on the same patients, beside 200 markers. Which markers matter is the same for all of them;
+how much, and in which direction, is not. With a response of several columns a group is in the model for all responses
+or for none: its norm is that of all its coefficients.
 """
 
 import matplotlib.pyplot as plt
@@ -50,9 +50,10 @@ figure.colorbar(image, ax=axes, label="coefficient")
 GroupPathDisplay.from_estimator(together)
 
 # %%
-# Where every response has rows of its own, four laboratories with their own patients for instance, stack the regressions:
-# a block of columns per laboratory, and a group for one marker's coefficient in all of them. The stacked design is a
-# sparse matrix, which is never filled in. Each laboratory has a mean of its own, so the responses are centred.
+# Where every response has rows of its own, four laboratories with their own patients for instance, stack the
+# regressions: a block of columns per laboratory, and a group for one marker's coefficient in all of them. The stacked
+# design is a sparse matrix, which is never filled in. Each laboratory has a mean of its own, so the responses are
+# centred.
 
 inputs = rng.standard_normal((n_traits, n_rows, n_markers))
 responses = np.einsum("tnm,tm->tn", inputs, truth) + rng.normal(0, 0.7, (n_traits, n_rows))
