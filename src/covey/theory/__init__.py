@@ -22,6 +22,8 @@ from covey.theory.geometry import (
 )
 from covey.theory.limit import limit_events
 from covey.theory.pilot import Pilot, pilot_fit
+from covey.theory.power import PowerBounds, power_bounds
+from covey.theory.power_flow import PowerFlowTimes
 from covey.theory.windows import TimeWindow, time_window
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "GroupedNetwork",
     "Parameterization",
     "Pilot",
+    "PowerBounds",
+    "PowerFlowTimes",
     "TimeWindow",
     "balance",
     "balance_drift",
@@ -52,6 +56,7 @@ __all__ = [
     "limit_events",
     "mirror_pairing",
     "pilot_fit",
+    "power_bounds",
     "span_residual",
     "time_window",
     "words",
