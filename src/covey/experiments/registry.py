@@ -44,6 +44,8 @@ MODULES: dict[str, str] = {
     "table3": "covey.experiments.table3",
     "rates": "covey.experiments.rates",
     "phase": "covey.experiments.phase",
+    "powers": "covey.experiments.powers",
+    "delta": "covey.experiments.delta",
 }
 
 
