@@ -145,7 +145,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "delta",
             "The smaller delta of theorem 2 is an artefact: Algorithm 2 keeps its promise under theorem 1's.",
             "bounds hold at theorem 1's delta in every run, with the direction step at both ends of its range",
-            f"{int(kept.sum())} of {len(kept)}; they hold up to {in_range['largest'].min():.3g} times theorem 1's delta "
+            f"{int(kept.sum())} of {len(kept)}; hold up to {in_range['largest'].min():.3g} times theorem 1's delta "
             f"or more, {share.min():.3g} to {share.max():.3g} times theorem 2's; {int((~in_range['failed']).sum())} "
             "runs met no failure before there is no such design",
             judge(bool(kept.all())),

@@ -46,6 +46,7 @@ MODULES: dict[str, str] = {
     "phase": "covey.experiments.phase",
     "powers": "covey.experiments.powers",
     "delta": "covey.experiments.delta",
+    "noise": "covey.experiments.noise",
 }
 
 
