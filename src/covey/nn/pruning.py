@@ -1,4 +1,4 @@
-"""A small convolutional network whose channels can be taken out, and the rule that takes them out.
+"""A small convolutional network whose channels can be taken out, and the order in which they are.
 
 The network has two convolutions, a hidden layer and an output layer. Every output channel of a convolution and every
 hidden unit is a group; without biases a group of zero weights gives nothing to the next layer and can be deleted.
@@ -16,7 +16,15 @@ from torch.nn import functional as F
 from covey.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv2d, GroupedPowerLinear
 from covey.validation import whole
 
-__all__ = ["ChannelNet", "accuracy", "channel_scores", "shrink_groups", "smallest", "take_out"]
+__all__ = [
+    "ChannelNet",
+    "accuracy",
+    "channel_scores",
+    "largest_channels",
+    "parameter_count",
+    "shrink_groups",
+    "take_out",
+]
 
 KERNEL = 5
 MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
@@ -136,35 +144,18 @@ def accuracy(net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> floa
     return float(torch.stack(right).sum()) / len(labels)
 
 
-def masks_of(scores: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
-    """The `count` channels with the largest scores over all layers, and the best of every layer."""
-    everything = torch.cat(list(scores))
-    bar = everything.sort(descending=True).values[count - 1]
-    return [score >= torch.minimum(bar, score.max()) for score in scores]
-
-
-def smallest(
-    net: ChannelNet, images: torch.Tensor, labels: torch.Tensor, target: float
-) -> tuple[ChannelNet | None, list[torch.Tensor]]:
-    """The fewest channels, in the order of their scores, with at least the target accuracy on these images.
-
-    By bisection, which takes accuracy to grow with the number of channels. The network is None, and all channels are
-    kept, where not even the whole one reaches the target.
-    """
-    scores = channel_scores(net)
+def largest_channels(scores: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
+    """Masks of the `count` channels with the largest scores over all layers, and of the best of every layer."""
     total = sum(len(score) for score in scores)
-    best = masks_of(scores, total)
-    if accuracy(net, images, labels) < target:
-        return None, best
-    low, high = 0, total  # `low` channels are too few, `high` are enough
-    while high - low > 1:
-        middle = (low + high) // 2
-        masks = masks_of(scores, middle)
-        if accuracy(take_out(net, masks), images, labels) >= target:
-            best, high = masks, middle
-        else:
-            low = middle
-    return take_out(net, best), best
+    if not 1 <= whole(count, "count") <= total:
+        raise ValueError(f"count must lie between 1 and the {total} channels, not {count}.")
+    order = torch.cat(list(scores)).argsort(descending=True, stable=True)
+    chosen = torch.zeros(total, dtype=torch.bool, device=order.device)
+    chosen[order[:count]] = True
+    masks = list(chosen.split([len(score) for score in scores]))
+    for mask, score in zip(masks, scores, strict=True):
+        mask[score.argmax()] = True
+    return masks
 
 
 def parameter_count(widths: Sequence[int]) -> int:
