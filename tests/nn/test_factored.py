@@ -27,7 +27,6 @@ LAYERS = {
     "D-gating 2": lambda **o: DGatedLinear(6, 8, 2, dtype=torch.float64, **o),
     "D-gating 4": lambda **o: DGatedLinear(6, 8, 4, dtype=torch.float64, **o),
 }
-FACTORS = {"power 2": 3, "power 3": 4, "D-gating 2": 2, "D-gating 4": 4}
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -56,21 +55,35 @@ def test_convolutions_are_convolutions(make):
     assert make(1, 4, 3, bias=False).bias is None
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_penalty_is_the_group_quasi_norm_where_factors_are_balanced(name):
+@pytest.mark.parametrize(
+    ("gates", "power"),
+    [(1, 1), (1, 2), (1, 3), (3, 1), (2, 2)],
+    ids=["lasso", "u^2 v", "u^3 v", "D = 4", "two squares"],
+)
+def test_penalty_is_the_group_quasi_norm_where_factors_are_balanced(gates, power):
     torch.manual_seed(1)
-    layer = LAYERS[name](channel_groups=[0, 0, 1, 2, 2, 2, 1, 0])
-    D = layer.factored.factors
-    assert FACTORS[name] == D
-    expected = float((layer.group_norms() ** (2 / D)).sum())
-    assert float(layer.penalty().detach()) == pytest.approx(expected)
+    start = torch.randn(8, 6, dtype=torch.float64)
+    weight = FactoredWeight(start, [0, 0, 1, 2, 2, 2, 1, 0], gates=gates, power=power)
+    D = gates * power + 1
+    assert weight.factors == D
+    norms = weight.norms(start)
+    np.testing.assert_allclose(norms, Groups.coerce([0, 0, 1, 2, 2, 2, 1, 0], 8).norms(start.norm(dim=1).numpy()))
+    expected = float((norms ** (2 / D)).sum())
+    assert float(weight.penalty().detach()) == pytest.approx(expected)
     # and more than that wherever they are not: the product stays, the sum of squares grows
-    weight = layer.weight.detach().clone()
     with torch.no_grad():
-        layer.factored.gate[0, 1] *= 1.3
-        layer.factored.direction[layer.factored.labels == 1] /= 1.3**layer.factored.power
-    torch.testing.assert_close(layer.weight.detach(), weight)
-    assert float(layer.penalty().detach()) > expected * 1.001
+        weight.gate[0, 1] *= 1.3
+        weight.direction[weight.labels == 1] /= 1.3**power
+    torch.testing.assert_close(weight().detach(), start)
+    assert float(weight.penalty().detach()) > expected * 1.001
+
+
+def test_unit_start_is_the_papers():
+    torch.manual_seed(0)
+    layer = GroupedPowerLinear(6, 8, 3, channel_groups=2, init_scale=0.01, dtype=torch.float64)
+    norms = layer.factored.norms(layer.factored.direction)
+    torch.testing.assert_close(norms, torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(layer.factored.gate.detach()[0] ** 3, layer.group_norms())
 
 
 def test_penalty_agrees_with_the_cost_of_the_paper_up_to_the_weight_of_the_magnitude():
@@ -138,8 +151,8 @@ def test_two_factors_with_decay_are_the_group_lasso():
     # the groups of the layer are rows: the coefficients stand in a column
     torch.manual_seed(0)
     weight = FactoredWeight(0.1 * torch.randn(12, 1, dtype=torch.float64), 3)
-    optimizer = torch.optim.SGD(weight.parameters(), lr=0.05)
-    for _ in range(6000):
+    optimizer = torch.optim.SGD(weight.parameters(), lr=0.2)
+    for _ in range(1500):
         optimizer.zero_grad()
         loss = 0.5 * (y - X @ weight()[:, 0]).square().mean() + strength * weight.penalty()
         loss.backward()
@@ -219,6 +232,7 @@ def test_penalty_of_a_model_is_the_sum_over_its_layers():
         (lambda: GroupedPowerConv2d(1, 4, 3, init_scale=0.0), "init_scale"),
         (lambda: GroupedPowerConv2d(1, 4, 3, channel_groups=3), "would be left over"),
         (lambda: factor_penalty(nn.Linear(2, 2)), "no factored weights"),
+        (lambda: FactoredWeight(torch.ones(2, 2), start="zero"), "start must be"),
     ],
 )
 def test_bad_input(make, message):

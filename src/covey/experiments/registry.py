@@ -47,6 +47,7 @@ MODULES: dict[str, str] = {
     "powers": "covey.experiments.powers",
     "delta": "covey.experiments.delta",
     "noise": "covey.experiments.noise",
+    "channels": "covey.experiments.channels",
 }
 
 

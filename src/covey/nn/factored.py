@@ -6,7 +6,7 @@ With weight decay on the factors they are the smooth form of an explicit group p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -43,13 +43,17 @@ class FactoredWeight(nn.Module):
     Parameters
     ----------
     weight : tensor of shape (out, ...)
-        The start of the product; the factors start balanced, each of size ``norm(w_l)^(1/D)``.
+        The start of the product.
     channel_groups : int, labels, lists or Groups, optional
         Groups of rows, as `covey.Groups.coerce` reads them; by default every row is a group.
     gates : int
         K, scalars per group.
     power : int
         N, to which their product is raised.
+    start : {"balanced", "unit"}
+        All factors of one size, ``norm(w_l)^(1/D)``; or directions of unit norm, as the paper starts, with gates of
+        size ``norm(w_l)^(1/(KN))``. From a unit start a small group grows in its first direction, at a rate that
+        depends on how well that fits, and turns later.
 
     Attributes
     ----------
@@ -61,8 +65,18 @@ class FactoredWeight(nn.Module):
     direction: nn.Parameter
     labels: torch.Tensor
 
-    def __init__(self, weight: torch.Tensor, channel_groups: Any = None, *, gates: int = 1, power: int = 1) -> None:
+    def __init__(
+        self,
+        weight: torch.Tensor,
+        channel_groups: Any = None,
+        *,
+        gates: int = 1,
+        power: int = 1,
+        start: Literal["balanced", "unit"] = "balanced",
+    ) -> None:
         super().__init__()
+        if start not in ("balanced", "unit"):
+            raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
         self.gates, self.power = whole(gates, "gates"), whole(power, "power")
         rows = weight.shape[0]
         self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, rows)
@@ -70,11 +84,12 @@ class FactoredWeight(nn.Module):
         self.register_buffer("labels", labels.to(weight.device), persistent=False)
         with torch.no_grad():
             norms = self.norms(weight)
-            size = norms ** (1 / self.factors)
+            size = norms ** (1 / (self.factors if start == "balanced" else self.factors - 1))
             # a group of zeros has no direction to start in, and its factors stay at zero
             unit = weight / self._spread(torch.where(norms > 0, norms, torch.ones_like(norms)), weight.ndim)
+            length = size if start == "balanced" else torch.ones_like(size)
             self.gate = nn.Parameter(size.repeat(self.gates, 1))
-            self.direction = nn.Parameter(unit * self._spread(size, weight.ndim))
+            self.direction = nn.Parameter(unit * self._spread(length, weight.ndim))
 
     @property
     def factors(self) -> int:
@@ -109,8 +124,10 @@ class _FactoredLayer(nn.Module):
     def _set(
         self, plain: nn.Linear | nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int
     ) -> None:
-        start = plain.weight.detach() * positive(init_scale, "init_scale")
-        self.factored = FactoredWeight(start, channel_groups, gates=gates, power=power)
+        first = plain.weight.detach() * positive(init_scale, "init_scale")
+        # a power starts as in the paper, gates as in their paper
+        start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
+        self.factored = FactoredWeight(first, channel_groups, gates=gates, power=power, start=start)
         self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
 
     @property
@@ -151,7 +168,8 @@ class GroupedPowerLinear(_FactoredLayer):
     channel_groups : int, labels, lists or Groups, optional
         Groups of output units; by default each is a group.
     init_scale : float
-        The start, as a multiple of that of `torch.nn.Linear`. 1 is powerpropagation's; smaller ones prune more.
+        The start, as a multiple of that of `torch.nn.Linear`. 1 is powerpropagation's; smaller ones prune more and take
+        longer. Directions start at unit norm.
     bias : bool
     device, dtype
         As in `torch.nn.Linear`.
