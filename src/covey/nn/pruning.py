@@ -104,16 +104,22 @@ def shrink_groups(weight: torch.Tensor, amount: float) -> None:
 def channel_scores(net: ChannelNet) -> list[torch.Tensor]:
     """How much each channel of the three layers passes on, 1 for the largest of its layer.
 
-    The norm of its own weights times that of the weights that read it: with ReLU a channel may be scaled up and its
-    readers down without any effect, and this product does not notice.
+    The root of the sum, over all paths from the image to the outputs that lead through the channel, of the squared
+    products of their weights. With ReLU a channel may be scaled up and what reads it down without any effect; sums over
+    paths do not change with it.
     """
-    first, second, hidden, output = net.weights()
-    readers = [second.transpose(0, 1), hidden.reshape(len(hidden), -1, MAP).transpose(0, 1), output.T]
-    scores = []
-    for own, reader in zip((first, second, hidden), readers, strict=True):
-        product = own.flatten(1).norm(dim=1) * reader.flatten(1).norm(dim=1)
-        scores.append(product / product.max().clamp_min(torch.finfo(product.dtype).tiny))
-    return scores
+    # a layer as a whole may have any scale: its largest weight is 1 here, so that no product underflows
+    tiny = torch.finfo(net.output.weight.dtype).tiny
+    first, second, hidden, output = ((w / w.abs().max().clamp_min(tiny)).square() for w in net.weights())
+    second, hidden = second.sum((2, 3)), hidden.reshape(len(hidden), -1, MAP).sum(2)
+    reach = [first.sum((1, 2, 3))]
+    reach += [second @ reach[0]]
+    reach += [hidden @ reach[1]]
+    read = [output.sum(0)]
+    read = [read[0] @ hidden, *read]
+    read = [read[0] @ second, *read]
+    scores = [(a * b).sqrt() for a, b in zip(reach, read, strict=True)]
+    return [score / score.max().clamp_min(tiny) for score in scores]
 
 
 @torch.no_grad()
