@@ -73,7 +73,6 @@ def worker(options):
     from covey.nn.channel_study import ChannelRun, Digits, measure_channels, train_channels
 
     torch.set_num_threads(1)
-    torch.backends.cudnn.benchmark = True
     data, folder = load(options), Path(options.out) / "parts"
     widths = (8, 8, 8) if options.tiny else WIDTHS
     if options.time:

@@ -67,7 +67,7 @@ class Settings:
     def quick(cls) -> Settings:
         """A tenth of the images, a smaller network, one seed: a few minutes on two cores."""
         return cls(
-            images=8000, validation=2000, test_images=2000, widths=(16, 32, 64), epochs=4, batch_size=64,
+            images=8000, validation=2000, test_images=2000, widths=(16, 32, 64), epochs=8, batch_size=64,
             penalties=(3e-3, 1e-2), starts=(1.0, 0.3), learning_rates=(0.2,), seeds=(0,), rungs=16, needs_gpu=False,
         )  # fmt: skip
 
