@@ -219,6 +219,21 @@ def test_bad_input(arguments, message):
         power_bounds(**arguments)
 
 
+@pytest.mark.parametrize("N", [2, 3, 4])
+def test_step_of_theorem_2_leaves_room_for_a_direction_step(N):
+    widest = (80 / 9) ** (N / 2)
+    for ratio, room in ((0.99 * widest, True), (1.01 * widest, False)):
+        b = power_bounds([ratio, 1.0], L=2, epsilon=1e-6, depth=N)
+        assert (b.direction_step_min <= b.direction_step_max) == room
+        assert (b.step_size_max_alg_2 == b.step_size_max) == room
+        slower = power_bounds([ratio, 1.0], L=2, epsilon=1e-6, depth=N, step_size=b.step_size_max_alg_2)
+        assert slower.direction_step_min <= slower.direction_step_max * (1 + 1e-12)
+
+
+def test_a_start_whose_square_underflows():
+    assert power_bounds([1.0], L=1, epsilon=1e-3, init_scale=1e-200).T_lb > 0
+
+
 def test_printing_and_algorithms():
     b = power_bounds([1.0], L=3, epsilon=0.01, depth=3)
     assert "bounds for w = u^3 v" in str(b)

@@ -96,6 +96,16 @@ class PowerBounds:
         return self.step_size_monotone / 5.0
 
     @property
+    def step_size_max_alg_2(self) -> float:
+        """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: what leaves room for a direction step.
+
+        At `step_size_max` the limits `direction_step_min` and `direction_step_max` leave none once
+        ``r_max/r_min > (80/9)^(N/2)``: 8.9 for N = 2, 79 for N = 4.
+        """
+        N = self.depth
+        return min(self.step_size_max, 16.0 * self.r_min ** (2 / N) / (9.0 * N**2 * self.r_max**2))
+
+    @property
     def init_scale_max(self) -> float:
         """The start must lie below this: groups off the support are negligible, and the window is open.
 
@@ -142,7 +152,8 @@ class PowerBounds:
         """
         N, gamma, m = self.depth, self.step_size, max(self.zeta, self.r_min)
         if self.depth == 2:
-            return math.log(self.r_max / (2 * self.init_scale**2)) / (2 * math.log1p(gamma * m / 2))
+            # the square of a tiny start would be zero
+            return (math.log(self.r_max / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
 
@@ -205,6 +216,7 @@ class PowerBounds:
             ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
             ("step_size_monotone", self.step_size_monotone, "monotonicity"),
             ("step_size_max", self.step_size_max, "convergence-alg-1"),
+            ("step_size_max_alg_2", self.step_size_max_alg_2, "convergence-alg-2"),
             ("direction_step_min", self.direction_step_min, "convergence-alg-2"),
             ("direction_step_max", self.direction_step_max, "direction-bound"),
             ("delta_in, algorithm 1", self.delta_in(1), "convergence-alg-1"),
