@@ -220,7 +220,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     share = np.maximum(event["outside"], 0.5) / event["draws"]
     axes[0, 2].bar(np.arange(len(NOISES)), share, color=COLOURS[: len(NOISES)], width=0.6)
     axes[0, 2].axhline(float(event["allowed"].iloc[0]), color="black", ls="--", lw=1)
-    axes[0, 2].set_xticks(np.arange(len(NOISES)), [kind[:7] for kind in NOISES])
-    axes[0, 2].set(yscale="log", xlabel="noise", ylabel="probability")
-    letter(axes[0, 2], "c", "outside the event; dashed: allowed")
+    axes[0, 2].set_xticks(np.arange(len(NOISES)), NOISES, rotation=30)
+    axes[0, 2].set(yscale="log", xlabel="dashed: allowed", ylabel="probability")
+    letter(axes[0, 2], "c", "noise outside the event")
     return figure
