@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from covey.groups import Groups
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["DESIGNS", "NOISES", "GroupSparseData", "draw_noise", "make_group_sparse"]
+__all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
 
 Design = Literal["rademacher", "gaussian", "ar", "equicorrelated", "orthogonal"]
 DESIGNS: tuple[str, ...] = ("rademacher", "gaussian", "ar", "equicorrelated", "orthogonal")
 Noise = Literal["gaussian", "rademacher", "uniform", "student"]
-NOISES: tuple[str, ...] = ("gaussian", "rademacher", "uniform", "student")
+NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "student")
 
 
 @dataclass(frozen=True)

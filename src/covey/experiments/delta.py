@@ -13,7 +13,7 @@ and far below it, where directions stay at the angle that they had.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +85,7 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
     norms[:ACTIVE] = 1.0 + np.random.default_rng(seed).uniform(0, 0.5, size=ACTIVE)
     b = power_bounds(norms, L=len(SIZES), epsilon=epsilon, group_noise=epsilon)
     steps = {LARGE: b.direction_step_max, LEAST: b.direction_step_min, FROZEN: 1e-6 * b.direction_step_min}
-    after = {} if variant == FIRST else {"direction_step": steps[variant], "switch": "oracle"}
+    after: dict[str, Any] = {} if variant == FIRST else {"direction_step": steps[variant], "switch": "oracle"}
     n_steps, rows = int(np.ceil(b.T_ub)), []
     place = {"variant": variant, "epsilon": epsilon, "zeta": b.zeta, "draw": draw}
     tightening = b.delta_in(2) / b.delta_in(1)
@@ -115,7 +115,9 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
 def largest_factors(frame: pd.DataFrame) -> pd.DataFrame:
     """Per variant, precision and draw: the largest multiple up to which the bounds hold, and whether they ever fail."""
     rows = []
-    for (variant, zeta, draw), part in frame.groupby(["variant", "zeta", "draw"], sort=False):
+    key: Any
+    for key, part in frame.groupby(["variant", "zeta", "draw"], sort=False):
+        variant, zeta, draw = key
         good = part[part["held"]]
         rows.append(
             {

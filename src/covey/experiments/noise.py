@@ -116,7 +116,8 @@ def _ratio(frame: pd.DataFrame, kind: str) -> tuple[float, float]:
     """Mean error over that with Gaussian noise, both in units of the minimax order, and its standard error."""
     part = frame[(frame["part"] == "rates") & (frame["method"] == rates.BEST)]
     scaled = (part["error"] / part["minimax"]).groupby(part["noise"])
-    mean, error = scaled.mean(), scaled.std() / np.sqrt(scaled.size())
+    mean: Any = scaled.mean()
+    error: Any = scaled.std() / np.sqrt(scaled.size())
     ratio = float(mean[kind] / mean["gaussian"])
     return ratio, ratio * float(np.hypot(error[kind] / mean[kind], error["gaussian"] / mean["gaussian"]))
 
@@ -163,19 +164,19 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         )
     needed = _rows_needed(frame)
     for kind in (*SUB_GAUSSIAN, STUDENT):
-        ratio = needed[kind] / needed["gaussian"]
+        more = needed[kind] / needed["gaussian"]
         out.append(
             Claim(
                 "noise",
                 f"{_name(kind)} recovery needs as many rows as with Gaussian noise.",
                 "within a quarter at every s",
-                f"{ratio.min():.2f} to {ratio.max():.2f} times as many",
-                judge(bool(((ratio > 0.8) & (ratio < 1.25)).all())),
+                f"{more.min():.2f} to {more.max():.2f} times as many",
+                judge(bool(((more > 0.8) & (more < 1.25)).all())),
             )
         )
     event = frame[frame["part"] == "event"].set_index("noise")
     for kind in ("gaussian", *SUB_GAUSSIAN, STUDENT):
-        row = event.loc[kind]
+        row: Any = event.loc[kind]
         allowed = float(row["allowed"] * row["draws"])
         rejected = float(stats.poisson.sf(int(row["outside"]) - 1, allowed)) < LEVEL
         out.append(

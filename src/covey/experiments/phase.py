@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from covey.datasets import make_group_sparse
+from covey.datasets.simulate import Noise
 from covey.dynamics import Trajectory, diagonal_descent, normalized_descent
 from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
@@ -42,7 +43,7 @@ class Settings:
     tolerance: float = 0.05
     n_steps: int = 2000
     init_scale: float = 1e-6
-    noise: str = "gaussian"
+    noise: Noise = "gaussian"
     seed: int = 0
 
     @classmethod
@@ -94,7 +95,7 @@ def phase_task(
     tolerance: float,
     n_steps: int,
     init_scale: float,
-    noise: str = "gaussian",
+    noise: Noise = "gaussian",
 ) -> list[Row]:
     """One data set, three dynamics; each run ends as soon as it has recovered the truth."""
     rng = np.random.default_rng(seed)

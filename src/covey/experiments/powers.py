@@ -219,6 +219,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 def _draw_windows(panel: Any, table: pd.DataFrame) -> None:
     height, middles = 0, []
     for depth, colour in zip(DEPTHS, COLOURS[:3], strict=True):
+        row: Any
         for row in table.loc[depth].itertuples():
             panel.plot([row.opens / row.T_lb, row.closes / row.T_lb], [height] * 2, color=colour, lw=0.9)
             panel.plot([1.0, row.T_ub / row.T_lb], [height] * 2, color=colour, lw=3, solid_capstyle="butt")

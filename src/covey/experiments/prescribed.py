@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from covey.datasets import GroupSparseData
 from covey.groups import Groups
@@ -15,8 +14,8 @@ __all__ = ["prescribed_problem"]
 
 def prescribed_problem(
     rng: np.random.Generator,
-    sizes: Sequence[int],
-    norms: Sequence[float],
+    sizes: ArrayLike,
+    norms: ArrayLike,
     *,
     delta_in: float = 0.0,
     delta_out: float = 0.0,
@@ -37,7 +36,7 @@ def prescribed_problem(
     ValueError
         Where no design has such blocks: G is not positive definite.
     """
-    groups = Groups.from_sizes(list(sizes))
+    groups = Groups.from_sizes(np.asarray(sizes).tolist())
     p, blocks = groups.n_columns, groups.lists()
     v = [_unit(rng, a.size) for a in blocks]
     G = np.eye(p)
@@ -54,7 +53,7 @@ def prescribed_problem(
             f"No design has delta_in = {delta_in:g} and delta_out = {delta_out:g} in these directions: "
             "its Gram matrix would not be positive definite. Use smaller coherences."
         ) from None
-    w_star = np.concatenate([norm * direction for norm, direction in zip(norms, v, strict=True)])
+    w_star = np.concatenate([norm * direction for norm, direction in zip(np.asarray(norms), v, strict=True)])
     leakage = np.concatenate([group_noise * _unit(rng, a.size) for a in blocks])
     n = p + 2
     X = np.sqrt(n) * np.linalg.qr(rng.standard_normal((n, p)))[0] @ root.T

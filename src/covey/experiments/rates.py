@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from covey.datasets import make_group_sparse
+from covey.datasets.simulate import Noise
 from covey.dynamics import normalized_descent
 from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
@@ -47,7 +48,7 @@ class Settings:
     repeats: int = 30
     n_steps: int = 1000
     init_scale: float = 1e-6
-    noise: str = "gaussian"
+    noise: Noise = "gaussian"
     depth: int = 2
     seed: int = 0
 
@@ -102,7 +103,7 @@ def rates_task(
     sigma: float,
     n_steps: int,
     init_scale: float,
-    noise: str = "gaussian",
+    noise: Noise = "gaussian",
     depth: int = 2,
 ) -> list[Row]:
     """One data set: Algorithm 1 at its best time and at the time a held-out third chooses, and the oracle."""

@@ -14,7 +14,7 @@ of what is left is recorded along the way, without any further training.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -202,7 +202,7 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 
 
 def all_runs(
-    strengths: dict[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
+    strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
 ) -> list[ChannelRun]:
     """Every method at each of its strengths and learning rates, one seed after another."""
     rates = list(learning_rates)
