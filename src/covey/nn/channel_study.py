@@ -37,7 +37,7 @@ from covey.validation import positive, whole
 if TYPE_CHECKING:  # the images need numpy only, but their room has loaders that need more
     from covey.datasets import DigitImages
 
-__all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "ladder", "measure_channels", "train_channels"]
+__all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
 
 # name: (kind of layers, power N or number of factors D)
 METHODS: dict[str, tuple[str, int]] = {
@@ -81,7 +81,7 @@ class ChannelRun:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
-        positive(self.strength, "strength", zero=self.method != "power 2" and self.method != "power 3")
+        positive(self.strength, "strength", zero=METHODS[self.method][0] != "power")
         positive(self.learning_rate, "learning_rate")
 
 
