@@ -105,8 +105,8 @@ class Digits:
             return x, torch.tensor(labels, device=place)
 
         x, y = tensors(data.train_images, data.train_labels)
-        return cls((x[:-validation], y[:-validation]), (x[-validation:], y[-validation:]), tensors(
-            data.test_images, data.test_labels))  # fmt: skip
+        held_out = x[-validation:], y[-validation:]
+        return cls((x[:-validation], y[:-validation]), held_out, tensors(data.test_images, data.test_labels))
 
 
 def train_channels(
