@@ -88,12 +88,15 @@ def test_switch_rules_read_from_plain_values(direction_step):
     assert at("oracle") == at(SwitchOracle(data.u_star)) is not None
 
 
-def test_the_oracle_switches_when_every_group_is_half_way():
+@pytest.mark.parametrize(("depth", "options"), [(2, {}), (3, {"init_scale": 0.3, "step_size": 1e-4})])
+def test_the_oracle_switches_when_every_group_is_half_way(depth, options):
     data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)
     path = normalized_descent(
-        data.X, data.y, data.groups, direction_step=1e-3, switch="oracle", n_steps=900, w_star=data.w_star
-    )
-    half = (path.u**2 >= data.u_star**2 / 2).all(axis=1)
+        data.X, data.y, data.groups, direction_step=1e-3, switch="oracle", n_steps=900, w_star=data.w_star,
+        depth=depth, **options,
+    )  # fmt: skip
+    half = (path.u**depth >= data.groups.norms(data.w_star) / 2).all(axis=1)
+    assert half.any()
     assert path.switch == np.argmax(half)
 
 

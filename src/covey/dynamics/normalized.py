@@ -120,7 +120,7 @@ def normalized_descent(
     """
     problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=2)
-    rule = read_switch(switch, problem)
+    rule = read_switch(switch, problem, depth)
     if direction_step == "large":
         if rule is not None:
             raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")

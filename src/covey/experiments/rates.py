@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from covey.datasets import make_group_sparse
+from covey.datasets.simulate import Noise
 from covey.dynamics import normalized_descent
 from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
@@ -55,6 +56,8 @@ class Settings:
     repeats: int = 30
     n_steps: int = 1000
     init_scale: float = 1e-6
+    noise: Noise = "gaussian"
+    depth: int = 2
     seed: int = 0
 
     @classmethod
@@ -86,6 +89,7 @@ class Settings:
                     base["p"] = self.p // self.group_size * value
                 for r in range(self.repeats):
                     task = {"axis": axis, "value": value, "repeat": r, "seed": [self.seed, a, j, r], **base}
+                    task |= {"noise": self.noise, "depth": self.depth}
                     out.append({**task, "n_steps": self.n_steps, "init_scale": self.init_scale})
         return out
 
@@ -107,6 +111,8 @@ def rates_task(
     sigma: float,
     n_steps: int,
     init_scale: float,
+    noise: Noise = "gaussian",
+    depth: int = 2,
 ) -> list[Row]:
     """One data set: Algorithm 1 at its best time and at the time a held-out third chooses, and the oracle."""
     n_held = n // 3
@@ -117,16 +123,18 @@ def rates_task(
         active=s,
         values=1 / math.sqrt(group_size),
         sigma=sigma,
+        noise=noise,
         random_state=np.random.default_rng(seed),
     )
     train = replace(data, X=data.X[:n], y=data.y[:n], noise=data.noise[:n])
-    # groups of the support have norm 1: u_max = 1, and the theorem's largest step is 1/20
+    # groups of the support have norm 1, and the theorem's largest step is 1/(5 N^2): 1/20 for N = 2
     path = normalized_descent(
         train.X,
         train.y,
         train.groups,
         init_scale=init_scale,
-        step_size=0.05,
+        step_size=1 / (5 * depth**2),
+        depth=depth,
         n_steps=n_steps,
         record_every=5,
         w_star=train.w_star,

@@ -45,6 +45,10 @@ MODULES: dict[str, str] = {
     "mirror": "covey.experiments.mirror",
     "rates": "covey.experiments.rates",
     "phase": "covey.experiments.phase",
+    "powers": "covey.experiments.powers",
+    "delta": "covey.experiments.delta",
+    "noise": "covey.experiments.noise",
+    "channels": "covey.experiments.channels",
 }
 
 

@@ -25,6 +25,8 @@ from covey.theory.limit import limit_events
 from covey.theory.margins import Margins, margins
 from covey.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
 from covey.theory.pilot import Pilot, pilot_fit
+from covey.theory.power import PowerBounds, power_bounds
+from covey.theory.power_flow import PowerFlowTimes
 from covey.theory.windows import TimeWindow, time_window
 
 __all__ = [
@@ -40,6 +42,8 @@ __all__ = [
     "Margins",
     "Parameterization",
     "Pilot",
+    "PowerBounds",
+    "PowerFlowTimes",
     "TimeWindow",
     "balance",
     "balance_drift",
@@ -64,6 +68,7 @@ __all__ = [
     "mirror_pairing",
     "opening_scale",
     "pilot_fit",
+    "power_bounds",
     "rest_time",
     "settle_time",
     "span_residual",
