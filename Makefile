@@ -67,6 +67,7 @@ bench: $(STAMP) $(BENCH)/.installed
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/noise.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/times.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers_glm.py --quick
 
 # The peers have an environment of their own. adelie asks for an older numpy than it needs, so the peers come without
 # their dependencies, which are listed here.
@@ -75,7 +76,7 @@ $(BENCH)/.installed: constraints.txt
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
 		threadpoolctl pyarrow matplotlib statsmodels ipython
-	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11
+	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5
 	touch $@
 
 docs: $(STAMP)

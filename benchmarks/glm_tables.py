@@ -98,8 +98,8 @@ def summary(judged: Judged) -> list[str]:
     return lines
 
 
-def simulated_table(store: Store, cells: list[str], seeds: list[int]) -> list[str]:
-    methods = list(dict.fromkeys(m for m, cell, seed in store.rows if cell in cells and seed in seeds))
+def simulated_table(store: Store, cells: list[str], shown: list[str] | None, seeds: list[int]) -> list[str]:
+    methods = shown or list(dict.fromkeys(m for m, cell, seed in store.rows if cell in cells and seed in seeds))
     lines = ["", f"Excess over the true model (false, missed groups), means of {len(seeds)} seeds"]
     lines += header(["cell", *methods])
     for name in cells:
