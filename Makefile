@@ -68,6 +68,7 @@ bench: $(STAMP) $(BENCH)/.installed
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/noise.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/times.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers_glm.py --quick
 
 mutants: $(STAMP)
 	$(BIN)/python tools/mutants.py
@@ -79,7 +80,7 @@ $(BENCH)/.installed: constraints.txt
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
 		threadpoolctl pyarrow matplotlib statsmodels ipython
-	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11
+	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5
 	touch $@
 
 docs: $(STAMP)
