@@ -135,6 +135,16 @@ def test_several_classes_of_hostile_names(data, tmp_path):
     assert f'<th scope="row"><bdi>0</bdi></th>{cells}</tr>' in page
 
 
+def test_what_separates_the_classes_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    model = GroupSparseClassifier(2, selection=Size(1)).fit(X, X[:, 0] > 0)
+    assert "is infinite" in model.recipe_
+    report = FitReport.from_model(model, X, X[:, 0] > 0, held_out=0)
+    (serious,) = (remark for remark in report.remarks if "told apart without error" in remark.heading)
+    assert serious.serious
+
+
 def test_many_classes_stay_readable():
     rng = np.random.default_rng(0)
     classes = tuple(f"class {k}" for k in range(40))
