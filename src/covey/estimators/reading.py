@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from covey.designs import Design, as_design, is_table
 from covey.losses import Loss, Squared
 
-__all__ = ["read_offset", "read_problem", "read_rows"]
+__all__ = ["read_problem", "read_rows"]
 
 # Weights count rows in the information criteria, and sums over rows must stay numbers.
 LARGEST_WEIGHT = 1e100
@@ -74,26 +74,6 @@ def read_problem(
     weight = design.rows(sample_weight, name="sample_weight")
     design.weights(weight)
     return design, response, weight
-
-
-def read_offset(offset: Any, design: Design, n_outputs: int) -> Any:
-    """An offset as an array of shape (n_rows, n_outputs)."""
-    n = design.shape[0]
-    try:
-        made = np.asarray(offset, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("offset must hold numbers, one per row.") from None
-    if made.ndim == 1:
-        made = made[:, None]
-    if made.shape not in ((n, 1), (n, n_outputs)):
-        raise ValueError(f"offset has shape {np.shape(offset)}, but there are {n} rows and {n_outputs} predictors.")
-    bad = np.flatnonzero(~np.isfinite(made).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"offset has missing or infinite values, first in row {bad[0]} ({bad.size} in all): impute or drop them; "
-            "the logarithm of an exposure of zero is infinite."
-        )
-    return np.broadcast_to(made, (n, n_outputs))
 
 
 def _refuse_text(y: Any) -> None:
