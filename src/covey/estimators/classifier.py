@@ -182,7 +182,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, labels)
+            own = compute_sample_weight(self.class_weight, labels)
+            if not (np.isfinite(own).all() and own.min() >= 0):
+                raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
+            weight = weight * own
         counted = np.bincount(codes, weights=weight, minlength=self.classes_.size)
         if (counted > 0).sum() < 2:
             only = self._label(int(np.argmax(counted)))

@@ -23,6 +23,9 @@ from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
 
+# Residuals below this share of the response's spread are rounding, and no scale for a loss to take.
+LEAST_NOISE = 1e-6
+
 
 class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
@@ -225,10 +228,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         if first == loss:
             return self._fit(design, y, weight, offset, loss, split_groups)
         shift = 0.0 if offset is None else offset
-        first = loss.scaled_to(y - shift - weighted_median(y - shift, weight), weight)
+        plain = y - shift - weighted_median(y - shift, weight)
+        first = loss.scaled_to(plain, weight)
         made = self._fit(design, y, weight, offset, first, split_groups)
         used = np.flatnonzero(made.coef.any(axis=0))
         residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]
+        if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
+            residuals = LEAST_NOISE * plain
         return self._fit(design, y, weight, offset, loss.scaled_to(residuals, weight), split_groups)
 
     def _select(self, problem: Problem, selection: Selection) -> Selected:
