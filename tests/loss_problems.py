@@ -41,7 +41,7 @@ class Quadratic(Loss):
         return np.ones(np.broadcast_shapes(np.shape(y), np.shape(eta)))
 
 
-def grouped_problem(kind, noise="weak", n=90, n_groups=20, seed=0):
+def grouped_problem(kind, noise="weak", n=60, n_groups=13, seed=0):
     """Groups of 1 to 4 correlated columns, three of them with signal; X, y and the groups."""
     rng = np.random.default_rng(seed)
     groups = Groups.from_sizes(rng.integers(1, 5, n_groups))

@@ -9,7 +9,8 @@ import numpy as np
 
 from covey.groups import Groups
 from covey.losses import Loss, Squared, get_loss
-from covey.validation import FloatArray, as_matrix, as_offset, as_response, column_names
+from covey.losses.offsets import read_offset
+from covey.validation import FloatArray, as_matrix, as_response, column_names
 
 __all__ = ["Problem"]
 
@@ -43,7 +44,7 @@ class Problem:
             if truth.shape != (p,) or not np.isfinite(truth).all():
                 raise ValueError(f"w_star must hold {p} finite numbers, one per column of X, not shape {truth.shape}.")
         row_loss, response = get_loss(loss), as_response(y, n)
-        shift = None if offset is None else as_offset(offset, n)[:, 0]
+        shift = None if offset is None else read_offset(offset, n, 1, row_loss)[:, 0]
         if row_loss.vector:
             raise ValueError(
                 f"The network has one linear predictor, and the {row_loss.name} loss needs several. "

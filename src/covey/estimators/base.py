@@ -16,9 +16,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
-from covey.estimators.reading import read_offset, read_rows
+from covey.estimators.reading import read_rows
 from covey.groups import Groups
 from covey.losses import Loss
+from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.reading import Selection
@@ -100,7 +101,7 @@ class GroupSparseEstimator(BaseEstimator):
         check_is_fitted(self)
         design = read_rows(self, X)
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
-        shift = None if offset is None else read_offset(offset, design, len(coef))
+        shift = None if offset is None else read_offset(offset, design.shape[0], len(coef), self.loss_)
         used = np.flatnonzero(coef.any(axis=0))
         eta = design.predict(used, coef[:, used], intercept)
         return eta if shift is None else eta + shift

@@ -12,10 +12,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from covey.designs import Design
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.reading import read_offset, read_problem
+from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
+from covey.losses.offsets import read_offset
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
 from covey.selection.splitting import MissingClassError
@@ -182,26 +182,35 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, labels)
+            own = compute_sample_weight(self.class_weight, labels)
+            if not (np.isfinite(own).all() and own.min() >= 0):
+                raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
+            weight = weight * own
         counted = np.bincount(codes, weights=weight, minlength=self.classes_.size)
         if (counted > 0).sum() < 2:
-            only = self.classes_[int(np.argmax(counted))]
+            only = self._label(int(np.argmax(counted)))
             raise ValueError(
-                f"y has one class only, {only!r}, and a classifier needs two: give rows of another class, of positive "
+                f"y has one class only, {only}, and a classifier needs two: give rows of another class, of positive "
                 "weight."
             )
         if (counted == 0).any():
             raise ValueError(
-                f"All rows of class {self.classes_[int(np.argmin(counted))]!r} have weight zero: leave these rows out."
+                f"All rows of class {self._label(int(np.argmin(counted)))} have weight zero: leave these rows out."
             )
-        shift = None if offset is None else self._offset(offset, design)
         loss: Loss = Binomial() if self.classes_.size == 2 else Multinomial()
+        self._check_offset(offset)
+        n_outputs = self.classes_.size if loss.vector else 1
+        shift = None if offset is None else read_offset(offset, design.shape[0], n_outputs, loss)
         try:
             made = self._fit(design, self._coded(codes), weight, shift, loss, split_groups)
         except MissingClassError as error:
-            raise ValueError(f"Class {self.classes_[error.position].item()!r} {error.rest}") from None
+            raise ValueError(f"Class {self._label(error.position)} {error.rest}") from None
         self._publish(made, design.dtype, one_output=False)
         return self
+
+    def _label(self, position: int) -> str:
+        """A class as a reader would write it."""
+        return repr(self.classes_[position : position + 1].tolist()[0])
 
     def _coded(self, codes: Any) -> FloatArray:
         """The response as the loss has it: 0 and 1, or one column per class."""
@@ -219,14 +228,13 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError(f"The validation rows have the label {unseen[0]!r}, which no training row has.")
         return replace(selection, validation=(X, self._coded(np.searchsorted(self.classes_, labels)), *rest))
 
-    def _offset(self, offset: Any, design: Design) -> Any:
-        n_outputs = 1 if self.classes_.size == 2 else self.classes_.size
-        if n_outputs > 1 and (np.ndim(offset) != 2 or np.shape(offset)[1] != n_outputs):
+    def _check_offset(self, offset: Any) -> None:
+        n_classes = self.classes_.size
+        if offset is not None and n_classes > 2 and (np.ndim(offset) != 2 or np.shape(offset)[1] != n_classes):
             raise ValueError(
-                f"offset has shape {np.shape(offset)}: with {n_outputs} classes it needs one column per class, for one "
+                f"offset has shape {np.shape(offset)}: with {n_classes} classes it needs one column per class, for one "
                 "that is the same for all of them changes nothing."
             )
-        return read_offset(offset, design, n_outputs)
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
         """The linear predictor: log odds of ``classes_[1]``, or one column per class.
@@ -241,6 +249,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self)
+        self._check_offset(offset)
         eta = np.asarray(self._linear(X, offset))
         return eta[:, 0] if self.classes_.size == 2 else eta
 

@@ -11,9 +11,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from covey.designs import Design, as_design, is_table
 from covey.losses import Loss, Squared
-from covey.validation import as_offset
 
-__all__ = ["read_offset", "read_problem", "read_rows"]
+__all__ = ["read_problem", "read_rows"]
 
 # Weights count rows in the information criteria, and sums over rows must stay numbers.
 LARGEST_WEIGHT = 1e100
@@ -75,11 +74,6 @@ def read_problem(
     weight = design.rows(sample_weight, name="sample_weight")
     design.weights(weight)
     return design, response, weight
-
-
-def read_offset(offset: Any, design: Design, n_outputs: int) -> Any:
-    """An offset as an array of shape (n_rows, n_outputs)."""
-    return as_offset(offset, design.shape[0], n_outputs)
 
 
 def _refuse_text(y: Any) -> None:

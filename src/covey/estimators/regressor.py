@@ -13,14 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design, is_table
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.reading import read_offset, read_problem, read_rows
+from covey.estimators.reading import read_problem, read_rows
 from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
 from covey.losses.arrays import weighted_median
+from covey.losses.offsets import read_offset
 from covey.selection import Problem, Selected
 from covey.selection.reading import Selection
 from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
+
+# Residuals below this share of the response's spread are rounding, and no scale for a loss to take.
+LEAST_NOISE = 1e-6
 
 
 class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
@@ -204,12 +208,16 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
                     "one, or use loss='squared'."
                 )
             loss = MultiSquared()
+            response = loss.check(response)
         elif several:
-            response = response[:, 0]
+            response = response[:, 0] if isinstance(loss, Squared) else loss.check(response)
         if isinstance(loss, Squared):
             _warn_of_classes(response)
         outputs = response.shape[1] if np.ndim(response) == 2 else 1
-        shift = None if offset is None else read_offset(offset, design, outputs)
+        shift = None if offset is None else read_offset(offset, design.shape[0], outputs, loss)
+        if not isinstance(loss, Squared | MultiSquared):
+            # refuses a response that no finite constant fits, such as counts of zero
+            loss.null(response, weight, None if shift is None else shift[:, 0])
         if shift is not None and outputs == 1:
             shift = design.rows(shift[:, 0], name="offset")
         made = self._choose(design, response, weight, shift, loss, split_groups)
@@ -222,10 +230,13 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         if first == loss:
             return self._fit(design, y, weight, offset, loss, split_groups)
         shift = 0.0 if offset is None else offset
-        first = loss.scaled_to(y - shift - weighted_median(y - shift, weight), weight)
+        plain = y - shift - weighted_median(y - shift, weight)
+        first = loss.scaled_to(plain, weight)
         made = self._fit(design, y, weight, offset, first, split_groups)
         used = np.flatnonzero(made.coef.any(axis=0))
         residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]
+        if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
+            residuals = LEAST_NOISE * plain
         return self._fit(design, y, weight, offset, loss.scaled_to(residuals, weight), split_groups)
 
     def _select(self, problem: Problem, selection: Selection) -> Selected:
@@ -291,7 +302,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         eta = eta if self.loss_.vector else eta[:, 0]
         response = self.loss_.check(np.asarray(y).reshape(eta.shape))
         weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        shift = None if offset is None else np.asarray(offset, dtype=float).reshape(eta.shape)
+        shift = None
+        if offset is not None:
+            shift = read_offset(offset, len(eta), eta[0].size, self.loss_).reshape(eta.shape)
         null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
         whole = float(weight @ self.loss_.deviance(response, np.broadcast_to(null, eta.shape)))
         return 1.0 - float(weight @ self.loss_.deviance(response, eta)) / (whole or 1.0)

@@ -31,6 +31,9 @@ MOST_STEPS = 200
 # row the direction is looked at (`_recedes`); a fit whose last step was slow and this FAR is not at its minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
+# Steps in a row that change nothing but rounding, after which the fit has converged.
+STILL_STEPS = 2
+
 # A direction leads to infinity where the rows that move most, those within MOST of the largest move, all gain by it:
 # what some of them lose is at most this SHARE of what the others gain.
 MOST, SHARE = 0.1, 1e-2
@@ -96,7 +99,7 @@ def minimise(
         return Fit(coef, eta, "converged", 0)
     squares = response.weight @ (A * A)
     unit = response.unit * np.sqrt(squares)
-    value, slow, before, reach = _value(response, eta, coef, penalty), 0, np.inf, 0.0
+    value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
     for step in range(MOST_STEPS):
         score = response.score(eta)
         gradient = A.T @ score
@@ -120,8 +123,12 @@ def minimise(
                 direction, move, found = other, image, safe
         if found is None:
             return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
-        length, value = found
+        length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
+        # below, rounding of the loss is all that a step changes, and of the gradient all that is left
+        still = still + 1 if lowered <= 4 * np.finfo(float).eps * abs(value) and size <= np.sqrt(TOLERANCE) else 0
+        if still > STILL_STEPS:
+            return Fit(coef, eta, "converged", step)
         before, reach = (size, _reach(response, move)) if length == 1.0 else (np.inf, 0.0)
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 

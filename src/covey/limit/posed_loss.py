@@ -14,7 +14,7 @@ from covey.limit.likelihood import Likelihood
 from covey.limit.loss_rows import LossRows
 from covey.limit.posed import Posed
 from covey.limit.response import Response
-from covey.losses import Loss, MultiSquared
+from covey.losses import Huber, Loss, MultiSquared
 from covey.preprocess import spans
 from covey.preprocess.blockwise import times_factors
 from covey.validation import FloatArray
@@ -37,7 +37,7 @@ class Observed:
     response : Response
         Of all rows, weights adding up to one.
     level, scale : ndarray, one number per output of the loss
-        What the user's response was centred and divided by: 0 and 1 unless the loss is squared.
+        What the user's response was centred and divided by: 0 and 1 unless the link is the identity.
     null_scores : ndarray, shape (n_rows, n_outputs)
         Minus the derivative of the loss of each row at the model without groups.
     """
@@ -54,7 +54,7 @@ class Observed:
         shift = np.zeros((len(given), m))
         if offset is not None:
             shift += np.asarray(offset, dtype=float).reshape(len(given), -1)
-        if isinstance(loss, MultiSquared):
+        if isinstance(loss, MultiSquared | Huber):
             given, shift = (given - self.level) / self.scale, shift / self.scale
         return Response(loss, given, weight, shift)
 
@@ -71,6 +71,9 @@ def pose_response(loss: Loss, design: Design, y: Any, weight: Any, offset: Any, 
     q = q / q.sum()
     m = given.shape[1] if loss.vector else 1
     level, scale = np.zeros(m), np.ones(m)
+    if isinstance(loss, Huber) and intercept:
+        # a large level would take digits from the residuals
+        level = np.array([q @ (given if offset is None else given - np.asarray(offset, dtype=float).reshape(n))])
     if isinstance(loss, MultiSquared):
         shown = given if offset is None else given - np.asarray(offset, dtype=float).reshape(n, -1)
         standard = [design.standard(design.rows(column), design.rows(q), centre=intercept) for column in shown.T]

@@ -15,9 +15,10 @@ from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.losses import Loss, MultiSquared, Squared, get_loss
+from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.preprocess import Standardize
-from covey.validation import as_offset, whole
+from covey.validation import whole
 
 __all__ = ["limit_path"]
 
@@ -140,7 +141,7 @@ def _read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: A
         response = design.rows(y)
         weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
         design.weights(weight)
-        shift = None if offset is None else design.rows(as_offset(offset, n)[:, 0], name="offset")
+        shift = None if offset is None else design.rows(read_offset(offset, n, 1, loss)[:, 0], name="offset")
         return loss, response, weight, shift
     # other losses see every row, where the model is fitted
     response = loss.check(y)
@@ -148,7 +149,7 @@ def _read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: A
         raise ValueError(f"y has {len(response)} entries, but {design.name} has {n} rows.")
     weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
     design.weights(weight)
-    shift = None if offset is None else as_offset(offset, n, response.shape[1] if loss.vector else 1)
+    shift = None if offset is None else read_offset(offset, n, response.shape[1] if loss.vector else 1, loss)
     if not loss.vector:
         centred = response if shift is None else response - shift[:, 0]
         null = loss.null(response, weight, None if shift is None else shift[:, 0])

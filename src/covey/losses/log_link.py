@@ -24,12 +24,12 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     exponential itself for every mean that data can have: up to ``exp(300)``, in float32 up to ``exp(40)``, above the
     largest count that is accepted.
     """
-    end = 300.0 if t.dtype == np.float64 else 40.0
+    end, farthest = (300.0, 1e80) if t.dtype == np.float64 else (40.0, 1e10)
     if t.size and t.max() <= end:
         inside = np.exp(t)
         return inside, inside, inside
     inside = np.exp(np.minimum(t, end))
-    beyond = np.maximum(t - end, 0)
+    beyond = np.clip(t - end, 0, farthest)  # a first step from a flat start can lead anywhere
     slope = inside * (1 + beyond)
     return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
 

@@ -15,6 +15,7 @@ from covey.designs.rows import KEY_COLUMNS, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
 from covey.losses import Binomial, Loss, Multinomial, Squared
+from covey.losses.offsets import read_offset
 from covey.validation import FloatArray, whole
 
 __all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds"]
@@ -157,15 +158,16 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     n = design.shape[0]
     if design.shape[1] != n_columns:
         raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
-    if isinstance(loss, Squared):
-        response = design.rows(y, name="y_val")
-        return Validation(
-            design, response, np.ones_like(response), design.rows(rest[0], name="offset") if rest else None
-        )
-    response = loss.check(y, name="y_val")
-    if len(response) != n:
+    squared = isinstance(loss, Squared)
+    response = design.rows(y, name="y_val") if squared else loss.check(y, name="y_val")
+    if not squared and len(response) != n:
         raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
-    return Validation(design, response, np.ones(n), np.asarray(rest[0], dtype=float) if rest else None)
+    offset: Any = None
+    if rest and rest[0] is not None:
+        offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
+        if squared:
+            offset = design.rows(offset[:, 0], name="offset")
+    return Validation(design, response, np.ones_like(response) if squared else np.ones(n), offset)
 
 
 def one_value(loss: Loss, y: FloatArray) -> FloatArray:

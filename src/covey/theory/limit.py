@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from covey.groups import Groups
 from covey.losses import Loss, get_loss
-from covey.validation import FloatArray, as_offset
+from covey.losses.offsets import read_offset
+from covey.validation import FloatArray
 
 __all__ = ["limit_events"]
 
@@ -74,7 +75,7 @@ def limit_events(
     if loss.vector:
         raise ValueError(f"The {loss.name} loss has several linear predictors; covey.limit_path takes it.")
     n, p = X.shape
-    y, shift = loss.check(y), np.zeros(n) if offset is None else as_offset(offset, n)[:, 0]
+    y, shift = loss.check(y), np.zeros(n) if offset is None else read_offset(offset, n, 1, loss)[:, 0]
     columns = Groups.coerce(groups, p).lists()
     c = np.ones(len(columns)) if weights is None else np.asarray(weights, dtype=float)
     s, time, w = np.zeros(len(columns)), 0.0, np.zeros(p)

@@ -1,0 +1,456 @@
+"""Every loss through the estimators: one model, independent fits, offsets, labels, groups that are always in."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import GammaRegressor, HuberRegressor, LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import covey
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+from covey.losses import Huber, get_loss
+from covey.selection import HoldOut, Size
+from loss_problems import KINDS, Quadratic, grouped_problem
+from storage_kinds import KINDS as STORAGE
+
+
+def estimator(kind, groups=None, **options):
+    loss = KINDS[kind]
+    if loss is None:
+        return GroupSparseClassifier(groups, **options)
+    return GroupSparseRegressor(groups, loss=loss, **options)
+
+
+@parametrize_with_checks(
+    [
+        GroupSparseClassifier(selection=3),
+        GroupSparseClassifier(selection="ebic"),
+        GroupSparseRegressor(loss="poisson", selection="holdout"),
+        GroupSparseRegressor(loss="gamma", selection="ebic"),
+        GroupSparseRegressor(loss="huber", selection="bic"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ------------------------------------------------------------------ one model
+
+
+def own_coefficients(model):
+    """Shape (n_outputs, sum of the groups' sizes), group after group."""
+    groups, m = model.groups_, model.path_.n_outputs
+    if groups.overlapping:
+        return model.path_.parts[[-1]].toarray().reshape(m, -1)
+    return np.atleast_2d(model.coef_)[:, groups.members]
+
+
+def mean_of(model, X):
+    """What the model says of rows, from its coefficients alone."""
+    eta = X @ np.atleast_2d(model.coef_).T + np.atleast_1d(model.intercept_)
+    return eta if model.loss_.vector else eta[:, 0]
+
+
+def coded(model, y):
+    if isinstance(model, GroupSparseClassifier):
+        codes = np.searchsorted(model.classes_, y)
+        return codes.astype(float) if model.classes_.size == 2 else np.eye(model.classes_.size)[codes]
+    return y
+
+
+def assert_one_model(model, X, y, weight=None):
+    groups, path = model.groups_, model.path_
+    own = own_coefficients(model)
+    norms = np.linalg.norm([groups.apart().norms(one) for one in own], axis=0)
+    np.testing.assert_allclose(model.group_norms_, norms, rtol=1e-9, atol=1e-12)
+    in_model = np.flatnonzero(norms)
+    assert sorted(groups.position(name) for name in model.selected_groups_) == in_model.tolist()
+    np.testing.assert_array_equal(np.flatnonzero(model.group_strengths_), in_model)
+    coef, intercept = path.model(len(path) - 1)
+    np.testing.assert_allclose(np.atleast_2d(coef), np.atleast_2d(model.coef_), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(intercept, np.squeeze(model.intercept_), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path.group_norms[-1], model.group_norms_, rtol=1e-9, atol=1e-12)
+    assert np.isfinite(path.coefs.data).all()
+    eta = mean_of(model, X)
+    np.testing.assert_allclose(path.predict(X)[:, -1], eta, atol=1e-9 * max(1, np.abs(eta).max()))
+    if isinstance(model, GroupSparseClassifier):
+        np.testing.assert_allclose(model.decision_function(X), eta, atol=1e-9 * max(1, np.abs(eta).max()))
+        chances = model.predict_proba(X)
+        np.testing.assert_allclose(chances.sum(axis=1), 1)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), chances, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[chances.argmax(axis=1)])
+        assert model.score(X, y) == np.mean(model.predict(X) == y)
+    else:
+        np.testing.assert_allclose(model.predict(X), model.loss_.inverse_link(eta), rtol=1e-9, atol=1e-9)
+    candidates = model.candidates_
+    assert candidates["chosen"].any()
+    if not model.average:
+        (chosen,) = candidates[candidates["chosen"]].itertuples()
+        assert chosen.groups == len(in_model)
+    assert model.group_table().index.tolist() == model.selected_groups_
+    if model.fold_frequencies_ is not None:
+        assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
+    if not model.shrunk_:
+        q = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
+        score = model.loss_.score(coded(model, y), eta, q / q.sum()).reshape(len(X), -1)
+        used = sorted({int(j) for l in in_model for j in groups.lists()[l]})
+        unit = X[:, used].std(axis=0)[:, None] * score.std() * len(X) if used else 1.0
+        assert np.abs(X[:, used].T @ score / unit).max(initial=0) < 1e-6
+        if model.fit_intercept:
+            assert np.abs(score.sum(axis=0)).max() < 1e-6 * max(1, np.abs(y).max() if y.dtype == float else 1)
+
+
+def overlapping(p):
+    return Groups.from_lists([list(range(j, min(j + 4, p))) for j in range(0, p - 1, 3)], overlap=True)
+
+
+WAYS = {
+    "folds": lambda X, y: {},
+    "1se": lambda X, y: {"rule": "1se"},
+    "mean": lambda X, y: {"average": True},
+    "hold-out": lambda X, y: {"selection": "holdout"},
+    "validation rows": lambda X, y: {"selection": HoldOut(validation=(X[:40] + 0.01, y[:40]))},
+    "ebic": lambda X, y: {"selection": "ebic"},
+    "gcv": lambda X, y: {"selection": "gcv"},
+    "size": lambda X, y: {"selection": Size(3)},
+    "always": lambda X, y: {"always": [5]},
+    "always, mean": lambda X, y: {"always": [5], "average": True},
+    "no intercept": lambda X, y: {"fit_intercept": False, "selection": "bic"},
+    "factors": lambda X, y: {"factors": 1},
+    "overlapping": lambda X, y: {"groups": overlapping(X.shape[1])},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_model(kind, way, tmp_path):
+    noise = "weak" if way in ("folds", "ebic", "size", "hold-out", "overlapping") else "strong"
+    X, y, groups = grouped_problem(kind, noise)
+    model = estimator(kind, groups).set_params(**WAYS[way](X, y)).fit(X, y)
+    assert_one_model(model, X, y)
+    if "always" in way:
+        assert 5 in model.selected_groups_
+        assert model.always_groups_ == [5]
+    if way == "no intercept":
+        assert not np.any(model.intercept_)
+    if way == "size":
+        assert len(model.selected_groups_) == 3
+    if way in ("folds", "mean"):
+        covey.save(model, tmp_path / "model.skops")
+        for again in (pickle.loads(pickle.dumps(model)), covey.load(tmp_path / "model.skops")):
+            np.testing.assert_array_equal(again.predict(X), model.predict(X))
+            assert again.loss_ == model.loss_
+            pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
+            assert_one_model(again, X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_signal_is_found_where_noise_is_weak(kind):
+    X, y, groups = grouped_problem(kind, n=200)
+    assert {2, 7, 11} <= set(estimator(kind, groups).fit(X, y).selected_groups_)
+
+
+# ------------------------------------------------------------------ fits that are not covey's
+
+
+def refitted(kind, X, y, model, weight):
+    """Coefficients on the selected columns by scikit-learn; (n_outputs, n_columns)."""
+    if kind in ("two classes", "three classes"):
+        made = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(X, y, weight)
+        return made.coef_ - (made.coef_.mean(axis=0) if len(made.coef_) > 1 else 0)
+    if kind == "several":
+        return LinearRegression().fit(X, y, weight).coef_
+    if kind == "proportions":
+        twice = np.concatenate([weight * y, weight * (1 - y)])
+        twin = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg")
+        return twin.fit(np.vstack([X, X]), np.repeat([1, 0], len(y)), twice).coef_
+    twin = {"poisson": PoissonRegressor, "gamma": GammaRegressor}[kind]
+    return twin(alpha=0, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y, weight).coef_[None, :]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "huber"])
+def test_coefficients_are_those_of_scikit_learn_on_the_selected_groups(kind):
+    X, y, groups = grouped_problem(kind, n=200)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    model = estimator(kind, groups, selection=Size(3)).fit(X, y, sample_weight=weight)
+    assert not model.shrunk_
+    used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
+    expected = refitted(kind, X[:, used], y, model, weight)
+    np.testing.assert_allclose(np.atleast_2d(model.coef_)[:, used], expected, atol=2e-6 * np.abs(expected).max())
+
+
+def test_huber_coefficients_are_those_of_scikit_learn_at_its_scale():
+    X, y, groups = grouped_problem("huber", n=200)
+    first = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X, y)
+    used = np.flatnonzero(first.coef_)
+    twin = HuberRegressor(epsilon=1.345, alpha=0, tol=1e-10, max_iter=10_000).fit(X[:, used], y)
+    model = GroupSparseRegressor(groups, loss=Huber(1.345 * twin.scale_), selection=Size(3)).fit(X, y)
+    np.testing.assert_allclose(model.coef_[used], twin.coef_, atol=1e-4)
+    np.testing.assert_allclose(first.coef_[used], twin.coef_, atol=0.1)
+
+
+def test_wild_values_do_not_move_a_huber_fit():
+    X, y, groups = grouped_problem("huber", n=150)
+    wild = y.copy()
+    wild[:8] += 1e4
+    found = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X, wild)
+    assert set(found.selected_groups_) == {2, 7, 11}
+    clean = GroupSparseRegressor(groups, loss="huber", selection=Size(3)).fit(X[8:], y[8:])
+    np.testing.assert_allclose(found.coef_, clean.coef_, atol=0.1)
+
+
+# ------------------------------------------------------------------ offsets
+
+
+@pytest.mark.parametrize("kind", ["poisson", "gamma", "huber", "several"])
+def test_an_offset_stands_for_exposure(kind):
+    """With a log link a response over its exposure has the weight of it (counts); elsewhere offsets shift."""
+    X, y, groups = grouped_problem(kind)
+    rng = np.random.default_rng(0)
+    offset = rng.uniform(-1, 1, (len(y), 3) if kind == "several" else len(y))
+    folds = PredefinedSplit(np.arange(len(y)) % 4)
+    model = estimator(kind, groups, selection=folds)
+    if kind == "poisson":
+        found = clone(model).fit(X, y, offset=offset)
+        twin = clone(model).fit(X, y * np.exp(-offset), sample_weight=np.exp(offset))
+        # folds weigh rows otherwise, so that recipes may differ: the fit on the same groups must not
+        used = np.flatnonzero(found.coef_)
+        rates = PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-12)
+        rates.fit(X[:, used], y * np.exp(-offset), np.exp(offset))
+        assert not found.shrunk_
+        np.testing.assert_allclose(found.coef_[used], rates.coef_, atol=1e-6)
+        assert set(twin.selected_groups_) == set(found.selected_groups_)
+        np.testing.assert_allclose(found.predict(X, offset), rates.predict(X[:, used]) * np.exp(offset), rtol=1e-6)
+        return
+    expected = clone(model).fit(X, y)
+    shifted = y * np.exp(offset) if kind == "gamma" else y + offset
+    found = clone(model).fit(X, shifted, offset=offset)
+    assert found.recipe_ == expected.recipe_
+    assert found.selected_groups_ == expected.selected_groups_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-7)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-7)
+    predicted = expected.predict(X) * np.exp(offset) if kind == "gamma" else expected.predict(X) + offset
+    np.testing.assert_allclose(found.predict(X, offset=offset), predicted, rtol=1e-6, atol=1e-6)
+    assert found.score(X, shifted, offset=offset) == pytest.approx(expected.score(X, y), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes"])
+def test_an_offset_of_classes_is_a_column_that_is_always_in_with_coefficient_one(kind):
+    X, y, groups = grouped_problem(kind, n=150)
+    rng = np.random.default_rng(0)
+    offset = rng.standard_normal((150, 3) if kind == "three classes" else 150)
+    model = estimator(kind, groups, selection=Size(3)).fit(X, y, offset=offset)
+    eta = mean_of(model, X) + offset
+    score = coded(model, y) - model.loss_.inverse_link(eta)
+    used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
+    assert np.abs(X[:, used].T @ score).max() < 1e-5
+    np.testing.assert_allclose(model.decision_function(X, offset), eta)
+    np.testing.assert_array_equal(model.predict(X, offset), model.classes_[model.predict_proba(X, offset).argmax(1)])
+
+
+def test_offsets_and_weights_travel_through_pipelines_and_searches():
+    X, y, groups = grouped_problem("poisson", n=60, n_groups=6)
+    offset, weight = np.linspace(-1, 1, 60), np.linspace(0.5, 1.5, 60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = GroupSparseRegressor(3 if X.shape[1] % 3 == 0 else None, loss="poisson", selection=Size(1))
+        inner.set_fit_request(offset=True, sample_weight=True).set_score_request(offset=True, sample_weight=True)
+        inner.set_predict_request(offset=True)
+        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), inner)
+        piped = pipe.fit(X, y, offset=offset, sample_weight=weight)
+        alone = clone(inner).fit(StandardScaler().fit_transform(X), y, weight, offset)
+        np.testing.assert_allclose(piped[-1].coef_, alone.coef_)
+        np.testing.assert_allclose(
+            pipe.predict(X, offset=offset), alone.predict(StandardScaler().fit_transform(X), offset)
+        )
+        search = GridSearchCV(pipe, {"groupsparseregressor__selection": [Size(1), Size(2)]}, cv=KFold(3))
+        search.fit(X, y, offset=offset, sample_weight=weight)
+        # the first fold by hand: rows of the offset go with their rows
+        train, test = next(iter(KFold(3).split(X)))
+        scaler = StandardScaler().fit(X[train])
+        hand = clone(inner).fit(scaler.transform(X[train]), y[train], weight[train], offset[train])
+        by_hand = hand.score(scaler.transform(X[test]), y[test], weight[test], offset[test])
+        assert search.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
+
+
+# ------------------------------------------------------------------ the data decide
+
+
+def fold_split(n):
+    return PredefinedSplit(np.arange(n) % 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_rows_columns_and_groups_and_units_do_not_matter(kind):
+    X, y, groups = grouped_problem(kind, "strong")
+    rng = np.random.default_rng(0)
+    expected = estimator(kind, groups, factors=0).fit(X, y)
+    unit = np.exp(rng.uniform(-4, 4, X.shape[1]))
+    rows, order = rng.permutation(len(y)), rng.permutation(groups.n_groups)
+    coef = np.atleast_2d(expected.coef_)
+    largest = np.abs(coef).max()
+    lists = Groups.from_lists([groups.lists()[l] for l in order])
+    shift = X + 7
+    for found, wanted, names in (
+        (estimator(kind, groups, factors=0).fit(X[rows], y[rows]), coef, None),
+        (estimator(kind, groups, factors=0).fit(X * unit, y), coef / unit, None),
+        (estimator(kind, groups, factors=0).fit(shift, y), coef, None),
+        (estimator(kind, lists, factors=0).fit(X, y), coef, order),
+    ):
+        assert found.recipe_ == expected.recipe_
+        picked = [int(l) if names is None else int(names[l]) for l in found.selected_groups_]
+        assert picked == expected.selected_groups_
+        np.testing.assert_allclose(
+            np.atleast_2d(found.coef_) * (coef / np.where(wanted == 0, 1, wanted)), coef, atol=1e-6 * largest
+        )
+
+
+@pytest.mark.parametrize("factor", [5.0, 1e-9, 1e9])
+@pytest.mark.parametrize("kind", ["huber", "gamma", "several"])
+def test_units_of_the_response(kind, factor):
+    X, y, groups = grouped_problem(kind, "strong")
+    expected, found = estimator(kind, groups).fit(X, y), estimator(kind, groups).fit(X, factor * y)
+    assert found.recipe_ == expected.recipe_
+    assert found.selected_groups_ == expected.selected_groups_
+    unit = 1.0 if kind == "gamma" else factor
+    np.testing.assert_allclose(found.coef_ / unit, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+    np.testing.assert_allclose(found.predict(X), factor * expected.predict(X), rtol=1e-5, atol=1e-5 * factor)
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes"])
+def test_names_of_classes_do_not_matter(kind):
+    X, y, groups = grouped_problem(kind, "strong")
+    names, codes = np.unique(y, return_inverse=True)
+    expected = estimator(kind, groups, selection=fold_split(len(y))).fit(X, y)
+    turned = (np.arange(names.size) + 1) % names.size
+    for labels in (codes, codes * 2.0 - 1, turned[codes], np.array([b"z", b"y", b"x"])[codes], codes == 0):
+        if names.size > 2 and labels.dtype == bool:
+            continue
+        found = estimator(kind, groups, selection=fold_split(len(y))).fit(X, labels)
+        assert found.recipe_ == expected.recipe_
+        assert found.selected_groups_ == expected.selected_groups_
+        np.testing.assert_array_equal(found.predict(X) == labels, expected.predict(X) == y)
+        first = [int(np.searchsorted(found.classes_, labels[codes == c][0])) for c in range(names.size)]
+        np.testing.assert_allclose(found.predict_proba(X)[:, first], expected.predict_proba(X), atol=1e-6)
+        assert found.predict(X).dtype == found.classes_.dtype
+
+
+@pytest.mark.parametrize("way", [{}, {"average": True}, {"selection": "ebic"}, {"selection": "holdout"}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_repeated_rows(kind, way):
+    X, y, groups = grouped_problem(kind, "strong", n=50)
+    counts = np.random.default_rng(0).integers(0, 4, len(y))
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), counts))
+    found = estimator(kind, groups, **way).fit(X, y, sample_weight=counts)
+    expected = estimator(kind, groups, **way).fit(X[rows], y[rows])
+    assert found.recipe_ == expected.recipe_
+    assert found.selected_groups_ == expected.selected_groups_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+
+
+def test_class_weights_are_weights():
+    X, y, groups = grouped_problem("three classes")
+    y = np.where((y == "c") & (np.arange(len(y)) % 2 == 0), "a", y)
+    expected = GroupSparseClassifier(groups, selection="bic").fit(
+        X, y, sample_weight=[{"a": 1.0, "b": 3.0, "c": 2.0}[label] for label in y]
+    )
+    found = GroupSparseClassifier(groups, selection="bic", class_weight={"b": 3.0, "c": 2.0}).fit(X, y)
+    np.testing.assert_allclose(found.coef_, expected.coef_)
+    balanced = GroupSparseClassifier(groups, selection=Size(2), class_weight="balanced").fit(X, y)
+    weight = len(y) / 3 / np.array([np.sum(y == label) for label in y])
+    twin = GroupSparseClassifier(groups, selection=Size(2)).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(balanced.coef_, twin.coef_)
+    np.testing.assert_allclose(np.average(balanced.predict_proba(X), axis=0, weights=weight), 1 / 3, atol=1e-6)
+
+
+# ------------------------------------------------------------------ always
+
+
+@pytest.mark.parametrize("way", ["folds", "mean", "ebic", "size"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_that_are_always_in_are_not_shrunk(kind, way):
+    """The gradient in their columns is zero, however much the others are shrunk; noise is strong."""
+    X, y, groups = grouped_problem(kind, "strong")
+    X[:, groups.lists()[9][0]] = X[:, groups.lists()[5][0]]  # collinear: they count by their rank
+    model = estimator(kind, groups, always=[5, 9]).set_params(**WAYS[way](X, y)).fit(X, y)
+    assert model.always_groups_ == [5, 9]
+    assert set(model.selected_groups_) & {5, 9}
+    assert_one_model(model, X, y)
+    score = model.loss_.score(coded(model, y), mean_of(model, X), np.ones(len(y)) / len(y)).reshape(len(y), -1)
+    columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
+    if way != "mean":  # a mean of minimisers is the minimiser of nothing
+        slack = 1e-6 if not model.shrunk_ else 3e-4
+        assert np.abs(X[:, columns].T @ score).max() < slack * np.abs(score).max() * np.sqrt(len(y)) * 10
+
+
+def test_always_by_the_names_of_columns():
+    X, y, _ = grouped_problem("two classes", n_groups=8)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    groups = {"pair": ["x0", "x1"], **{f"x{j}": [f"x{j}"] for j in range(2, X.shape[1])}}
+    model = GroupSparseClassifier(groups, always=["x3", "pair"]).fit(frame, y)
+    assert {"x3", "pair"} <= set(model.selected_groups_)
+    alone = GroupSparseClassifier(always=["x3"]).fit(frame, y)
+    assert 3 in alone.selected_groups_
+    with pytest.raises(ValueError, match=r"'x1'.*'pair'"):
+        GroupSparseClassifier(groups, always=["x1"]).fit(frame, y)
+    with pytest.raises(ValueError, match="no such"):
+        GroupSparseClassifier(groups, always=["no such"]).fit(frame, y)
+    with pytest.raises(ValueError, match="all 2 groups"):
+        GroupSparseClassifier([0, 0, 1, 1], always=[0, 1]).fit(X[:, :4], y)
+
+
+# ------------------------------------------------------------------ storage
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "poisson", "several"])
+def test_every_kind_of_storage(kind, storage, tmp_path):
+    X, y, groups = grouped_problem(kind, "strong")
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
+    expected = estimator(kind, groups, factors=0).fit(X, y)
+    stored = STORAGE[storage](X, tmp_path)
+    if storage == "Gram rows only":
+        with pytest.raises(ValueError, match="columns"):
+            estimator(kind, groups, factors=0).fit(stored, y)
+        return
+    model = estimator(kind, groups, factors=0).fit(stored, y)
+    assert model.recipe_ == expected.recipe_
+    assert model.selected_groups_ == expected.selected_groups_
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+    said = np.asarray(model.predict(stored))
+    if KINDS[kind] is None:
+        np.testing.assert_array_equal(said, expected.predict(X))
+    else:
+        np.testing.assert_allclose(said, expected.predict(X), rtol=1e-6, atol=1e-6)
+
+
+def test_sparse_one_hot_columns_with_classes():
+    rng = np.random.default_rng(0)
+    levels = rng.integers(0, 40, (300, 6))
+    X = np.concatenate([np.eye(40)[levels[:, j]] for j in range(6)], axis=1)
+    effect = rng.standard_normal(40) * 2
+    y = np.where(effect[levels[:, 2]] + rng.logistic(size=300) > 0, "yes", "no")
+    dense = GroupSparseClassifier(40).fit(X, y)
+    thin = GroupSparseClassifier(40).fit(sparse.csr_array(X), y)
+    assert dense.selected_groups_ == thin.selected_groups_ == [2]
+    np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-6 * np.abs(dense.coef_).max())
+    folds = thin.candidates_.filter(like="fold_")
+    assert folds.shape[1] == 5
+    assert cross_val_score(GroupSparseClassifier(40, selection="ebic"), X, y, cv=2).mean() > 0.6
+
+
+def test_a_custom_loss_fits_and_is_refused_by_save_with_a_remedy(tmp_path):
+    X, y, groups = grouped_problem("huber")
+    model = GroupSparseRegressor(groups, loss=Quadratic()).fit(X, y)
+    assert model.loss_ == Quadratic()
+    with pytest.raises(ValueError, match="Quadratic"):
+        covey.save(model, tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="Quadratic"):
+        get_loss(Quadratic)
