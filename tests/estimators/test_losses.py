@@ -257,7 +257,7 @@ def test_an_offset_of_classes_is_a_column_that_is_always_in_with_coefficient_one
 
 
 def test_offsets_and_weights_travel_through_pipelines_and_searches():
-    X, y, groups = grouped_problem("poisson", n=60, n_groups=6)
+    X, y, _ = grouped_problem("poisson", n=60, n_groups=6)
     offset, weight = np.linspace(-1, 1, 60), np.linspace(0.5, 1.5, 60)
     with sklearn.config_context(enable_metadata_routing=True):
         inner = GroupSparseRegressor(3 if X.shape[1] % 3 == 0 else None, loss="poisson", selection=Size(1))
