@@ -174,12 +174,25 @@ def test_a_penalty_does_not_change_with_the_units_of_a_group():
         np.testing.assert_allclose(np.linalg.eigvalsh(forms[0]), np.linalg.eigvalsh(forms[1]), rtol=1e-8)
 
 
-def test_ridges_on_sets_are_direct_solves():
+def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_each_other():
+    X, y, _ = mixed_problem()
+    X[:, 0], X[:, 2] = 3.0, X[:, 1]
+    problem, _ = prepare(X, y, Groups.from_size(X.shape[1], X.shape[1]), standardize="column")
+    (M,) = Penalties(problem).of([0])
+    np.testing.assert_allclose(M, np.eye(int(problem.ranks[0])), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [[[1, 3], [0, 2, 5]], [[0, 1, 2, 3, 5], [1, 3, 5], [1, 3], [3]], [[2, 4], [2, 4]], [[]]],
+    ids=["apart", "nested", "equal", "empty"],
+)
+def test_ridges_on_sets_are_direct_solves(kept):
     K, c, starts = quadratic(1)
     M = np.diag(np.linspace(0.5, 2, c.size))
     equations = NormalEquations(K, c, np.arange(c.size), starts, np.zeros(c.size), 0.0)
-    sets = [equations.positions([1, 3]), equations.positions([0, 2, 5])]
-    np.testing.assert_array_equal(sets[0], [1, 2, 3, 6, 7])
+    sets = [equations.positions(groups) for groups in kept]
+    np.testing.assert_array_equal(equations.positions([1, 3]), [1, 2, 3, 6, 7])
     W = ridge_models(equations, M, sets, [0.1, 3.0])
     for row, (at, penalty) in enumerate([(at, penalty) for at in sets for penalty in (0.1, 3.0)]):
         expected = np.zeros(c.size)

@@ -118,12 +118,14 @@ class LeastSquares(Objective):
 
     def knots(self, first: int, last: int) -> FloatArray:
         """Least squares on the first m groups, for every m from first to last; shape (last - first + 1, basis)."""
-        lengths = [self.n_extras, *self.ends][first : last + 1]
-        W = np.zeros((len(lengths), len(self.basis)))
-        R, z = self._P[: lengths[-1]][:, self.basis[: lengths[-1]]], self._P[: lengths[-1], self.rows.response]
-        for row, k in enumerate(lengths):
-            if k:
-                W[row, :k] = dtrtrs(R[:k, :k], z[:k])[0]
+        lengths = np.array([self.n_extras, *self.ends][first : last + 1])
+        W = np.zeros((lengths.size, len(self.basis)))
+        k = int(lengths[-1])
+        if k:
+            R, z = self._P[:k].take(self.basis[:k], axis=1), self._P[:k, self.rows.response]
+            # what a model does not have is zero at the end, and stays so going back
+            ends = np.where(np.arange(k)[:, None] < lengths, z[:, None], 0.0)
+            W[:, :k] = dtrtrs(R.T, ends, lower=1, trans=1)[0].T
         return W
 
     def unexplained(self) -> FloatArray:

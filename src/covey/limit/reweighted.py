@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dposv
 
 from covey.limit.ridges import Penalties
@@ -73,8 +74,11 @@ class DenseRows:
         mean, level = np.zeros(B.shape[1]), 0.0
         if self.intercept:
             mean, level = one @ B / weight, float(one @ y) / weight
-            B, y = B - np.outer(one, mean), y - one * level
-        return Training(B / np.sqrt(weight), y / np.sqrt(weight), mean, level, n_rows)
+            # in place: the rows of many columns are most of what is held
+            dger(-1.0, mean, one, a=B.T, overwrite_a=1)
+            y = y - one * level
+        B /= np.sqrt(weight)
+        return Training(B, y / np.sqrt(weight), mean, level, n_rows)
 
     def residuals(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
         """Of some models on the rows that judge a split; shape (n_rows, n_models)."""
@@ -135,15 +139,15 @@ class Training:
         if self.B.shape[1] < self.B.shape[0]:
             K, c = self.gram
             K = K.copy()
-            K[np.diag_indices(len(K))] += penalty / gain
-            return np.asarray(dposv(K, c)[1])
+            K.flat[:: len(K) + 1] += penalty / gain
+            return np.asarray(dposv(K.T, c, lower=1, overwrite_a=1)[1])
         if (gain == 1.0).all():
             K = self.kernel.copy()
         else:
             A = self.B * np.sqrt(gain)
             K = A @ A.T  # of a matrix with its own transpose BLAS forms half
-        K[np.diag_indices(len(K))] += penalty
-        return np.asarray(gain * (dposv(K, self.y)[1] @ self.B))
+        K.flat[:: len(K) + 1] += penalty
+        return np.asarray(gain * (dposv(K.T, self.y, lower=1, overwrite_a=1)[1] @ self.B))
 
 
 def shares_of(norms: FloatArray, scales: FloatArray) -> FloatArray:

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from covey.limit.least_squares import NormalEquations
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["Penalties", "ridge_models"]
+
+# Working columns whose inner products are this far from those of orthonormal ones are not meant to be orthonormal.
+ORTHONORMAL = 1e-4
 
 
 class Penalties:
@@ -54,7 +57,11 @@ class Penalties:
         columns, mean = problem.layout.members[own], problem.mean[own]
         gram = problem.design.gram_parts(columns, mean, problem.response, [problem.q])[0][1:-1, 1:-1]
         at = np.arange(own.size).reshape(T.shape[:2])
-        return np.asarray(T.transpose(0, 2, 1) @ gram[at[:, :, None], at[:, None, :]])
+        R = T.transpose(0, 2, 1) @ gram[at[:, :, None], at[:, None, :]]
+        # where columns are not made orthonormal they are scaled one by one, and those left out do not vary
+        scaled = np.abs(R @ T - np.eye(T.shape[2])).max(axis=(1, 2), initial=0.0) > ORTHONORMAL
+        R[scaled] = np.linalg.pinv(T[scaled])
+        return np.asarray(R)
 
     def gains(self, groups: NDArray[np.intp]) -> FloatArray:
         """What the columns of some groups are multiplied by to have unit variance; zero for those that do not vary."""
@@ -81,13 +88,51 @@ class Penalties:
 def ridge_models(
     equations: NormalEquations, M: FloatArray, sets: Sequence[NDArray[np.intp]], penalties: Sequence[float]
 ) -> FloatArray:
-    """``(K + penalty M) w = c`` on sets of columns, one row per set and penalty; zero elsewhere."""
+    """``(K + penalty M) w = c`` on sets of columns, one row per set and penalty; zero elsewhere.
+
+    Of sets that are nested, as those of an elimination are, one factorisation serves all: each is the beginning of the
+    next, in the order in which columns come in.
+    """
     W = np.zeros((len(sets) * len(penalties), equations.c.size))
-    row = 0
-    for columns in sets:
-        at = np.ix_(columns, columns)
-        K, P, c = equations.K[at], M[at], equations.c[columns]
-        for penalty in penalties:
-            W[row, columns] = dposv(K + penalty * P, c)[1]
-            row += 1
+    order = _nested_order(sets)
+    for i, penalty in enumerate(penalties):
+        if order is not None and _fill_nested(W[i :: len(penalties)], equations, M, sets, order, penalty):
+            continue
+        for row, columns in enumerate(sets):
+            at = np.ix_(columns, columns)
+            W[row * len(penalties) + i, columns] = dposv(equations.K[at] + penalty * M[at], equations.c[columns])[1]
     return W
+
+
+def _nested_order(sets: Sequence[NDArray[np.intp]]) -> NDArray[np.intp] | None:
+    """Columns in an order of which every set is a beginning; None where there is none."""
+    if not sets:
+        return None
+    counts = np.bincount(np.concatenate(sets))
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    # of nested sets the k-th largest has all columns that are in k sets or more
+    sizes = np.sort([columns.size for columns in sets])[::-1]
+    nested = all(np.count_nonzero(counts > i) == size for i, size in enumerate(sizes))
+    return order if nested else None
+
+
+def _fill_nested(
+    W: FloatArray,
+    equations: NormalEquations,
+    M: FloatArray,
+    sets: Sequence[NDArray[np.intp]],
+    order: NDArray[np.intp],
+    penalty: float,
+) -> bool:
+    """Write the models of nested sets, one per row; False where the matrix has no factorisation."""
+    at = np.ix_(order, order)
+    K = equations.K[at]
+    K += penalty * M[at]
+    R, failed = dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+    if failed:
+        return False
+    z = dtrtrs(R, equations.c[order], trans=1)[0]
+    # what a set does not have is zero at the end, and stays so going back
+    lengths = np.array([columns.size for columns in sets])
+    W[:, order] = dtrtrs(R, np.where(np.arange(z.size)[:, None] < lengths, z[:, None], 0.0))[0].T
+    return True

@@ -100,39 +100,58 @@ class DenseSearch:
         self._rows = DenseRows(rows, groups, self.penalties, self.posed.intercept)
 
     def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
-        """Fit recipes on every split, each with the penalties that its round before asks for."""
-        assert self._rows is not None
+        """Fit recipes on every split that is judged, each with the penalties that its round before asks for."""
         for s, split in enumerate(self.posed.splits):
-            # made again in every round: those of all splits together would take several times the memory of X
-            training = self._rows.training(split, self.posed.n_rows(split))
-            fits = [self._rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
-            for recipe, fit in zip(recipes, fits, strict=True):
-                self._fits[recipe, s] = fit
-                norms = np.zeros(self.posed.problem.ranks.size)
-                norms[self._rows.groups] = fit.norms
-                self._norms[recipe, s] = norms
             if split.test:
-                self._add(judge, s, recipes, self._rows.residuals(split, fits))
+                rows, fits = self._at_hand, self._fit(recipes, s)
+                self._add(judge, s, recipes, rows.residuals(split, fits))
         self.recipes += recipes
+
+    @property
+    def _at_hand(self) -> DenseRows:
+        assert self._rows is not None
+        return self._rows
+
+    def _fit(self, recipes: Sequence[Reweighted], s: int) -> list[RidgeFit]:
+        """Recipes of one round on the rows of a split, and what their norms are."""
+        rows, split = self._at_hand, self.posed.splits[s]
+        # made again in every round: those of all splits together would take several times the memory of X
+        training = rows.training(split, self.posed.n_rows(split))
+        fits = [rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
+        for recipe, fit in zip(recipes, fits, strict=True):
+            self._fits[recipe, s] = fit
+            norms = np.zeros(self.posed.problem.ranks.size)
+            norms[rows.groups] = fit.norms
+            self._norms[recipe, s] = norms
+        return fits
+
+    def _fitted(self, recipe: Reweighted, s: int) -> RidgeFit:
+        """A recipe on the rows of a split; on all rows it is made when it is asked for, as most never are."""
+        if (recipe, s) not in self._fits:
+            before = recipe._replace(round=recipe.round - 1)
+            if recipe.round > 0 and (before, s) not in self._norms:
+                self._fitted(before, s)
+            self._fit([recipe], s)
+        return self._fits[recipe, s]
 
     def _plain_wide(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
         """Ridges on all columns of a wide design."""
         shares = np.ones(self.posed.problem.ranks.size)
         shares[self.always] = ALWAYS
         self._kernel = RowKernel(self.posed, self.penalties, shares)
-        starts = self.posed.problem.layout.starts
-        made: list[KernelFit] = []
         for s, split in enumerate(self.posed.splits):
-            fits = self._kernel.fits(split, [r.penalty for r in recipes])
-            made += fits
-            self._wide.update({(r, s): fit for r, fit in zip(recipes, fits, strict=True)})
             if split.test:
-                self._add(judge, s, recipes, self._kernel.residuals(split, fits))
-        coefs = self._kernel.coefficients(made)
-        norms = np.sqrt(np.add.reduceat(coefs * coefs, starts[:-1], axis=1))
-        for (recipe, s), own in zip(self._wide, norms, strict=True):
-            self._norms[recipe, s] = own
+                self._add(judge, s, recipes, self._kernel.residuals(split, self._fit_wide(recipes, s)))
         self.recipes += recipes
+
+    def _fit_wide(self, recipes: Sequence[Reweighted], s: int) -> list[KernelFit]:
+        """Plain ridges on all columns of a wide design, on the rows of a split."""
+        assert self._kernel is not None
+        new = [r for r in recipes if (r, s) not in self._wide]
+        if new:
+            fits = self._kernel.fits(self.posed.splits[s], [r.penalty for r in new])
+            self._wide.update({(r, s): fit for r, fit in zip(new, fits, strict=True)})
+        return [self._wide[r, s] for r in recipes]
 
     def _add(self, judge: Judge, split: int, recipes: Sequence[Reweighted], residuals: FloatArray) -> None:
         judged = [s for s, own in enumerate(self.posed.splits) if own.test]
@@ -140,8 +159,7 @@ class DenseSearch:
 
     def _shares(self, recipe: Reweighted, split: int) -> FloatArray:
         """What the penalties of the groups at hand are multiplied by."""
-        assert self._rows is not None
-        groups = self._rows.groups
+        groups = self._at_hand.groups
         shares: FloatArray = np.ones(groups.size)
         if recipe.round > 0:
             norms = self._norms[recipe._replace(round=recipe.round - 1), split]
@@ -151,34 +169,36 @@ class DenseSearch:
 
     def _largest(self, recipes: Sequence[Reweighted]) -> NDArray[np.intp]:
         """The groups that stay in: those of largest norm on some split."""
-        sizes = self.posed.problem.layout.sizes
+        assert self._kernel is not None
+        sizes, starts = self.posed.problem.layout.sizes, self.posed.problem.layout.starts
+        plain = [r._replace(round=0) for r in recipes]
+        coefs = self._kernel.coefficients([f for s in range(len(self.posed.splits)) for f in self._fit_wide(plain, s)])
+        every = np.sqrt(np.add.reduceat(coefs * coefs, starts[:-1], axis=1)).reshape(-1, len(plain), sizes.size)
         kept = np.zeros(sizes.size, dtype=bool)
         kept[self.always] = True
         for s, split in enumerate(self.posed.splits):
             most = COLUMNS_PER_ROW * self.posed.n_rows(split)
-            norms = np.max([self._norms[r._replace(round=0), s] / self.scales for r in recipes], axis=0)
+            norms = (every[s] / self.scales).max(axis=0)
             order = np.argsort(-norms, kind="stable")
             own = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
-            out = np.setdiff1d(np.arange(sizes.size), own)
-            for recipe in recipes:
-                self._norms[recipe._replace(round=0), s][out] = 0.0
+            for recipe, full in zip(plain, every[s], strict=True):
+                self._norms[recipe, s] = np.zeros(sizes.size)
+                self._norms[recipe, s][own] = full[own]
             kept[own] = True
         return np.flatnonzero(kept)
 
     def model(self, recipe: Reweighted, split: int) -> tuple[NDArray[np.intp], FloatArray, float, list[int]]:
         """Columns of X, coefficients, intercept (response in working units), and groups, largest first."""
         problem = self.posed.problem
-        if (recipe, split) in self._wide:
-            assert self._kernel is not None
-            fit = self._wide[recipe, split]
+        if self._kernel is not None and recipe.round == 0:
+            (fit,) = self._fit_wide([recipe], split)
             coef = self._kernel.coefficients([fit])[0] * self._kernel.gains
             columns, level = problem.layout.members, fit.level - float(problem.mean @ coef) - fit.shift
             norms = np.sqrt(np.add.reduceat(coef * coef, problem.layout.starts[:-1]))
             groups = np.arange(norms.size)
         else:
-            assert self._rows is not None
-            made = self._fits[recipe, split]
-            w, groups, norms = self._rows.working(made), self._rows.groups, made.norms
+            made, rows = self._fitted(recipe, split), self._at_hand
+            w, groups, norms = rows.working(made), rows.groups, made.norms
             columns, loadings, offset = problem.combination(groups.tolist())
             coef, level = loadings @ w, made.intercept - float(offset @ w)
         order = np.argsort(-norms, kind="stable")
