@@ -84,15 +84,17 @@ class EventPath:
             return False
         wait = np.full(rate.size, np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
-        close = np.flatnonzero(wait <= wait.min() * (1 + TIE))
+        close = (wait <= wait.min() * (1 + TIE)).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])
         self._wake(group, self.time + float(wait[group]), self.sums + wait[group] * rate)
         return True
 
-    def replay(self, groups: Iterable[int], times: Iterable[float], sums: Iterable[FloatArray]) -> None:
-        """Let groups wake at times that are known, with what all groups have added up by then."""
-        for group, time, after in zip(groups, times, sums, strict=True):
-            self._wake(group, time, after)
+    def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
+        """Go on with more groups, asleep, that have added up so much; the objective has them already."""
+        self.weights, self.positions = weights, positions
+        self.asleep = np.concatenate([self.asleep, np.ones(added.size, dtype=bool)])
+        self._before = [np.concatenate([own, added]) for own in self._before]
+        self.sums = np.concatenate([self.sums, added])
 
     def truncate(self, n_events: int) -> None:
         """Go back to just after the first so many events, those awake from the start included."""
@@ -103,10 +105,6 @@ class EventPath:
         del self.groups[n_events:], self.times[n_events:], self._before[n_events:]
         self.time = self.times[-1] if self.times else 0.0
         self.objective.truncate(n_events)
-
-    def history(self) -> list[FloatArray]:
-        """What all groups had added up just after each event."""
-        return [*self._before[1:], self.sums] if self._before else []
 
     def _wake(self, group: int, time: float, sums: FloatArray | None = None) -> None:
         self.objective.refit(group)

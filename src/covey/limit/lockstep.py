@@ -40,13 +40,18 @@ class Near:
         """Whether no group is far."""
         return self.groups.size == self.posed.problem.ranks.size
 
+    def hold(self) -> None:
+        """Have the rows as they are and not compressed; those of a design whose columns can be read."""
+        self.rows = self.posed.rows(self.groups, compress=False)
+
     def add(self, groups: NDArray[np.intp]) -> None:
         """Take groups in that were far; those in hand keep their places."""
         known = set(self.groups.tolist())
         new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
         if new.size:
+            n_known = self.groups.size
             self.groups = np.concatenate([self.groups, new])
-            self.rows = self.posed.rows(self.groups)
+            self.rows = self.posed.wider_rows(self.rows, self.groups, n_known)
 
 
 class Paths:
@@ -216,17 +221,10 @@ class Paths:
         return np.concatenate(which), models
 
     def _widen(self, groups: NDArray[np.intp]) -> None:
-        """Take groups in, and run the paths again as far as they are known."""
+        """Take groups in, with what they have added up so far."""
         before = self.near.groups.size
         self.near.add(groups)
-        new = self.near.groups[before:]
-        for split, old in enumerate(self.paths):
-            made = self._new(split)
-            awake = len(self.starts[split])
-            added = self._sums[split][new]
-            sums = [np.concatenate([own, added]) for own in old.history()]
-            made.replay(old.groups[awake:], old.times[awake:], sums[awake:])
-            if len(old) == awake:
-                made.sums = np.concatenate([old.sums, added])
-            made.first_rate = old.first_rate
-            self.paths[split] = made
+        near = self.near.groups
+        for split, path in enumerate(self.paths):
+            self.objective(split).widen(self.near.rows)
+            path.widen(self.posed.weights[near], near, self._sums[split][near[before:]])
