@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
 from covey.limit.ridges import Penalties
+from covey.limit.rows import PartedRows
 from covey.selection.candidates import CleanedModels, cleaned_models
 from covey.selection.dense import DenseSearch
 from covey.selection.judge import Judge, Verdict
@@ -68,14 +69,41 @@ class Found:
         self.near = Near(posed)
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
-        counts = [sum(posed.counts[k] for k in posed.splits[s].test) for s in self.judged]
-        self.judge = Judge([self.near.rows.weight(posed.splits[s].test) for s in self.judged], counts)
+        self.judge = self._judge()
+        self._heard: PartedRows | None = None
         self.rounds: list[list[CleanedModels]] = []
         self.orders: list[list[list[int]]] = []
         self.dense: DenseSearch | None = None
         self.n_events = 0
         self.paths: Paths | None = None
         self.left = 0.0
+
+    def _judge(self) -> Judge:
+        splits, counts = [self.posed.splits[s] for s in self.judged], self.posed.counts
+        weights = [self.near.rows.weight(split.test) for split in splits]
+        return Judge(weights, [sum(counts[k] for k in split.test) for split in splits])
+
+    def hear(self) -> None:
+        """Have the candidates of the last round judged; those before it again where the table of the rows is another.
+
+        Compressed rows are other combinations of the rows when there are more columns, and residuals are compared row
+        by row.
+        """
+        rows = self.near.rows
+        new = self.rounds[-1:]
+        if self._heard is not None and rows is not self._heard and not (rows.held and self._heard.held):
+            self.judge, new = self._judge(), self.rounds
+        self._heard = rows
+        for made in new:
+            for at, split in enumerate(self.judged):
+                models = made[split]
+                residuals = [
+                    rows.parts[part][:, [rows.response]]
+                    - rows.parts[part].take(models.columns, axis=1) @ models.W.T
+                    - np.outer(rows.parts[part][:, rows.one], models.levels)
+                    for part in self.posed.splits[split].test
+                ]
+                self.judge.add(at, models.recipes, np.concatenate(residuals), models.sizes)
 
     def verdict(self) -> Verdict:
         """What the judging rows say of the recipes that could be carried out on all rows too."""
@@ -135,6 +163,10 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             break
         starts = _kept_groups(found, kept)
     if found.left > thresholds.dense and DenseSearch.possible(found.near):
+        if not found.near.all and not found.near.rows.held:
+            # ridges on all columns are judged row by row
+            found.near.hold()
+            found.hear()
         found.dense = DenseSearch(found.near, found.always, thresholds)
         found.dense.run(found.judge, found.verdict)
     return found
@@ -202,7 +234,7 @@ def _knot_errors(found: Found, paths: Paths, first: int, last: int) -> FloatArra
 
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
-    settings, rows = found.thresholds, found.near.rows
+    settings = found.thresholds
     penalties = Penalties(found.posed.problem)
     made, orders = [], []
     for split in range(len(found.posed.splits)):
@@ -217,14 +249,6 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
         )  # fmt: skip
         made.append(models)
         orders.append(order)
-        if split not in found.judged:
-            continue
-        residuals = [
-            rows.parts[part][:, [rows.response]]
-            - rows.parts[part][:, models.columns] @ models.W.T
-            - np.outer(rows.parts[part][:, rows.one], models.levels)
-            for part in found.posed.splits[split].test
-        ]
-        found.judge.add(found.judged.index(split), models.recipes, np.concatenate(residuals), models.sizes)
     found.rounds.append(made)
     found.orders.append(orders)
+    found.hear()
