@@ -26,7 +26,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     problem, rows = paths.posed.problem, paths.near.rows
     awake, events = paths.groups(split), paths.paths[split]
     begun = len(paths.starts[split])
-    equations = paths.objective(split).normal_equations()
+    equations = paths.equations(split)
     W = _knots(equations.K, equations.c, equations.starts)[begun:]
     levels = equations.intercepts(W)
     which = np.array(awake, dtype=np.intp)

@@ -106,6 +106,10 @@ class EventPath:
         self.time = self.times[-1] if self.times else 0.0
         self.objective.truncate(n_events)
 
+    def close(self) -> None:
+        """Let go of the objective: no event follows."""
+        del self.objective
+
     def _wake(self, group: int, time: float, sums: FloatArray | None = None) -> None:
         self.objective.refit(group)
         self._before.append(self.sums)

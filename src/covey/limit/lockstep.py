@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.limit.events import EXHAUSTED, TIE, EventPath
-from covey.limit.least_squares import LeastSquares
+from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.posed import Posed
 from covey.limit.rows import PartedRows
 from covey.validation import FloatArray
@@ -24,7 +24,7 @@ __all__ = ["Near", "Paths"]
 EVENTS_PER_CHECK = 12
 
 # Where a group was missing, those that would wake next on any split are taken in: so many columns, or groups, of each.
-GROWTH, LEAST_GROWTH = 200, 5
+GROWTH, LEAST_GROWTH = 80, 5
 
 
 class Near:
@@ -78,6 +78,7 @@ class Paths:
         self.starts = [[place[int(l)] for l in own] for own in starts]
         self.paths = [self._new(s) for s in range(len(starts))]
         self.ended = False
+        self._kept: dict[int, NormalEquations] = {}
         self._checked = [len(own) for own in starts]
         self._sums = np.zeros((len(starts), self.posed.problem.ranks.size))
 
@@ -96,6 +97,17 @@ class Paths:
         assert isinstance(made, LeastSquares)
         return made
 
+    def equations(self, split: int) -> NormalEquations:
+        """Those of the groups that are awake on a split."""
+        return self._kept[split] if split in self._kept else self.objective(split).normal_equations()
+
+    def close(self, split: int) -> None:
+        """Let go of all tables once no event follows, but for the equations of one split."""
+        self._kept[split] = self.equations(split)
+        for path in self.paths:
+            path.close()
+        self.near.rows.forget()
+
     def n_events(self) -> int:
         """How far all splits have come, groups that were awake from the start not counted."""
         return min(len(path) - len(own) for path, own in zip(self.paths, self.starts, strict=True))
@@ -105,12 +117,14 @@ class Paths:
         done = self.n_events()
         while done < n_events and not self.ended:
             target = n_events if self.near.all else min(n_events, done + EVENTS_PER_CHECK)
-            ended = []
-            for split, (path, own) in enumerate(zip(self.paths, self.starts, strict=True)):
-                while len(path) - len(own) < target:
-                    if not path.advance():
-                        ended.append(split)
-                        break
+            ended: list[int] = []
+            pending = list(range(len(self.paths)))
+            while pending:
+                # event by event: splits often wake the same groups, whose Gram rows are then at hand
+                pending = [s for s in pending if len(self.paths[s]) - len(self.starts[s]) < target]
+                stuck = [s for s in pending if not self.paths[s].advance()]
+                ended += stuck
+                pending = [s for s in pending if s not in stuck]
             # a group that was missing, at an event or after the last one, may be left to explain
             missing = not self.near.all and (self._check() or self._check_ends(ended))
             self.ended = bool(ended) and not missing

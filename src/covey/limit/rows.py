@@ -18,9 +18,9 @@ from covey.validation import FloatArray
 
 __all__ = ["ROWS_PER_COLUMN", "PartedRows", "Split"]
 
-# Gram rows are kept for splits that wake the same groups at about the same time: so many bytes of them, or as many as the
-# table itself has where that is more.
-KEPT_BYTES = 2**22
+# Gram rows are kept for splits that wake the same groups at about the same time: so many bytes of them, or half as many
+# as the table itself has where that is more.
+KEPT_BYTES = 2**21
 
 # A part of at least this many rows per column is compressed: below, the decomposition costs more than it saves.
 ROWS_PER_COLUMN = 1.5
@@ -74,7 +74,7 @@ class PartedRows:
         self.special_rows = np.array([part[:, self.n_columns :].T @ part for part in self.parts])
         self._rows: dict[int, FloatArray] = {}
         row_bytes = 8 * len(self.parts) * self.width
-        self._most_kept = max(KEPT_BYTES, sum(part.nbytes for part in self.parts)) // row_bytes
+        self._most_kept = max(KEPT_BYTES, sum(part.nbytes for part in self.parts) // 2) // row_bytes
         self._n_kept = 0
 
     @property
@@ -100,6 +100,11 @@ class PartedRows:
                 oldest = next(iter(self._rows))
                 self._n_kept -= self._rows.pop(oldest).shape[1]
         return known
+
+    def forget(self) -> None:
+        """Keep no Gram rows."""
+        self._rows.clear()
+        self._n_kept = 0
 
     def gram(self, part: int, columns: NDArray[np.intp], others: slice) -> FloatArray:
         """Inner products of some columns with a run of others in a part."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
 from covey.limit.ridges import Penalties
-from covey.limit.rows import PartedRows
 from covey.selection.candidates import CleanedModels, cleaned_models
 from covey.selection.dense import DenseSearch
 from covey.selection.judge import Judge, Verdict
@@ -70,7 +69,7 @@ class Found:
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
         self.judge = self._judge()
-        self._heard: PartedRows | None = None
+        self._heard: tuple[int, bool] | None = None
         self.rounds: list[list[CleanedModels]] = []
         self.orders: list[list[list[int]]] = []
         self.dense: DenseSearch | None = None
@@ -91,9 +90,10 @@ class Found:
         """
         rows = self.near.rows
         new = self.rounds[-1:]
-        if self._heard is not None and rows is not self._heard and not (rows.held and self._heard.held):
+        table = (rows.width, rows.held)
+        if self._heard is not None and self._heard != table and not (rows.held and self._heard[1]):
             self.judge, new = self._judge(), self.rounds
-        self._heard = rows
+        self._heard = table
         for made in new:
             for at, split in enumerate(self.judged):
                 models = made[split]
@@ -153,6 +153,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             found.paths, found.n_events, null = paths, n_events, start
         found.left = reached / (null or 1.0)
         _clean(found, paths, round_, n_events)
+        paths.close(found.final)
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
         if error >= (1 - thresholds.worthwhile) * least:
