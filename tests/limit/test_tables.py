@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups
 from covey.designs import as_design
-from covey.limit.cleaning import eliminate
+from covey.limit.cleaning import eliminate, eliminate_all
 from covey.limit.events import EventPath
 from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
@@ -148,9 +148,22 @@ def test_elimination_survives_groups_that_repeat_each_other_nearly():
 
 def test_groups_without_columns_are_dropped_first():
     K, c, _ = quadratic(0, (2, 3))
-    dropped, W = eliminate(K, c, np.array([0, 2, 2, 5]))
-    assert dropped[0] == 1
-    np.testing.assert_allclose(W[1], W[0])
+    for dropped, W in [eliminate(K, c, np.array([0, 2, 2, 5])), *eliminate_all([(K, c, np.array([0, 2, 2, 5]))] * 2)]:
+        assert dropped[0] == 1
+        np.testing.assert_allclose(W[1], W[0])
+
+
+@pytest.mark.parametrize("n_always", [0, 2])
+@pytest.mark.parametrize("sizes", [(1,) * 8, (3,) * 5, (2, 3, 3, 2, 3), (1, 9, 2, 1)], ids=str)
+def test_several_eliminations_together_are_one_after_another(sizes, n_always):
+    """Problems of equally many groups in other orders, one with fewer groups, and one that stands alone."""
+    rng = np.random.default_rng(3)
+    problems = [quadratic(seed, tuple(rng.permutation(sizes))) for seed in range(4)]
+    problems += [quadratic(7, sizes[:-1]), quadratic(8, sizes[:-1]), quadratic(9, sizes[:3])]
+    for (dropped, W), one in zip(eliminate_all(problems, n_always), problems, strict=True):
+        expected = eliminate(*one, n_always)
+        assert dropped == expected[0]
+        np.testing.assert_allclose(W, expected[1], atol=1e-10)
 
 
 # ------------------------------------------------------------------ ridges on sets
@@ -182,21 +195,19 @@ def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_eac
     np.testing.assert_allclose(M, np.eye(int(problem.ranks[0])), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [[[1, 3], [0, 2, 5]], [[0, 1, 2, 3, 5], [1, 3, 5], [1, 3], [3]], [[2, 4], [2, 4]], [[]]],
-    ids=["apart", "nested", "equal", "empty"],
-)
-def test_ridges_on_sets_are_direct_solves(kept):
+@pytest.mark.parametrize("lengths", [[6, 4, 1], [3, 3], [2, 5], [0], []], ids=str)
+def test_ridges_on_nested_sets_are_direct_solves(lengths):
     K, c, starts = quadratic(1)
     M = np.diag(np.linspace(0.5, 2, c.size))
     equations = NormalEquations(K, c, np.arange(c.size), starts, np.zeros(c.size), 0.0)
-    sets = [equations.positions(groups) for groups in kept]
     np.testing.assert_array_equal(equations.positions([1, 3]), [1, 2, 3, 6, 7])
-    W = ridge_models(equations, M, sets, [0.1, 3.0])
-    for row, (at, penalty) in enumerate([(at, penalty) for at in sets for penalty in (0.1, 3.0)]):
-        expected = np.zeros(c.size)
-        expected[at] = np.linalg.solve(K[np.ix_(at, at)] + penalty * M[np.ix_(at, at)], c[at])
+    order = np.random.default_rng(0).permutation(c.size)
+    W = ridge_models(equations, M, order, np.array(lengths, dtype=int), [0.1, 3.0])
+    assert len(W) == 2 * len(lengths)
+    for row, (k, penalty) in enumerate([(k, penalty) for k in lengths for penalty in (0.1, 3.0)]):
+        expected, at = np.zeros(c.size), order[:k]
+        if k:
+            expected[at] = np.linalg.solve(K[np.ix_(at, at)] + penalty * M[np.ix_(at, at)], c[at])
         np.testing.assert_allclose(W[row], expected, atol=1e-12)
 
 
@@ -325,7 +336,7 @@ def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
     paths = Paths(Near(posed), [[]])
     paths.advance(3)
     assert paths.groups(0)[0] == 0
-    made = cleaned_models(paths.objective(0), paths.groups(0), 0, 0, [3], [0.1], Penalties(posed.problem))
+    (made,) = cleaned_models([paths.objective(0)], [paths.groups(0)], 0, 0, [[3]], [0.1], Penalties(posed.problem))
     sets = {recipe: [paths.groups(0)[i] for i in kept] for recipe, kept in made.sets.items()}
     (alone,) = [recipe for recipe in sets if recipe.size == 1]
     assert sets[alone] == [1]

@@ -86,53 +86,41 @@ class Penalties:
 
 
 def ridge_models(
-    equations: NormalEquations, M: FloatArray, sets: Sequence[NDArray[np.intp]], penalties: Sequence[float]
-) -> FloatArray:
-    """``(K + penalty M) w = c`` on sets of columns, one row per set and penalty; zero elsewhere.
-
-    Of sets that are nested, as those of an elimination are, one factorisation serves all: each is the beginning of the
-    next, in the order in which columns come in.
-    """
-    W = np.zeros((len(sets) * len(penalties), equations.c.size))
-    order = _nested_order(sets)
-    for i, penalty in enumerate(penalties):
-        if order is not None and _fill_nested(W[i :: len(penalties)], equations, M, sets, order, penalty):
-            continue
-        for row, columns in enumerate(sets):
-            at = np.ix_(columns, columns)
-            W[row * len(penalties) + i, columns] = dposv(equations.K[at] + penalty * M[at], equations.c[columns])[1]
-    return W
-
-
-def _nested_order(sets: Sequence[NDArray[np.intp]]) -> NDArray[np.intp] | None:
-    """Columns in an order of which every set is a beginning; None where there is none."""
-    if not sets:
-        return None
-    counts = np.bincount(np.concatenate(sets))
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    # of nested sets the k-th largest has all columns that are in k sets or more
-    sizes = np.sort([columns.size for columns in sets])[::-1]
-    nested = all(np.count_nonzero(counts > i) == size for i, size in enumerate(sizes))
-    return order if nested else None
-
-
-def _fill_nested(
-    W: FloatArray,
     equations: NormalEquations,
     M: FloatArray,
-    sets: Sequence[NDArray[np.intp]],
     order: NDArray[np.intp],
-    penalty: float,
-) -> bool:
-    """Write the models of nested sets, one per row; False where the matrix has no factorisation."""
+    lengths: NDArray[np.intp],
+    penalties: Sequence[float],
+) -> FloatArray:
+    """``(K + penalty M) w = c`` on nested sets of columns, one row per set and penalty; zero elsewhere.
+
+    One factorisation serves all sets.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    M : ndarray, shape (k, k)
+    order : ndarray of int
+        Columns, so that every set is a beginning.
+    lengths : ndarray of int
+        Of the sets.
+    penalties : sequence of float
+    """
+    longest = int(lengths.max(initial=0))
+    order = order[:longest]
     at = np.ix_(order, order)
-    K = equations.K[at]
-    K += penalty * M[at]
-    R, failed = dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if failed:
-        return False
-    z = dtrtrs(R, equations.c[order], trans=1)[0]
-    # what a set does not have is zero at the end, and stays so going back
-    lengths = np.array([columns.size for columns in sets])
-    W[:, order] = dtrtrs(R, np.where(np.arange(z.size)[:, None] < lengths, z[:, None], 0.0))[0].T
-    return True
+    K, P, c = equations.K[at], M[at], equations.c[order]
+    left_out = np.arange(longest)[:, None] >= lengths
+    W = np.zeros((lengths.size, len(penalties), equations.c.size))
+    for i, penalty in enumerate(penalties):
+        S = K + penalty * P
+        R, failed = dpotrf(S.T, lower=0, clean=0)
+        if failed:
+            for row, k in enumerate(lengths):
+                W[row, i, order[:k]] = dposv(S[:k, :k], c[:k])[1]
+            continue
+        z = np.repeat(dtrtrs(R, c, trans=1)[0][:, None], lengths.size, axis=1)
+        # what a set does not have is zero at the end, and stays so going back
+        z[left_out] = 0.0
+        W[:, i, order] = dtrtrs(R, z)[0].T
+    return W.reshape(-1, equations.c.size)

@@ -126,7 +126,9 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
         _advance(paths, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
     total = begun + paths.n_events()
     prefixes = sorted({min(total, max(begun, prefix)) for prefix in THRESHOLDS.prefixes} | {total})
-    models = cleaned_models(paths.objective(0), paths.groups(0), 0, begun, prefixes, (), Penalties(posed.problem))
+    (models,) = cleaned_models(
+        [paths.objective(0)], [paths.groups(0)], 0, begun, [prefixes], (), Penalties(posed.problem)
+    )
     rows = near.rows
     table = rows.parts[0]
     residuals = (

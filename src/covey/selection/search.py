@@ -237,19 +237,15 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
     penalties = Penalties(found.posed.problem)
-    made, orders = [], []
-    for split in range(len(found.posed.splits)):
-        begun = len(paths.starts[split])
-        order = paths.groups(split)
-        lengths = sorted(
-            {min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events}
-        )
-        models = cleaned_models(
-            paths.objective(split), order, round_, len(found.always), lengths,
-            settings.ridges if found.left > settings.noisy else (), penalties,
-        )  # fmt: skip
-        made.append(models)
-        orders.append(order)
+    orders = [paths.groups(split) for split in range(len(found.posed.splits))]
+    lengths = []
+    for own in paths.starts:
+        begun, end = len(own), len(own) + n_events
+        lengths.append(sorted({min(end, max(begun, prefix)) for prefix in settings.prefixes} | {end}))
+    made = cleaned_models(
+        [paths.objective(split) for split in range(len(orders))], orders, round_, len(found.always), lengths,
+        settings.ridges if found.left > settings.noisy else (), penalties,
+    )  # fmt: skip
     found.rounds.append(made)
     found.orders.append(orders)
     found.hear()
