@@ -236,7 +236,7 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     training = rows.training(posed.splits[0], float((~held).sum()))
     shares = np.random.default_rng(2).uniform(0.1, 5, len(lists))
     penalty = 0.3 * training.unit
-    fit = rows.fit(training, penalty, shares)
+    (fit,) = rows.fits(training, [penalty], shares[None])
     problem = posed.problem
     columns, loadings, offset = problem.combination(list(range(len(lists))))
     coef = np.zeros(X.shape[1])
@@ -281,7 +281,7 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
     kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
-    expected = [rows.fit(training, penalty * training.unit, np.ones(len(lists))) for penalty in (0.05, 2.0)]
+    expected = rows.fits(training, [0.05 * training.unit, 2.0 * training.unit], np.ones((2, len(lists))))
     found = kernel.fits(split, [0.05, 2.0])
     squares = [np.sum(table**2, axis=0) for table in (kernel.residuals(split, found), rows.residuals(split, expected))]
     np.testing.assert_allclose(squares[0], squares[1], rtol=1e-8)
@@ -294,12 +294,14 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
         np.testing.assert_allclose(here + fit.level - fit.shift, there, atol=1e-8)
 
 
-def test_both_systems_of_a_ridge_agree():
+def test_both_systems_of_a_ridge_agree(monkeypatch):
     *_, posed, rows = dense_rows(60, True)
     training = rows.training(posed.splits[1], 60.0)
     gain = np.random.default_rng(0).uniform(0.5, 2, training.B.shape[1])
     assert training.B.shape[0] > training.B.shape[1]
-    by_columns = training.ridge(0.2, gain)
+    (by_columns,) = training.ridges([0.2], gain[None])
+    monkeypatch.setattr("covey.limit.reweighted.STACKED", 0)
+    np.testing.assert_allclose(training.ridges([0.2], gain[None])[0], by_columns, atol=1e-12)
     K = (training.B * gain) @ training.B.T + 0.2 * np.eye(len(training.y))
     np.testing.assert_allclose(by_columns, gain * (training.B.T @ np.linalg.solve(K, training.y)), atol=1e-9)
 
@@ -354,7 +356,7 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_
     *_, posed, rows = dense_rows(120, True)
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
-    expected = rows.residuals(split, [rows.fit(training, 0.3 * training.unit, np.ones(rows.groups.size))])
+    expected = rows.residuals(split, rows.fits(training, [0.3 * training.unit], np.ones((1, rows.groups.size))))
     kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     found = kernel.residuals(split, kernel.fits(split, [0.3]))
     assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())

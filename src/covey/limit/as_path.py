@@ -69,9 +69,8 @@ def _knots(K: FloatArray, c: FloatArray, starts: NDArray[np.intp]) -> FloatArray
 
 def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
     """Rows with values in some columns, those that are zero left out."""
-    wide = sp.csc_array(values)
-    wide.eliminate_zeros()
-    made = wide.tocoo()
-    out = sp.csr_array((made.data, (made.row, np.asarray(columns)[made.col])), shape=(len(values), n_columns))
-    out.sort_indices()
-    return out
+    order = np.argsort(columns)
+    own = values[:, order]
+    filled = own != 0
+    indices = np.broadcast_to(np.asarray(columns)[order], own.shape)[filled]
+    return sp.csr_array((own[filled], indices, offsets(filled.sum(axis=1))), shape=(len(values), n_columns))

@@ -25,6 +25,10 @@ __all__ = ["DenseRows", "RidgeFit", "noise_norms", "shares_of"]
 SMALLEST_SHARE = 1e-3
 
 
+# Systems of up to so many columns are solved in one call for all penalties.
+STACKED = 48
+
+
 @dataclass(frozen=True)
 class RidgeFit:
     """A ridge regression on the rows of one split.
@@ -91,12 +95,13 @@ class DenseRows:
             ]
         )
 
-    def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
-        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2``; groups of infinite share are left out."""
-        coef = training.ridge(penalty, np.repeat(1.0 / shares, self.rows.ranks))
-        squares = np.add.reduceat(np.append(coef * coef, 0.0), self.rows.starts[:-1])
+    def fits(self, training: Training, penalties: Sequence[float], shares: FloatArray) -> list[RidgeFit]:
+        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2`` for penalties and rows of shares."""
+        coefs = training.ridges(penalties, np.repeat(1.0 / shares, self.rows.ranks, axis=1))
+        squares = np.add.reduceat(np.hstack([coefs * coefs, np.zeros((len(coefs), 1))]), self.rows.starts[:-1], axis=1)
         norms = np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0))
-        return RidgeFit(coef, training.level - float(training.mean @ coef), norms)
+        levels = (training.level - coefs @ training.mean).tolist()
+        return [RidgeFit(*made) for made in zip(coefs, levels, norms, strict=True)]
 
     def working(self, fit: RidgeFit) -> FloatArray:
         """The coefficients of a model in working coordinates; shape (r,)."""
@@ -132,15 +137,28 @@ class Training:
         """``B'B`` and ``B'y``."""
         return self.B.T @ self.B, self.B.T @ self.y
 
-    def ridge(self, penalty: float, gain: FloatArray) -> FloatArray:
+    def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
         """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
-        if self.B.shape[1] == 0:
-            return np.zeros(0)
-        if self.B.shape[1] < self.B.shape[0]:
-            K, c = self.gram
-            K = K.copy()
-            K.flat[:: len(K) + 1] += penalty / gain
-            return np.asarray(dposv(K.T, c, lower=1, overwrite_a=1)[1])
+        n, p = self.B.shape
+        if p == 0:
+            return np.zeros((len(penalties), 0))
+        if p >= n:
+            return np.array([self._by_rows(penalty, gain) for penalty, gain in zip(penalties, gains, strict=True)])
+        K, c = self.gram
+        added = np.array(penalties)[:, None] / gains
+        if p <= STACKED:
+            stack = np.repeat(K[None], len(penalties), axis=0)
+            stack[:, np.arange(p), np.arange(p)] += added
+            return np.asarray(np.linalg.solve(stack, np.broadcast_to(c[:, None], (len(penalties), p, 1)))[:, :, 0])
+        return np.array([self._by_columns(more) for more in added])
+
+    def _by_columns(self, added: FloatArray) -> FloatArray:
+        K, c = self.gram
+        K = K.copy()
+        K.flat[:: len(K) + 1] += added
+        return np.asarray(dposv(K.T, c, lower=1, overwrite_a=1)[1])
+
+    def _by_rows(self, penalty: float, gain: FloatArray) -> FloatArray:
         if (gain == 1.0).all():
             K = self.kernel.copy()
         else:

@@ -35,7 +35,10 @@ class Penalties:
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Make those of some groups, all of one shape at once."""
-        new = np.array([l for l in np.unique(groups).tolist() if l not in self._known], dtype=np.intp)
+        missing = {int(l) for l in groups} - self._known.keys()
+        if not missing:
+            return
+        new = np.array(sorted(missing), dtype=np.intp)
         sizes, ranks = self.problem.layout.sizes[new], self.problem.ranks[new]
         for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
             alike = new[(sizes == size) & (ranks == rank)]

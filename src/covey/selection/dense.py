@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from covey.limit.kernel import KernelFit, RowKernel
 from covey.limit.lockstep import Near
 from covey.limit.reweighted import DenseRows, RidgeFit, noise_norms, shares_of
 from covey.limit.ridges import Penalties
-from covey.selection.judge import Judge, Verdict
+from covey.selection.judge import Judge
 from covey.selection.recipe import Recipe, Reweighted
 from covey.selection.thresholds import Thresholds
 from covey.validation import FloatArray
@@ -42,6 +42,7 @@ class DenseSearch:
     always : sequence of int
         Groups that are not penalised.
     thresholds : Thresholds
+    penalties : Penalties
 
     Attributes
     ----------
@@ -49,9 +50,8 @@ class DenseSearch:
         What was made.
     """
 
-    def __init__(self, near: Near, always: Sequence[int], thresholds: Thresholds) -> None:
-        self.near, self.posed, self.thresholds = near, near.posed, thresholds
-        self.penalties = Penalties(near.posed.problem)
+    def __init__(self, near: Near, always: Sequence[int], thresholds: Thresholds, penalties: Penalties) -> None:
+        self.near, self.posed, self.thresholds, self.penalties = near, near.posed, thresholds, penalties
         self.always = np.asarray(always, dtype=np.intp)
         self.scales = noise_norms(near.posed.problem.layout.sizes)
         self.recipes: list[Recipe] = []
@@ -67,7 +67,7 @@ class DenseSearch:
         design = near.posed.problem.design
         return near.all or (bool(design.reads_columns) and design.shape[0] <= MOST_ROWS)
 
-    def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
+    def run(self, judge: Judge) -> None:
         """Plain ridges; then the best penalty and its neighbours reweighted, as long as that is of use."""
         settings = self.thresholds
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
@@ -78,10 +78,9 @@ class DenseSearch:
             self._plain_wide(recipes, judge)
         least = np.inf
         for round_ in range(settings.reweightings):
-            table = verdict()
-            errors = {r: float(e) for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
-            best = min(errors, key=lambda r: errors[r])
-            if errors[best] > settings.within * table.errors[table.best]:
+            errors = judge.errors()
+            best = min(recipes, key=lambda r: errors[r])
+            if errors[best] > settings.within * min(errors.values()):
                 return
             if errors[best] > (1 - settings.improvement) * least:
                 return
@@ -117,7 +116,8 @@ class DenseSearch:
         rows, split = self._at_hand, self.posed.splits[s]
         # made again in every round: those of all splits together would take several times the memory of X
         training = rows.training(split, self.posed.n_rows(split))
-        fits = [rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
+        shares = np.array([self._shares(recipe, s) for recipe in recipes])
+        fits = rows.fits(training, [r.penalty * training.unit for r in recipes], shares)
         for recipe, fit in zip(recipes, fits, strict=True):
             self._fits[recipe, s] = fit
             norms = np.zeros(self.posed.problem.ranks.size)
@@ -164,7 +164,8 @@ class DenseSearch:
         if recipe.round > 0:
             norms = self._norms[recipe._replace(round=recipe.round - 1), split]
             shares = shares_of(norms, self.scales)[groups]
-        shares[np.isin(groups, self.always)] = ALWAYS
+        if self.always.size:
+            shares[np.isin(groups, self.always)] = ALWAYS
         return shares
 
     def _largest(self, recipes: Sequence[Reweighted]) -> NDArray[np.intp]:

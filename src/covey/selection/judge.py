@@ -102,6 +102,21 @@ class Judge:
             places.setdefault(recipe, (at + i, float(size)))
         self._residuals[split].append(residuals)
 
+    def errors(self) -> dict[Recipe, float]:
+        """The mean squared error over all judging rows of every recipe that every split has."""
+        totals: dict[Recipe, float] = {}
+        for split, places in enumerate(self._places):
+            E = self._table(split)
+            squares = np.einsum("ij,ij->j", E, E).tolist()
+            totals = {r: totals.get(r, 0.0) + squares[at] for r, (at, _) in places.items() if not split or r in totals}
+        return {recipe: total / float(self.weights.sum()) for recipe, total in totals.items()}
+
+    def _table(self, split: int) -> FloatArray:
+        """All residuals of a split, shape (n_rows, n)."""
+        if len(self._residuals[split]) > 1:
+            self._residuals[split] = [np.concatenate(self._residuals[split], axis=1)]
+        return self._residuals[split][0]
+
     def verdict(self, also: Sequence[Recipe] | None = None) -> Verdict:
         """The table of all recipes that every split has, and that are among `also` where it is given."""
         common = [r for r in self._places[0] if all(r in places for places in self._places[1:])]
@@ -112,7 +127,7 @@ class Judge:
         tables, sizes = [], np.zeros(len(common))
         for split, places in enumerate(self._places):
             at = [places[r][0] for r in common]
-            E = np.concatenate(self._residuals[split], axis=1)[:, at]
+            E = self._table(split).take(at, axis=1)
             tables.append(E)
             squares[:, split] = np.einsum("ij,ij->j", E, E)
             sizes += [places[r][1] for r in common]
@@ -159,7 +174,8 @@ def _distances(tables: list[FloatArray], points: list[FloatArray], total: float)
     """
     out = np.zeros(tables[0].shape[1])
     for E, point in zip(tables, points, strict=True):
-        out += ((E - point[:, None]) ** 2).sum(axis=0)
+        D = E - point[:, None]
+        out += np.einsum("ij,ij->j", D, D)
     return out / total
 
 

@@ -65,7 +65,7 @@ class Found:
 
     def __init__(self, posed: Posed, always: Sequence[int], thresholds: Thresholds) -> None:
         self.posed, self.always, self.thresholds = posed, [int(l) for l in always], thresholds
-        self.near = Near(posed)
+        self.near, self.penalties = Near(posed), Penalties(posed.problem)
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
         self.judge = self._judge()
@@ -120,6 +120,13 @@ class Found:
             return self._dense_model(recipe, split)
         return cleaned_model(self.near, self.rounds[recipe.round][split], self.orders[recipe.round][split], recipe)
 
+    def groups(self, recipe: Recipe, split: int) -> list[int]:
+        """The groups of a recipe on the rows of a split."""
+        if isinstance(recipe, Reweighted):
+            return self.model(recipe, split).groups
+        order = self.orders[recipe.round][split]
+        return [order[i] for i in self.rounds[recipe.round][split].sets[recipe._replace(ridge=0.0)]]
+
     def _dense_model(self, recipe: Reweighted, split: int) -> Model:
         assert self.dense is not None
         problem = self.posed.problem
@@ -168,8 +175,8 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             # ridges on all columns are judged row by row
             found.near.hold()
             found.hear()
-        found.dense = DenseSearch(found.near, found.always, thresholds)
-        found.dense.run(found.judge, found.verdict)
+        found.dense = DenseSearch(found.near, found.always, thresholds, found.penalties)
+        found.dense.run(found.judge)
     return found
 
 
@@ -236,7 +243,6 @@ def _knot_errors(found: Found, paths: Paths, first: int, last: int) -> FloatArra
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
-    penalties = Penalties(found.posed.problem)
     orders = [paths.groups(split) for split in range(len(found.posed.splits))]
     lengths = []
     for own in paths.starts:
@@ -244,7 +250,7 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
         lengths.append(sorted({min(end, max(begun, prefix)) for prefix in settings.prefixes} | {end}))
     made = cleaned_models(
         [paths.objective(split) for split in range(len(orders))], orders, round_, len(found.always), lengths,
-        settings.ridges if found.left > settings.noisy else (), penalties,
+        settings.ridges if found.left > settings.noisy else (), found.penalties,
     )  # fmt: skip
     found.rounds.append(made)
     found.orders.append(orders)
