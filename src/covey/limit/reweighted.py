@@ -66,7 +66,7 @@ class DenseRows:
         for which, roots in _by_rank(rows.ranks, self.roots):
             at = rows.starts[which][:, None] + np.arange(roots.shape[1])
             for part, out in zip(rows.parts, self.tables, strict=True):
-                out[:, at] = np.einsum("nlk,lkj->nlj", part[:, at], roots, optimize=True)
+                out[:, at] = (part[:, at].transpose(1, 0, 2) @ roots).transpose(1, 0, 2)
 
     def training(self, split: Split, n_rows: float) -> Training:
         """The rows of a split, centred; `n_rows` of them, which are fewer here where parts are compressed."""

@@ -78,10 +78,14 @@ class Penalties:
 
     def block(self, groups: Sequence[int], own: Sequence[NDArray[np.intp]]) -> FloatArray:
         """Those of several groups along a diagonal, of each the working columns `own`."""
-        size = sum(at.size for at in own)
+        size, forms = sum(at.size for at in own), self.of(groups)
         out = np.zeros((size, size))
+        if forms and {len(M) for M in forms} == {at.size for at in own} == {own[0].size}:
+            each = np.arange(len(forms))
+            out.reshape(each.size, own[0].size, each.size, own[0].size)[each, :, each, :] = forms
+            return out
         a = 0
-        for M, at in zip(self.of(groups), own, strict=True):
+        for M, at in zip(forms, own, strict=True):
             b = a + at.size
             out[a:b, a:b] = M if at.size == len(M) else M[np.ix_(at, at)]
             a = b
