@@ -82,7 +82,8 @@ class EventPath:
         live = rate > EXHAUSTED * self.first_rate
         if not live.any():
             return False
-        wait = np.full(rate.size, np.inf)
+        wait = np.empty(rate.size)
+        wait.fill(np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
         close = (wait <= wait.min() * (1 + TIE)).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])

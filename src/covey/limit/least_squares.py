@@ -74,11 +74,12 @@ class LeastSquares(Objective):
     def gradient_norms(self) -> FloatArray:
         """The norm of each group of ``Z'(y - Z w)``, per unit of weight."""
         rows = self.rows
-        squares = self.g * self.g
-        if rows.equal_rank != 1:
-            squares = np.add.reduceat(np.append(squares, 0.0), rows.starts[:-1])
-            if rows.equal_rank is None:
-                squares[rows.ranks == 0] = 0.0
+        if rows.equal_rank is not None:
+            own = self.g.reshape(-1, rows.equal_rank)
+            squares = np.einsum("ij,ij->i", own, own)
+        else:
+            squares = np.add.reduceat(np.append(self.g * self.g, 0.0), rows.starts[:-1])
+            squares[rows.ranks == 0] = 0.0
         return np.asarray(np.sqrt(squares, out=squares) / self.weight)
 
     def refit(self, group: int) -> None:
@@ -170,6 +171,8 @@ class LeastSquares(Objective):
     @property
     def deficient(self) -> bool:
         """Whether columns of the groups were left out that are combinations of those before them."""
+        if self.rows.equal_rank is not None:
+            return len(self.basis) - self.n_extras < len(self.joined) * self.rows.equal_rank
         return len(self.basis) - self.n_extras < int(self.rows.ranks[self.joined].sum())
 
     def normal_equations(self, dependent: bool = False) -> NormalEquations:
