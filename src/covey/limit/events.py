@@ -56,15 +56,15 @@ class EventPath:
         self, objective: Objective, weights: FloatArray, positions: NDArray[np.intp], awake: Iterable[int] = ()
     ) -> None:
         self.objective, self.weights, self.positions = objective, weights, positions
-        self.groups: list[int] = []
-        self.times: list[float] = []
+        self.groups = [int(group) for group in awake]
+        self.times = [0.0] * len(self.groups)
         self.time = 0.0
         self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
+        self.asleep[self.groups] = False
         self.first_rate: float | None = None
-        self._before: list[FloatArray] = []
-        for group in awake:
-            self._wake(int(group), 0.0)
+        self._before: list[FloatArray] = [self.sums] * len(self.groups)
+        objective.refit_all(self.groups)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -111,10 +111,10 @@ class EventPath:
         """Let go of the objective: no event follows."""
         del self.objective
 
-    def _wake(self, group: int, time: float, sums: FloatArray | None = None) -> None:
+    def _wake(self, group: int, time: float, sums: FloatArray) -> None:
         self.objective.refit(group)
         self._before.append(self.sums)
-        self.sums = self.sums if sums is None else sums
+        self.sums = sums
         self.groups.append(group)
         self.times.append(time)
         self.time = time

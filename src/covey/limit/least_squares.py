@@ -90,6 +90,17 @@ class LeastSquares(Objective):
         self.ends.append(len(self.basis))
         self.joined.append(group)
 
+    def refit_all(self, groups: Sequence[int]) -> None:
+        """Let groups join, all at once where their columns do not depend on each other."""
+        columns = self.rows.columns(groups)
+        if len(groups) > 1 and columns.size:
+            gram = np.concatenate([self._over_train(self.rows.gram_rows(group)) for group in groups])
+            if self._add(gram, columns, columns, whole=True):
+                self.ends += (self.n_extras + np.cumsum(self.rows.ranks[list(groups)])).tolist()
+                self.joined += groups
+                return
+        super().refit_all(groups)
+
     def _over_train(self, by_part: FloatArray) -> FloatArray:
         """The sum over the parts that the loss is taken over."""
         if len(self.train) == 1:
@@ -124,8 +135,13 @@ class LeastSquares(Objective):
             P = self._P[:k]
             self.g = self._correlation - P[:, self.rows.response] @ P[:, : self.rows.n_columns]
 
-    def _add(self, gram: FloatArray, columns: NDArray[np.intp], at: slice) -> None:
-        """Put columns, which lie at a slice, into the basis, given their Gram rows."""
+    def _add(
+        self, gram: FloatArray, columns: NDArray[np.intp], at: slice | NDArray[np.intp], whole: bool = False
+    ) -> bool:
+        """Put columns, which lie at a slice, into the basis, given their Gram rows; whether that was done.
+
+        Those that are combinations of others are left out, or nothing is done where the `whole` is asked for.
+        """
         k = len(self.basis)
         P = self._P[:k]
         left = P[:, at].T @ P
@@ -134,9 +150,9 @@ class LeastSquares(Objective):
         least = DEPENDENT * gram[:, at].diagonal()
         L, failed = dpotrf(S, lower=1)
         if failed or (L.diagonal() ** 2 <= least).any():
-            kept = _independent(S, least)
+            kept = np.empty(0, dtype=np.intp) if whole else _independent(S, least)
             if kept.size == 0:
-                return
+                return False
             L, _ = dpotrf(S[np.ix_(kept, kept)], lower=1)
             columns, left = columns[kept], left[kept]
         inverse, _ = dtrtri(L, lower=1)
@@ -147,6 +163,7 @@ class LeastSquares(Objective):
         np.matmul(inverse, left, out=new)
         self.basis += columns.tolist()
         self.g -= new[:, self.rows.response] @ new[:, : self.rows.n_columns]
+        return True
 
     # ------------------------------------------------------------------ models
 

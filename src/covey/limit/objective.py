@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from covey.validation import FloatArray
 
@@ -31,3 +32,8 @@ class Objective(ABC):
     @abstractmethod
     def truncate(self, n_awake: int) -> None:
         """Go back to the minimiser on the first so many groups that joined."""
+
+    def refit_all(self, groups: Sequence[int]) -> None:
+        """Let groups join one after another."""
+        for group in groups:
+            self.refit(group)

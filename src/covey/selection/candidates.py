@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ def _models(
         for group in dropped:
             left = [l for l in left if l != group]
             nested.append(left)
-        own = [Cleaned(round_, prefix, size, 0.0) for size in range(n - 1, -1, -1)]
+        own, shrunk = _recipes(round_, prefix, n, tuple(with_ridges), tuple(ridges))
         lengths = np.diff(equations.starts)
         counts = (k - np.cumsum([0, *lengths[dropped]])).tolist()
         if deficient:
@@ -126,9 +126,19 @@ def _models(
         n = len(with_ridges) * len(ridges)
         models[row : row + n, :k] = ridge_models(equations, M[:k, :k], order, kept, ridges)
         row += n
-        recipes += [own[i]._replace(ridge=ridge) for i in with_ridges for ridge in ridges]
+        recipes += shrunk
         sizes += [counts[i] for i in with_ridges for _ in ridges]
     return CleanedModels(recipes, models, whole.intercepts(models), whole.columns, sizes, sets)
+
+
+@lru_cache(maxsize=64)
+def _recipes(
+    round_: int, prefix: int, n: int, with_ridges: tuple[int, ...], ridges: tuple[float, ...]
+) -> tuple[list[Cleaned], list[Cleaned]]:
+    """Least squares on n nested sets, and ridges on some of them: the same for every split."""
+    sizes = range(n - 1, -1, -1)
+    plain = [Cleaned(round_, prefix, size, 0.0) for size in sizes]
+    return plain, [Cleaned(round_, prefix, sizes[i], ridge) for i in with_ridges for ridge in ridges]
 
 
 @cache

@@ -104,12 +104,18 @@ class Judge:
 
     def errors(self) -> dict[Recipe, float]:
         """The mean squared error over all judging rows of every recipe that every split has."""
-        totals: dict[Recipe, float] = {}
+        common, total = self._common(), 0.0
         for split, places in enumerate(self._places):
             E = self._table(split)
-            squares = np.einsum("ij,ij->j", E, E).tolist()
-            totals = {r: totals.get(r, 0.0) + squares[at] for r, (at, _) in places.items() if not split or r in totals}
-        return {recipe: total / float(self.weights.sum()) for recipe, total in totals.items()}
+            total = total + np.einsum("ij,ij->j", E, E)[[places[r][0] for r in common]]
+        return dict(zip(common, (np.asarray(total) / self.weights.sum()).tolist(), strict=True))
+
+    def _common(self) -> list[Recipe]:
+        """The recipes that every split has."""
+        first = self._places[0].keys()
+        if all(places.keys() == first for places in self._places[1:]):
+            return list(first)
+        return [r for r in first if all(r in places for places in self._places[1:])]
 
     def _table(self, split: int) -> FloatArray:
         """All residuals of a split, shape (n_rows, n)."""
@@ -119,7 +125,7 @@ class Judge:
 
     def verdict(self, also: Sequence[Recipe] | None = None) -> Verdict:
         """The table of all recipes that every split has, and that are among `also` where it is given."""
-        common = [r for r in self._places[0] if all(r in places for places in self._places[1:])]
+        common = self._common()
         if also is not None:
             known = set(also)
             common = [r for r in common if r in known]
