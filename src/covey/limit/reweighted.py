@@ -78,8 +78,8 @@ class DenseRows:
         mean, level = np.zeros(B.shape[1]), 0.0
         if self.intercept:
             mean, level = one @ B / weight, float(one @ y) / weight
-            # in place: the rows of many columns are most of what is held
-            dger(-1.0, mean, one, a=B.T, overwrite_a=1)
+            if B.size:  # in place: the rows of many columns are most of what is held
+                dger(-1.0, mean, one, a=B.T, overwrite_a=1)
             y = y - one * level
         B /= np.sqrt(weight)
         return Training(B, y / np.sqrt(weight), mean, level, n_rows)
