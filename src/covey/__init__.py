@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         datasets,
         dynamics,
         experiments,
+        losses,
         nn,
         plots,
         report,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         theory,
     )
     from covey.batched import group_paths
-    from covey.estimators import GroupSparseRegressor, TermGroups
+    from covey.estimators import GroupSparseClassifier, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
     from covey.network import Network
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from covey.stability import stability_selection
 
 __all__ = [
+    "GroupSparseClassifier",
     "GroupSparseRegressor",
     "Groups",
     "Network",
@@ -45,6 +47,7 @@ __all__ = [
     "group_paths",
     "limit_path",
     "load",
+    "losses",
     "nn",
     "plots",
     "report",
@@ -59,10 +62,11 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "nn", "plots", "report", "selection", "stability", "stopping",
-    "theory",
+    "baselines", "datasets", "dynamics", "experiments", "losses", "nn", "plots", "report", "selection", "stability",
+    "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
+    "GroupSparseClassifier": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
     "Network": "covey.network",

@@ -57,9 +57,10 @@ class Path:
     times : ndarray, shape (n_times,)
         Increasing. Iterations for the network and for primal-dual; positions in the list of penalties for the
         group lasso.
-    coefs : scipy.sparse.csr_array, shape (n_times, n_columns)
-        Coefficients in the user's columns and units. Groups still asleep are exactly zero.
-    intercepts : ndarray, shape (n_times,)
+    coefs : scipy.sparse.csr_array, shape (n_times, n_columns), or (n_times, n_outputs * n_columns)
+        Coefficients in the user's columns and units, those of one output after another. Groups still asleep are
+        exactly zero.
+    intercepts : ndarray, shape (n_times,), or (n_times, n_outputs) where there are several
     groups : Groups
     entered : list of (group position, time)
         The order in which groups woke up, each with its time.
@@ -83,6 +84,8 @@ class Path:
         fitted again, so that coefficients jump there.
     stepwise : bool
         Whether models stand still between times, as on a limit path; otherwise they move.
+    n_outputs : int
+        How many linear predictors a model has: one, one per response, or one per class.
     n_passes, n_gram_columns : int
         How often X was read in full, and how many Gram columns were fetched.
     state : PathState or None
@@ -103,6 +106,7 @@ class Path:
     init_scale: float = np.nan
     restarted: tuple[float, ...] = ()
     stepwise: bool = False
+    n_outputs: int = 1
     n_passes: int = 0
     n_gram_columns: int = 0
     state: PathState | None = None
@@ -117,10 +121,11 @@ class Path:
 
     @property
     def group_norms(self) -> FloatArray:
-        """Euclidean norm of each group's coefficients at each time; shape (n_times, n_groups)."""
+        """Euclidean norm of each group's coefficients, of all outputs, at each time; shape (n_times, n_groups)."""
         groups = self.groups
-        own = (self.coefs[:, groups.members] if self.parts is None else self.parts).copy()
-        label = np.repeat(np.arange(groups.n_groups), groups.sizes)
+        members = _per_output(groups.members, groups.n_columns, self.n_outputs)
+        own = (self.coefs[:, members] if self.parts is None else self.parts).copy()
+        label = np.tile(np.repeat(np.arange(groups.n_groups), groups.sizes), self.n_outputs)
         # in units of each group's largest coefficient, so that neither 1e-200 nor 1e200 is lost in the square
         unit = np.zeros(groups.n_groups)
         np.maximum.at(unit, label[own.indices], np.abs(own.data))
@@ -131,18 +136,23 @@ class Path:
 
     def added_up(self, groups: Groups) -> Path:
         """A path of `groups.apart()`, on copies of shared columns, as one of the overlapping groups themselves."""
-        copies = np.arange(groups.members.size)
-        total = sp.csr_array((np.ones(copies.size), (copies, groups.members)), shape=(copies.size, groups.n_columns))
+        members = _per_output(groups.members, groups.n_columns, self.n_outputs)
+        copies = np.arange(members.size)
+        shape = (copies.size, self.n_outputs * groups.n_columns)
+        total = sp.csr_array((np.ones(copies.size), (copies, members)), shape=shape)
         coefs = sp.csr_array(self.coefs @ total)
         coefs.sort_indices()
         return replace(self, coefs=coefs, parts=self.coefs, groups=groups)
 
-    def ending_in(self, coef: FloatArray, intercept: float, strengths: FloatArray, parts: FloatArray | None) -> Path:
+    def ending_in(
+        self, coef: FloatArray, intercept: FloatArray | float, strengths: FloatArray, parts: FloatArray | None
+    ) -> Path:
         """The path with a model after its last one, to which coefficients jump: the one that was chosen."""
         last = float(self.times[-1])
         time = 1.05 * last if last > 0 else 1.0
 
         def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
+            row = row.ravel()
             own = np.flatnonzero(row)
             data, indices = np.append(table.data, row[own]), np.append(table.indices, own)
             ends = np.append(table.indptr, table.indptr[-1] + own.size)
@@ -153,7 +163,7 @@ class Path:
             self,
             times=np.append(self.times, time),
             coefs=below(self.coefs, coef),
-            intercepts=np.append(self.intercepts, intercept),
+            intercepts=np.concatenate([self.intercepts, np.reshape(intercept, (1, *self.intercepts.shape[1:]))]),
             strengths=below(self.strengths, strengths),
             parts=None if self.parts is None or parts is None else below(self.parts, parts),
             restarted=(*self.restarted, time),
@@ -187,23 +197,31 @@ class Path:
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
     def stored(self, position: int) -> tuple[NDArray[np.intp], FloatArray, float]:
-        """The columns of which `coefs` holds something at a position, their coefficients, and the intercept."""
+        """The columns of which `coefs` holds something at a position, their coefficients, and the intercept.
+
+        For paths of one output.
+        """
         own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
         return self.coefs.indices[own], self.coefs.data[own], float(self.intercepts[position])
 
-    def model(self, position: int) -> tuple[FloatArray, float]:
-        """Coefficients on the columns of X, shape (n_columns,), and the intercept, at a position of the path."""
-        columns, values, intercept = self.stored(position)
+    def model(self, position: int) -> tuple[FloatArray, Any]:
+        """Coefficients on the columns of X and the intercept, at a position of the path.
+
+        Shape (n_columns,), or (n_outputs, n_columns) where there are several outputs.
+        """
+        own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
         coef = np.zeros(self.coefs.shape[1])
-        coef[columns] = values
-        return coef, intercept
+        coef[self.coefs.indices[own]] = self.coefs.data[own]
+        if self.n_outputs > 1:
+            return coef.reshape(self.n_outputs, -1), self.intercepts[position]
+        return coef, float(self.intercepts[position])
 
     def at(self, t: float) -> FloatArray:
-        """The coefficients at the last recorded time not after ``t``; shape (n_columns,)."""
+        """The coefficients at the last recorded time not after ``t``, as `model` has them."""
         return self.model(self.index(t))[0]
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions of every model on the path; shape (n_rows, n_times).
+        """Linear predictors of every model on the path; shape (n_rows, n_times), or (n_rows, n_times, n_outputs).
 
         Parameters
         ----------
@@ -211,11 +229,18 @@ class Path:
             The columns in the order in which the path was run.
         """
         rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
-        expected = self.coefs.shape[1]
+        expected = self.coefs.shape[1] // self.n_outputs
         if rows.shape[1] != expected:
             raise ValueError(
                 f"X has {rows.shape[1]} columns, but the path was run on {expected}; give the same columns in the same "
                 "order."
             )
-        fitted = rows @ self.coefs.T
-        return np.asarray(fitted.toarray() if is_sparse(fitted) else fitted) + self.intercepts
+        tables = [self.coefs[:, j * expected : (j + 1) * expected] for j in range(self.n_outputs)]
+        made = [rows @ table.T for table in tables]
+        fitted = np.stack([np.asarray(own.toarray() if is_sparse(own) else own) for own in made], axis=-1)
+        return (fitted[..., 0] if self.n_outputs == 1 else fitted) + self.intercepts
+
+
+def _per_output(members: NDArray[np.intp], n_columns: int, n_outputs: int) -> NDArray[np.intp]:
+    """Columns of one output after another."""
+    return (members + n_columns * np.arange(n_outputs)[:, None]).ravel()

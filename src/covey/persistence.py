@@ -15,7 +15,10 @@ from covey.files import write_atomically
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
-ESTIMATORS = ("covey.estimators.regressor.GroupSparseRegressor",)
+ESTIMATORS = (
+    "covey.estimators.classifier.GroupSparseClassifier",
+    "covey.estimators.regressor.GroupSparseRegressor",
+)
 
 # What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
 TRUSTED = (
@@ -27,6 +30,13 @@ TRUSTED = (
     "covey.path.PathState",
     "covey.selection.criteria.Size",
     "covey.selection.splitting.Folds",
+    "covey.losses.classes.Binomial",
+    "covey.losses.classes.Multinomial",
+    "covey.losses.huber.Huber",
+    "covey.losses.log_link.Gamma",
+    "covey.losses.log_link.Poisson",
+    "covey.losses.squared.MultiSquared",
+    "covey.losses.squared.Squared",
     "covey.selection.splitting.HoldOut",
     "covey.stopping.at_time.AtTime",
     "covey.stopping.discrepancy.Discrepancy",
@@ -50,7 +60,11 @@ TRUSTED = (
             "LeavePOut",
             "PredefinedSplit",
             "RepeatedKFold",
+            "RepeatedStratifiedKFold",
             "ShuffleSplit",
+            "StratifiedGroupKFold",
+            "StratifiedKFold",
+            "StratifiedShuffleSplit",
             "TimeSeriesSplit",
         )
     ),
@@ -67,7 +81,7 @@ def save(model: Any, file: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A `GroupSparseRegressor`, or a scikit-learn pipeline around one.
+        A `GroupSparseRegressor` or `GroupSparseClassifier`, or a scikit-learn pipeline around one.
     file : str or Path
         By habit it ends in ``.skops``.
 
@@ -165,8 +179,14 @@ def _check(model: Any) -> None:
     groups, path = getattr(model, "groups_", None), getattr(model, "path_", None)
     if groups is None or path is None:
         return
-    p, n_times = groups.n_columns, len(path.times)
-    if np.shape(model.coef_) != (p,) or path.coefs.shape != (n_times, p) or np.shape(path.intercepts) != (n_times,):
+    p, n_times, m = groups.n_columns, len(path.times), path.n_outputs
+    levels = (n_times,) if m == 1 else (n_times, m)
+    if (
+        np.atleast_2d(model.coef_).shape != (m, p)
+        or np.size(model.intercept_) != m
+        or path.coefs.shape != (n_times, m * p)
+        or np.shape(path.intercepts) != levels
+    ):
         raise ValueError("its arrays are of different lengths")
     state = path.state
     own = (groups.members.size,)  # one a column; more where groups share some

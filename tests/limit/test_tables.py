@@ -12,7 +12,7 @@ from covey.limit.events import EventPath
 from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.lockstep import Near, Paths
-from covey.limit.posed import pose
+from covey.limit.posing import pose
 from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, noise_norms, shares_of
 from covey.limit.ridges import Penalties, ridge_models
 from covey.limit.rows import PartedRows, Split
@@ -240,8 +240,9 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     problem = posed.problem
     columns, loadings, offset = problem.combination(list(range(len(lists))))
     coef = np.zeros(X.shape[1])
-    coef[columns] = loadings @ rows.working(fit)
-    level = fit.intercept - offset @ rows.working(fit)
+    w = rows.working(fit)[0][0]
+    coef[columns] = loadings @ w
+    level = fit.intercept - offset @ w
     # gradient of the objective with respect to the model on the columns of X
     q = np.where(held, 0.0, weight) / weight[~held].sum()
     unit_y = (y - problem.y_mean) / problem.y_scale
@@ -251,7 +252,7 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     else:
         assert level == 0
     for l, own in enumerate(lists):
-        w = rows.working(fit)[problem.starts[l] : problem.starts[l + 1]]
+        w = rows.working(fit)[0][0][problem.starts[l] : problem.starts[l + 1]]
         Z = problem.working_columns(np.array([l]))
         (M,) = Penalties(problem).of([l])
         np.testing.assert_allclose(Z.T @ (q * residual), penalty * shares[l] * M @ w, atol=1e-9)
@@ -262,7 +263,7 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     # residuals on the rows that judge, times the roots of their weights
     total = weight.sum()
     expected = np.sqrt(weight[held] / total) * residual[held]
-    found = rows.residuals(posed.splits[0], [fit])[:, 0]
+    found = rows.predictions(posed.splits[0], [fit])[:, 0]
     assert found @ found == pytest.approx(expected @ expected)
 
 
@@ -283,12 +284,14 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
     training = rows.training(split, posed.n_rows(split))
     expected = rows.fits(training, [0.05 * training.unit, 2.0 * training.unit], np.ones((2, len(lists))))
     found = kernel.fits(split, [0.05, 2.0])
-    squares = [np.sum(table**2, axis=0) for table in (kernel.residuals(split, found), rows.residuals(split, expected))]
+    squares = [
+        np.sum(table**2, axis=0) for table in (kernel.predictions(split, found), rows.predictions(split, expected))
+    ]
     np.testing.assert_allclose(squares[0], squares[1], rtol=1e-8)
     columns, loadings, offset = posed.problem.combination(list(range(len(lists))))
     gains = kernel.gains
-    for fit, coef, direct in zip(found, kernel.coefficients(found), expected, strict=True):
-        w = rows.working(direct)
+    for fit, coef, direct in zip(found, kernel.coefficients(found)[:, 0], expected, strict=True):
+        w = rows.working(direct)[0][0]
         here = X[:, posed.problem.layout.members] @ (coef * gains) - posed.problem.mean @ (coef * gains)
         there = X[:, columns] @ (loadings @ w) - offset @ w + direct.intercept
         np.testing.assert_allclose(here + fit.level - fit.shift, there, atol=1e-8)
@@ -345,7 +348,7 @@ def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
     row = made.recipes.index(alone)
     assert made.sizes[row] == 2
     table = paths.near.rows.parts[0]
-    residual = table[:, -1] - table[:, made.columns] @ made.W[row] - table[:, -2] * made.levels[row]
+    residual = table[:, -1] - table[:, made.columns] @ made.W[row, 0] - table[:, -2] * made.levels[row, 0]
     coef, level = refit(X, y, [1, 2], weight / 60, True)
     expected = np.mean((y - X @ coef - level) ** 2) / posed.problem.y_scale**2
     assert residual @ residual == pytest.approx(expected)
@@ -356,9 +359,9 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_
     *_, posed, rows = dense_rows(120, True)
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
-    expected = rows.residuals(split, rows.fits(training, [0.3 * training.unit], np.ones((1, rows.groups.size))))
+    expected = rows.predictions(split, rows.fits(training, [0.3 * training.unit], np.ones((1, rows.groups.size))))
     kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
-    found = kernel.residuals(split, kernel.fits(split, [0.3]))
+    found = kernel.predictions(split, kernel.fits(split, [0.3]))
     assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())
 
 

@@ -7,6 +7,7 @@ from covey import Groups, GroupSparseRegressor
 from covey.selection import Thresholds
 from covey.selection.judge import NEAR_MEAN, STRICT, Judge, mean_weights
 from covey.selection.recipe import Cleaned, Reweighted
+from covey.selection.scores import SquaredScores
 from covey.selection.splitting import balanced_folds
 from estimator_problems import noisy_problem
 
@@ -26,7 +27,7 @@ def residuals(seed, n, shifts, weight):
 def heard():
     weights = [np.random.default_rng(s).uniform(0.5, 2, 40 + 10 * s) for s in range(2)]
     tables = [residuals(s, w.size, [0.05, 0.1, 2.0, 0.3], w) for s, w in enumerate(weights)]
-    judge = Judge([w.sum() for w in weights], [40.0, 50.0])
+    judge = Judge([SquaredScores(w.sum()) for w in weights], [40.0, 50.0])
     for split, E in enumerate(tables):
         judge.add(split, RECIPES, E, SIZES)
     return judge, tables, weights
@@ -57,7 +58,7 @@ def test_the_standard_error_is_that_of_twice_the_noise_times_the_distance_of_pre
 def test_the_standard_error_is_about_that_of_row_wise_differences():
     """With residuals of the best model that are independent of the distance, the two estimate one thing."""
     n = 20_000
-    judge = Judge([float(n)], [float(n)])
+    judge = Judge([SquaredScores(float(n))], [float(n)])
     E = residuals(0, n, [0.0, 0.5, 3.0, 0.3], np.ones(n))
     judge.add(0, RECIPES, E, SIZES)
     verdict = judge.verdict()
@@ -106,7 +107,7 @@ def test_rounding_does_not_decide_between_equal_models(heard):
     judge, tables, _ = heard
     twin = Cleaned(1, 9, 2, 0.0)
     for factor in (1 - 1e-15, 1 + 1e-15):
-        judge = Judge(list(judge.weights), [40.0, 50.0])
+        judge = Judge(judge.scores, [40.0, 50.0])
         for split, E in enumerate(tables):
             judge.add(split, [*RECIPES, twin], np.column_stack([E, factor * E[:, 1]]), [*SIZES, 2.0])
         verdict = judge.verdict()
@@ -120,23 +121,25 @@ def test_rounding_does_not_decide_between_equal_models(heard):
 
 def test_weights_of_the_mean_are_likelihoods():
     errors = np.array([1.0, 1.02, 1.1, 1.5])
-    weights = mean_weights(errors, 100.0, 0.0)
+    weights = mean_weights(errors, 100.0, 1.0, 0.0)
     assert weights.sum() == pytest.approx(1)
     assert weights[1] / weights[0] == pytest.approx(np.exp(-1.0))
     assert weights[2] / weights[0] == pytest.approx(np.exp(-5.0))
     assert weights[3] == 0  # exp(-25) is left out
-    np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 0.0), weights)
+    np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 7.0, 0.0), weights)
 
 
 def test_an_exact_fit_takes_all_the_weight():
-    np.testing.assert_allclose(mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 1e-12), [0.5, 0.5, 0.0])
+    np.testing.assert_allclose(mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12), [0.5, 0.5, 0.0])
 
 
 def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(heard):
     judge, tables, weights = heard
     verdict = judge.verdict()
     E, w = np.concatenate(tables), np.concatenate(weights)
-    np.testing.assert_allclose(verdict.weights, mean_weights(verdict.errors, 90.0, 0.0), rtol=1e-6)
+    np.testing.assert_allclose(
+        verdict.weights, mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0), rtol=1e-6
+    )
     distance = ((E - (E @ verdict.weights)[:, None]) ** 2).sum(axis=0) / w.sum()
     near = np.flatnonzero(distance <= NEAR_MEAN * distance.min())
     assert verdict.central == near[np.argmin(verdict.sizes[near])]
@@ -144,7 +147,7 @@ def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(heard):
     assert verdict.recipes[verdict.central] == SMALL
     # a simple model that is far from the mean is not taken
     far = [np.column_stack([table[:, [0, 1]] + [0, 0.5], table[:, 2:]]) for table in tables]
-    judge = Judge(judge.weights, judge.counts)
+    judge = Judge(judge.scores, judge.counts)
     for split, table in enumerate(far):
         judge.add(split, RECIPES, table, SIZES)
     assert judge.verdict().recipes[judge.verdict().central] == LARGE
@@ -157,7 +160,8 @@ def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
     model = GroupSparseRegressor(groups, average=True).fit(X, y)
     table = model.candidates_
     rounding = 1e-12 * table["mse"].max()
-    np.testing.assert_allclose(table["weight"], mean_weights(table["mse"].to_numpy(), len(y), rounding), atol=1e-6)
+    errors = table["mse"].to_numpy()
+    np.testing.assert_allclose(table["weight"], mean_weights(errors, len(y), errors.min(), rounding), atol=1e-6)
 
 
 # ------------------------------------------------------------------ in an estimator

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.cholesky import factor_groups
-from covey.designs.pieces import run
 from covey.designs.residuals import part_grams, weighted_residuals
 from covey.designs.rows import hold_out, split_masks, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
@@ -263,12 +262,9 @@ class Design(ABC):
         self, problem: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
         """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
-        raw = self.residual_products(problem.response, weights, which, columns, coefs, intercepts)
-        norms, layout = np.empty((len(raw), problem.ranks.size)), problem.layout
-        for first, last in problem.tiles(max(1, NORMS_AT_A_TIME // max(len(raw), 1))):
-            columns = layout.members[layout.starts[first] : layout.starts[last]]
-            norms[:, first:last] = problem.correlation_norms(raw[:, run(columns) or columns], first, last)
-        return norms
+        return np.asarray(
+            problem.all_norms(self.residual_products(problem.response, weights, which, columns, coefs, intercepts))
+        )
 
     def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2), float64.

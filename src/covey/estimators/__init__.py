@@ -1,6 +1,7 @@
 """The scikit-learn front: validate, pose, select, publish."""
 
+from covey.estimators.classifier import GroupSparseClassifier
 from covey.estimators.regressor import GroupSparseRegressor
 from covey.estimators.terms import TermGroups
 
-__all__ = ["GroupSparseRegressor", "TermGroups"]
+__all__ = ["GroupSparseClassifier", "GroupSparseRegressor", "TermGroups"]

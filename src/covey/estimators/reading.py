@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from covey.designs import Design, as_design, is_table
+from covey.losses import Loss, Squared
 
-__all__ = ["read_problem", "read_rows"]
+__all__ = ["read_offset", "read_problem", "read_rows"]
 
 # Weights count rows in the information criteria, and sums over rows must stay numbers.
 LARGEST_WEIGHT = 1e100
@@ -20,19 +21,31 @@ FLOATS = [np.float64, np.float32]
 SPARSE = ["csc", "csr"]
 
 
-def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any, Any]:
-    """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``."""
+def read_problem(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: Loss | None = None
+) -> tuple[Design, Any, Any]:
+    """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``.
+
+    Without a loss the response is one of classes, and left as it is.
+    """
+    if loss is not None:
+        _refuse_text(y)
     if is_table(X) or sp.issparse(X):
         with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs meet in scikit-learn's check
             table, y = validate_data(
-                estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=True, order=None, ensure_min_samples=2
-            )
+                estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=loss is not None,
+                multi_output=loss is not None, order=None, ensure_min_samples=2,
+            )  # fmt: skip
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
         if weight.max() > LARGEST_WEIGHT:
             raise ValueError(
                 f"sample_weight has values of {weight.max():.3g}; weights count rows: divide them by a common number."
             )
-        return as_design(table), np.asarray(y, dtype=np.float64), weight
+        if loss is None:
+            return as_design(table), column_or_1d(y), weight
+        response = np.asarray(y, dtype=np.float64)
+        squared = isinstance(loss, Squared)
+        return as_design(table), response if squared or response.ndim == 2 else loss.check(response), weight
     design = as_design(X)
     n, p = design.shape
     if n < 2:
@@ -44,6 +57,16 @@ def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -
         estimator.feature_names_in_ = np.asarray(design.columns, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+    if not isinstance(loss, Squared) or np.ndim(y) == 2:
+        # other losses see every row, where the model is fitted
+        weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
+        design.weights(weight)
+        if loss is None:
+            return design, column_or_1d(np.asarray(y)), weight
+        given = np.asarray(y, dtype=float)
+        if len(given) != n:
+            raise ValueError(f"y has {len(given)} entries, but {design.name} has {n} rows.")
+        return design, given if given.ndim == 2 else loss.check(given), weight
     response = design.rows(y)
     # weights keep their sum: rows counted by weight are what the information criteria go by
     if sample_weight is None or np.ndim(sample_weight) == 0:
@@ -51,6 +74,36 @@ def read_problem(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any) -
     weight = design.rows(sample_weight, name="sample_weight")
     design.weights(weight)
     return design, response, weight
+
+
+def read_offset(offset: Any, design: Design, n_outputs: int) -> Any:
+    """An offset as an array of shape (n_rows, n_outputs)."""
+    n = design.shape[0]
+    try:
+        made = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("offset must hold numbers, one per row.") from None
+    if made.ndim == 1:
+        made = made[:, None]
+    if made.shape not in ((n, 1), (n, n_outputs)):
+        raise ValueError(f"offset has shape {np.shape(offset)}, but there are {n} rows and {n_outputs} predictors.")
+    bad = np.flatnonzero(~np.isfinite(made).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"offset has missing or infinite values, first in row {bad[0]} ({bad.size} in all): impute or drop them; "
+            "the logarithm of an exposure of zero is infinite."
+        )
+    return np.broadcast_to(made, (n, n_outputs))
+
+
+def _refuse_text(y: Any) -> None:
+    """Say that there is a classifier where the response is text."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if kind not in "OUS":
+        return
+    values = y if isinstance(y, list | tuple) else np.asarray(y).ravel()
+    if len(values) and isinstance(values[0], str | bytes):
+        raise ValueError("y holds text, and a regressor needs numbers: covey.GroupSparseClassifier takes any labels.")
 
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:

@@ -1,31 +1,28 @@
-"""GroupSparseRegressor: validate, pose, select, publish."""
+"""GroupSparseRegressor: numbers as responses."""
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from covey.designs import is_table
-from covey.estimators.reading import read_problem, read_rows
-from covey.groups import Groups
-from covey.path import Path
-from covey.selection import Problem, Selected, read_selection, select
+from covey.designs import Design, is_table
+from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.reading import read_offset, read_problem, read_rows
+from covey.losses import Huber, Loss, Multinomial, MultiSquared, Squared, get_loss
+from covey.selection import Problem, Selected
+from covey.selection.reading import Selection
 from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
 
 
-class GroupSparseRegressor(RegressorMixin, BaseEstimator):
+class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
     Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the
@@ -39,8 +36,14 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
         column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
+        What is minimised: squared errors; Huber's loss, for responses with a few wild values; the negative
+        log-likelihood of counts (log link), of positive values whose spread grows with their mean (log link), or of
+        proportions (logistic). Any `covey.losses.Loss` may be given. Several responses (2-d `y`) share their groups,
+        under squared loss. For classes there is `GroupSparseClassifier`.
     always : iterable
-        Names of groups that are in every model: they are neither selected nor shrunk.
+        Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
+        nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
         How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
         (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; the discrepancy
@@ -78,20 +81,25 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
+    coef_ : ndarray of shape (n_features,), or (n_responses, n_features)
+        Of the linear predictor: with a log link, logarithms of ratios.
+    intercept_ : float or ndarray of shape (n_responses,)
+    loss_ : Loss
+        With the threshold that was found, for Huber's.
     groups_ : Groups
+    always_groups_ : list
+        Names of the groups that were to be in every model.
     selected_groups_ : list
         Names of the groups with coefficients, in the order in which they woke up.
     group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients.
+        Norm of each group's coefficients, those of all responses together.
     group_strengths_ : ndarray of shape (n_groups,)
         How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
         Whether it was shrunk by a ridge, is a mean of models, or a network's model, whose last groups may still be on
-        the rise; otherwise it is least squares on the selected groups.
+        the rise; otherwise it is least squares, or maximum likelihood, on the selected groups.
     candidates_ : DataFrame
         Every candidate with its judged error, the chosen one marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
@@ -118,24 +126,11 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
     True
     """
 
-    coef_: FloatArray
-    intercept_: float
-    groups_: Groups
-    selected_groups_: list[Any]
-    group_norms_: FloatArray
-    group_strengths_: FloatArray
-    recipe_: str
-    shrunk_: bool
-    candidates_: pd.DataFrame
-    fold_frequencies_: Any
-    n_splits_: int
-    path_: Path
-    n_features_in_: int
-
     def __init__(
         self,
         groups: Any = None,
         *,
+        loss: Any = "squared",
         always: Iterable[Any] = (),
         selection: Any = 5,
         rule: str = "min",
@@ -151,6 +146,7 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.groups = groups
+        self.loss = loss
         self.always = always
         self.selection = selection
         self.rule = rule
@@ -167,18 +163,24 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        if isinstance(self.loss, str | Loss):
+            tags.target_tags.positive_only = get_loss(self.loss).name in ("poisson", "gamma")
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, split_groups: Any = None) -> GroupSparseRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
+    ) -> GroupSparseRegressor:
         """Fit.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or any kind of design
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or (n_rows, n_responses)
         sample_weight : array-like of shape (n_rows,), optional
             A weight of two is the same as the row twice.
+        offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
+            Added to the linear predictor, with a coefficient of one: the logarithm of the exposure for counts.
         split_groups : array-like of shape (n_rows,), optional
             Labels of the rows, for splitters such as GroupKFold.
 
@@ -186,152 +188,121 @@ class GroupSparseRegressor(RegressorMixin, BaseEstimator):
         -------
         self
         """
-        if self.rule not in ("min", "1se"):
-            raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
-        design, y, weight = read_problem(self, X, y, sample_weight)
-        groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
-        selection = read_selection(self.selection, self.random_state, split_groups)
-        options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        always = groups.positions(self.always, "always")
-        problem = Problem(design, y, weight, groups, always, options)
+        loss = _read_loss(self.loss)
+        design, response, weight = read_problem(self, X, y, sample_weight, loss)
+        several = np.ndim(response) == 2
+        if several and response.shape[1] > 1:
+            if not isinstance(loss, Squared | MultiSquared):
+                raise ValueError(
+                    f"y has {response.shape[1]} columns, and the {loss.name} loss is for one response: fit them one by "
+                    "one, or use loss='squared'."
+                )
+            loss = MultiSquared()
+        elif several:
+            response = response[:, 0]
+        if isinstance(loss, Squared):
+            _warn_of_classes(response)
+        outputs = response.shape[1] if np.ndim(response) == 2 else 1
+        shift = None if offset is None else read_offset(offset, design, outputs)
+        if shift is not None and outputs == 1:
+            shift = design.rows(shift[:, 0], name="offset")
+        made = self._choose(design, response, weight, shift, loss, split_groups)
+        self._publish(made, design.dtype, one_output=not several)
+        return self
+
+    def _choose(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
+        """The model; twice where the loss takes its scale from residuals."""
+        first = loss.scaled_to(y, weight)
+        if first == loss:
+            return self._fit(design, y, weight, offset, loss, split_groups)
+        shift = 0.0 if offset is None else offset
+        first = loss.scaled_to(y - shift - np.median(y - shift), weight)
+        made = self._fit(design, y, weight, offset, first, split_groups)
+        used = np.flatnonzero(made.coef.any(axis=0))
+        residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]
+        return self._fit(design, y, weight, offset, loss.scaled_to(residuals, weight), split_groups)
+
+    def _select(self, problem: Problem, selection: Selection) -> Selected:
         if self.network is None:
             if self.checkpoint is not None:
                 raise ValueError(
                     "checkpoint= keeps the folds of a network: give network= too, or leave checkpoint out."
                 )
-            made = select(problem, selection, self.rule, boolean(self.average, "average"))
-        else:
-            from covey.selection.on_network import select_on_network  # the network's kernels are compiled
+            return super()._select(problem, selection)
+        from covey.selection.on_network import select_on_network  # the network's kernels are compiled
 
-            if boolean(self.average, "average"):
-                raise ValueError("average=True is for the default search; network= chooses one time on one path.")
-            made = select_on_network(
-                problem, selection, self.network, self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
-                verbose=int(self.verbose),
-            )  # fmt: skip
-        self._publish(groups, made, design.dtype)
-        if self.verbose:
-            print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
-        return self
+        if boolean(self.average, "average"):
+            raise ValueError("average=True is for the default search; network= chooses one time on one path.")
+        return select_on_network(
+            problem, selection, self.network, self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
+            verbose=int(self.verbose),
+        )  # fmt: skip
 
-    def _publish(self, groups: Groups, made: Selected, dtype: Any) -> None:
-        """Set everything that describes the model, from the model."""
-        self.groups_ = groups
-        with np.errstate(over="ignore"):
-            own = made.own.astype(dtype)
-        if not np.isfinite(own).all():
-            own = made.own  # too large for the precision of X
-        self.coef_ = groups.from_contiguous(own)
-        self.intercept_ = made.intercept
-        self.group_norms_ = groups.apart().norms(own)
-        in_model = set(np.flatnonzero(self.group_norms_).tolist())
-        self.selected_groups_ = [groups.names[l] for l in made.order if l in in_model]
-        self.group_strengths_ = made.strengths
-        self.recipe_, self.shrunk_ = made.recipe, made.shrunk
-        self.candidates_ = made.candidates
-        self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
-        self.path_ = made.path
-        if made.path.status == "diverged":
-            warnings.warn(made.path.message, ConvergenceWarning, stacklevel=3)
-
-    def predict(self, X: Any) -> FloatArray:
-        """Predict.
+    def predict(self, X: Any, offset: Any = None) -> FloatArray:
+        """Predict means.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
+        offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
+            Added to the linear predictor.
 
         Returns
         -------
-        array of shape (n_rows,)
+        array of shape (n_rows,), or (n_rows, n_responses)
             A numpy array, or what the kind of X keeps its rows in.
         """
-        check_is_fitted(self)
-        design = read_rows(self, X)
-        used = np.flatnonzero(self.coef_)
-        fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_], dtype=self.coef_.dtype))
-        return fitted[:, 0]
+        eta = self._linear(X, offset)
+        if np.ndim(self.coef_) == 1:
+            eta = eta[:, 0]
+        return eta if isinstance(self.loss_, Squared | MultiSquared | Huber) else self.loss_.inverse_link(eta)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The coefficient of determination R^2 of the predictions, computed where the rows are.
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The share of the deviance of the best constant that the predictions remove: R^2 for squared loss.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or (n_rows, n_responses)
         sample_weight : array-like of shape (n_rows,), optional
+        offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
 
         Returns
         -------
         float
         """
         check_is_fitted(self)
-        if is_table(X):
-            return float(super().score(X, y, sample_weight))
-        design = read_rows(self, X)
-        response, weight = design.rows(y), design.weights(sample_weight)
-        used = np.flatnonzero(self.coef_)
-        error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
-        spread = design.standard(response, weight, centre=True)[2]
-        return 1.0 - float(error / spread**2)
+        if isinstance(self.loss_, Squared | MultiSquared) and offset is None:
+            if is_table(X) or np.ndim(self.coef_) > 1:
+                return float(super().score(X, y, sample_weight))
+            design = read_rows(self, X)
+            response, weight = design.rows(y), design.weights(sample_weight)
+            used = np.flatnonzero(self.coef_)
+            error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
+            spread = design.standard(response, weight, centre=True)[2]
+            return 1.0 - float(error / spread**2)
+        eta = np.asarray(self._linear(X, offset))
+        eta = eta if self.loss_.vector else eta[:, 0]
+        response = self.loss_.check(np.asarray(y).reshape(eta.shape))
+        weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        shift = None if offset is None else np.asarray(offset, dtype=float).reshape(eta.shape)
+        null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
+        whole = float(weight @ self.loss_.deviance(response, np.broadcast_to(null, eta.shape)))
+        return 1.0 - float(weight @ self.loss_.deviance(response, eta)) / (whole or 1.0)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
-        state = dict(super().__getstate__())
-        if "candidates_" in state:
-            state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
-        if "feature_names_in_" in state:
-            state["feature_names_in_"] = json.dumps(state["feature_names_in_"].tolist())
-        return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if "candidates_" in state:
-            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
-        if "feature_names_in_" in state:
-            state["feature_names_in_"] = np.array(json.loads(state["feature_names_in_"]), dtype=object)
-        super().__setstate__(state)
+def _read_loss(given: Any) -> Loss:
+    loss = get_loss(given)
+    if isinstance(loss, Multinomial):
+        raise ValueError("loss='multinomial' is for classes: use covey.GroupSparseClassifier.")
+    return loss
 
-    def group_table(self) -> pd.DataFrame:
-        """The selected groups, in the order in which they woke up.
 
-        Returns
-        -------
-        DataFrame
-            Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction, with
-            the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time on the path; NaN
-            for a group of a dense model that did not wake up), and ``folds`` (in how many folds it was chosen, where
-            folds judged).
-        """
-        check_is_fitted(self)
-        woke = dict(self.path_.entered)
-        chosen = [self.groups_.position(name) for name in self.selected_groups_]
-        table = pd.DataFrame(
-            {
-                "size": self.groups_.sizes[chosen],
-                "strength": self.group_strengths_[chosen],
-                "norm": self.group_norms_[chosen],
-                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
-            },
-            index=pd.Index(self.selected_groups_, name="group"),
+def _warn_of_classes(y: Any) -> None:
+    """Say that there is a classifier where the response looks like two classes."""
+    if isinstance(y, np.ndarray) and np.isin(y, (0.0, 1.0)).all() and np.ptp(y) > 0:
+        warnings.warn(
+            "y has the values 0 and 1 only: covey.GroupSparseClassifier fits classes, and gives probabilities.",
+            UserWarning,
+            stacklevel=3,
         )
-        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
-            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
-        return table
-
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, and one line per group."""
-        table = self.group_table()
-        out = sys.stdout if file is None else file
-        n_columns = int(np.count_nonzero(self.coef_))
-        print(
-            f"{type(self).__name__}: {len(table)} of {self.groups_.n_groups} groups selected "
-            f"({n_columns} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
-            f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
-            file=out,
-        )
-        if len(table):
-            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
-            if "folds" in shown:
-                shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
-            print(shown.reset_index().to_string(index=False), file=out)

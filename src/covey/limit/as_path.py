@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.limit.likelihood import SEPARATED_RIDGE
 from covey.limit.lockstep import Paths
 from covey.path import Path
-from covey.preprocess import spans
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
@@ -19,52 +19,45 @@ MESSAGES = {
     "completed": "The path has as many groups as were asked for.",
     "exhausted": "Nothing is left to explain at time {time:g}.",
 }
+SEPARATED = (
+    "From time {time:g} on the awake groups tell the responses apart without error, so that the best coefficients are "
+    "infinite: models from there on have a ridge of {ridge:g}."
+)
 
 
 def as_path(paths: Paths, split: int, groups: Groups) -> Path:
-    """The path of a split: least squares on the groups awake after each event."""
-    problem, rows = paths.posed.problem, paths.near.rows
+    """The path of a split: the minimiser on the groups awake after each event."""
+    posed, problem = paths.posed, paths.posed.problem
     awake, events = paths.groups(split), paths.paths[split]
     begun = len(paths.starts[split])
-    equations = paths.equations(split)
-    W = _knots(equations.K, equations.c, equations.starts)[begun:]
-    levels = equations.intercepts(W)
-    which = np.array(awake, dtype=np.intp)
-    place = {int(l): i for i, l in enumerate(paths.near.groups)}
-    near = np.array([place[l] for l in awake], dtype=np.intp)
-    wide = np.zeros((len(W), rows.n_columns))
-    wide[:, equations.columns] = W
-    own = spans(rows.starts, near)
-    W = wide[:, own]
-    starts = offsets(rows.ranks[near])
-    columns, loadings, offset = problem.combination(awake)
-    coefs = W @ loadings.T * problem.y_scale
-    intercepts = problem.y_mean + (levels - W @ offset) * problem.y_scale
-    norms = np.sqrt(np.add.reduceat(np.hstack([W * W, np.zeros((len(W), 1))]), starts[:-1], axis=1)) if awake else W
+    knots = paths.knots(split)
+    W = knots.W
+    columns, coefs, intercepts = posed.to_user(awake, W, knots.levels)
+    n, m, _ = coefs.shape
+    starts = offsets(problem.ranks[awake])
+    own = (posed.outputs(W) ** 2).sum(axis=1)
+    squares = np.add.reduceat(np.hstack([own, np.zeros((n, 1))]), starts[:-1], axis=1) if awake else own
     times = np.array([0.0, *events.times[begun:]])
     status = "exhausted" if paths.ended else "completed"
+    separated = np.flatnonzero(knots.separated)
+    message = MESSAGES[status].format(time=float(times[-1]))
+    if separated.size:
+        time = times[separated[0]]
+        message += " " + SEPARATED.format(time=float(time), ridge=SEPARATED_RIDGE)
+    wide = np.concatenate([columns + output * problem.mean.size for output in range(m)])
     path = Path(
         times=times,
-        coefs=_sparse(columns, coefs, problem.mean.size),
-        intercepts=intercepts,
+        coefs=_sparse(wide, coefs.reshape(n, -1), m * problem.mean.size),
+        intercepts=intercepts if m > 1 else intercepts[:, 0],
         groups=groups.apart() if groups.overlapping else groups,
         entered=list(zip(awake, map(float, events.times), strict=True)),
         status=status,
-        message=MESSAGES[status].format(time=float(times[-1])),
+        message=message,
         stepwise=True,
-        strengths=_sparse(which, norms * problem.y_scale, problem.ranks.size),
+        strengths=_sparse(np.array(awake, dtype=np.intp), np.sqrt(squares), problem.ranks.size),
+        n_outputs=m,
     )
     return path.added_up(groups) if groups.overlapping else path
-
-
-def _knots(K: FloatArray, c: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
-    """Least squares on the first m groups, for every m; shape (n_groups + 1, k)."""
-    if c.size == 0:
-        return np.zeros((starts.size, 0))
-    inverse = np.linalg.inv(np.linalg.cholesky(K))
-    terms = inverse * (inverse @ c)[:, None]
-    total = np.vstack([np.zeros((1, c.size)), np.cumsum(terms, axis=0)])
-    return np.asarray(total[starts])
 
 
 def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:

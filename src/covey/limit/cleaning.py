@@ -24,7 +24,12 @@ COMPACT, SMALL = 0.7, 256
 TOGETHER, FILLED = 160, 1.6
 
 # Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
-JITTER = 1e-9
+# Dropping a group loses twice the digits that the inverse has lost, so that where columns repeat others, and their
+# variance inflation is above LARGEST, more has to be added.
+JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
+
+# Singular values of a Gram matrix below this share of the largest are rounding.
+ROUNDING = 1e-12
 
 
 def eliminate(
@@ -34,7 +39,7 @@ def eliminate(
 
     Parameters
     ----------
-    K, c : ndarray, shape (k, k) and (k,)
+    K, c : ndarray, shape (k, k), and (k,) or (k, n_outputs)
         A Gram matrix and the correlations.
     starts : ndarray of int, shape (m + 1,)
         Where the columns of each group begin.
@@ -45,20 +50,26 @@ def eliminate(
     -------
     dropped : list of int
         The groups in the order in which they were dropped.
-    W : ndarray, shape (m - n_always + 1, k)
+    W : ndarray, shape (m - n_always + 1, k), or (m - n_always + 1, k, n_outputs)
         Least squares before each of the drops, and after the last one.
     """
+    if c.ndim == 1:
+        dropped, W = eliminate(K, c[:, None], starts, n_always)
+        return dropped, W[:, :, 0]
     sizes = np.diff(starts)
-    diagonal = np.diag(K)
-    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * np.where(diagonal > 0, diagonal, 1.0))))
+    diagonal = np.where(np.diag(K) > 0, np.diag(K), 1.0)
+    inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal)))
+    repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
+    if repeated:
+        inverse = np.asfortranarray(np.linalg.inv(K + np.diag(MORE_JITTER * diagonal)))
     w = inverse @ c
-    dropped: list[int] = []
-    W = np.zeros((sizes.size - n_always + 1, c.size))
+    dropped = []
+    W = np.zeros((sizes.size - n_always + 1, *c.shape))
     W[0] = w
     # the columns that the inverse has, and where they lie in it
-    kept, place = np.arange(c.size), starts[:-1].copy()
+    kept, place = np.arange(len(c)), starts[:-1].copy()
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
-    left = c.size
+    left = len(c)
     for step in range(1, len(W)):
         rises = [one.least_rise(inverse, w) for one in classes]
         best = min(range(len(classes)), key=lambda i: rises[i][0])
@@ -83,6 +94,13 @@ def eliminate(
             before = np.cumsum(alive) - alive
             place = np.where(np.isin(np.arange(sizes.size), dropped), -1, before[np.minimum(place, alive.size - 1)])
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
+    if repeated:  # without what was added
+        alive = np.ones(len(c), dtype=bool)
+        for step in range(len(W)):
+            if step:
+                alive[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
+            W[step] = 0.0
+            W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
     return dropped, W
 
 
@@ -96,7 +114,7 @@ def eliminate_all(quadratics: Sequence[Quadratic], n_always: int = 0) -> list[tu
         if len(some) > 1 and 0 < width <= min(TOGETHER, FILLED * min(c.size for _, c, _ in some)):
             try:
                 made = _eliminate_together(some, size, n_always)
-            except np.linalg.LinAlgError:  # columns that nearly repeat each other
+            except np.linalg.LinAlgError:  # columns that repeat others
                 continue
             for i, one in zip(own, made, strict=True):
                 out[i] = one
@@ -114,10 +132,12 @@ def _eliminate_together(
     sizes: FloatArray = np.array([np.diff(starts) for _, _, starts in quadratics], dtype=float)
     places = [(groups[:, None] * size + within)[within < own[:, None]] for own in sizes]
     for i, (own_K, own_c, _) in enumerate(quadratics):
-        diagonal = np.diag(own_K)
-        K[i][np.ix_(places[i], places[i])] = own_K + np.diag(JITTER * np.where(diagonal > 0, diagonal, 1.0))
+        diagonal = np.where(np.diag(own_K) > 0, np.diag(own_K), 1.0)
+        K[i][np.ix_(places[i], places[i])] = own_K + np.diag(JITTER * diagonal)
         c[i, places[i]] = own_c
     inverse = np.linalg.inv(K)
+    if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:
+        raise np.linalg.LinAlgError("Too few digits are left for many steps.")
     w = (inverse @ c[:, :, None])[:, :, 0]
     W = np.zeros((n, m - n_always + 1, m * size))
     W[:, 0] = w
@@ -165,10 +185,10 @@ class _SizeClass:
             return 0.0, 0
         own = w[self.at]
         if self.size == 1:
-            rise = (own * own / inverse[self.at, self.at])[:, 0]
+            rise = (own * own).sum(axis=2)[:, 0] / inverse[self.at, self.at][:, 0]
         else:
             blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
-            rise = np.einsum("ij,ij->i", own, np.linalg.solve(blocks, own[:, :, None])[:, :, 0]) / self.size
+            rise = np.einsum("ijk,ijk->i", own, np.linalg.solve(blocks, own)) / self.size
         place = int(np.argmin(rise))
         return float(rise[place]), place
 

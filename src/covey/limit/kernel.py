@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from covey.limit.ridges import Penalties
 from covey.limit.rows import Split
 from covey.validation import FloatArray
 
-__all__ = ["KernelFit", "RowKernel"]
+__all__ = ["KernelFit", "RowKernel", "RowProducts"]
 
 # Numbers that are held at a time: 2 MiB.
 TILE = 2**18
@@ -44,7 +45,7 @@ class KernelFit:
     shift: float
 
 
-class RowKernel:
+class RowProducts:
     """Inner products of the rows, those of a validation set included, over all scaled columns.
 
     Parameters
@@ -62,22 +63,17 @@ class RowKernel:
         every = np.arange(problem.ranks.size)
         self.share = np.repeat(shares, problem.layout.sizes)
         self.gains = penalties.gains(every) / np.sqrt(self.share)
-        # the part of every row that takes part; those of the validation set are the last
-        self.part = np.full(problem.design.shape[0], -1)
-        self.weight, self.response = np.zeros(self.part.size), problem.response
-        for k, weight in enumerate(map(np.asarray, posed.parts)):
-            used = weight > 0
-            self.part[used], self.weight[used] = k, weight[used]
-        self.used = [np.flatnonzero(self.part >= 0)]
-        self.part, self.weight = self.part[self.used[0]], self.weight[self.used[0]]
-        self.response = self.response[self.used[0]]
+        # the rows that take part, and the part of each; those of the validation set are the last
+        part, weight = np.full(problem.design.shape[0], -1), np.zeros(problem.design.shape[0])
+        for k, given in enumerate(map(np.asarray, posed.parts)):
+            part[given > 0], weight[given > 0] = k, given[given > 0]
+        self.used = [np.flatnonzero(part >= 0)]
+        self.part, self.weight = part[self.used[0]], weight[self.used[0]]
         if other is not None:
             judges = np.flatnonzero(other.weight > 0)
             self.used.append(judges)
             self.part = np.concatenate([self.part, np.full(judges.size, len(posed.parts))])
             self.weight = np.concatenate([self.weight, other.weight[judges]])
-            response = (other.y[judges] - problem.y_mean) / problem.y_scale
-            self.response = np.concatenate([self.response, response])
         self.inner = np.zeros((self.part.size, self.part.size))
         # the inner products of columns with a share of their own, which the unit of penalties does without
         self.excess: FloatArray | None = None
@@ -107,6 +103,24 @@ class RowKernel:
             B *= self.gains[own]
             yield own, B
             first = last
+
+    def combine(self, alphas: FloatArray) -> FloatArray:
+        """``alphas B`` for rows of numbers per row of B; shape (k, n_columns)."""
+        out = np.empty((len(alphas), self.share.size))
+        for own, B in self._tiles():
+            out[:, own[0] : own[-1] + 1] = alphas @ B
+        return out
+
+
+class RowKernel(RowProducts):
+    """Ridges for squared loss."""
+
+    @cached_property
+    def response(self) -> FloatArray:
+        """Of all rows, in working coordinates."""
+        problem, other = self.posed.problem, self.posed.validation
+        own = problem.response[self.used[0]]
+        return own if other is None else np.append(own, (other.y[self.used[1]] - problem.y_mean) / problem.y_scale)
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:
         """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
@@ -142,20 +156,20 @@ class RowKernel:
         """The rows of some parts, one part after another."""
         return np.concatenate([np.flatnonzero(self.part == k) for k in parts])
 
-    def residuals(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
-        """On the rows that judge a split, times the square root of their weights; shape (n_rows, n_models)."""
+    def predictions(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
+        """Residuals on the rows that judge a split, times the square root of their weights; (n_rows, n_models)."""
         test = self._rows_of(split.test)
         fitted = self.inner[test] @ np.array([fit.alpha for fit in fits]).T
         fitted += np.array([fit.level - fit.shift for fit in fits])
         return np.sqrt(self.weight[test])[:, None] * (self.response[test][:, None] - fitted)
 
     def coefficients(self, fits: Sequence[KernelFit]) -> FloatArray:
-        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_columns)."""
-        A = np.array([fit.alpha for fit in fits])
-        out = np.empty((len(A), self.share.size))
-        for own, B in self._tiles():
-            out[:, own[0] : own[-1] + 1] = A @ B
-        return out
+        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_outputs, n_columns)."""
+        return self.combine(np.array([fit.alpha for fit in fits]))[:, None, :]
+
+    def level(self, fit: KernelFit) -> FloatArray:
+        """The prediction of a model where all centred columns are zero; shape (n_outputs,)."""
+        return np.array([fit.level - fit.shift])
 
 
 def _some_rows(table: Any, rows: NDArray[np.intp]) -> FloatArray:

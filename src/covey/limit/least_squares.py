@@ -18,7 +18,7 @@ from covey.limit.rows import PartedRows
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
-__all__ = ["LeastSquares", "NormalEquations"]
+__all__ = ["DEPENDENT", "LeastSquares", "NormalEquations", "independent"]
 
 # A column of which the awake ones leave no more than this share of its square is a combination of them: below it the
 # Gram matrix has too few digits left to tell.
@@ -150,7 +150,7 @@ class LeastSquares(Objective):
         least = DEPENDENT * gram[:, at].diagonal()
         L, failed = dpotrf(S, lower=1)
         if failed or (L.diagonal() ** 2 <= least).any():
-            kept = np.empty(0, dtype=np.intp) if whole else _independent(S, least)
+            kept = np.empty(0, dtype=np.intp) if whole else independent(S, least)
             if kept.size == 0:
                 return False
             L, _ = dpotrf(S[np.ix_(kept, kept)], lower=1)
@@ -184,6 +184,28 @@ class LeastSquares(Objective):
         explained = np.concatenate([[0.0], np.cumsum(self._P[: len(self.basis), self.rows.response] ** 2)])
         left = self._squares - explained[[self.n_extras, *self.ends]]
         return np.asarray(np.maximum(left, 0.0) / self.weight)
+
+    def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Least squares on the first m groups, for every m from the first on, without extra columns.
+
+        Returns
+        -------
+        W, levels : ndarray, shape (n_models, 1, k) and (n_models, 1)
+            Columns of the groups in the order in which they joined.
+        """
+        equations = self.normal_equations()
+        own = self.rows.columns(self.joined)
+        W = np.zeros((len(self.joined) + 1 - first, own.size))
+        if equations.c.size:
+            inverse = np.linalg.inv(np.linalg.cholesky(equations.K))
+            terms = inverse * (inverse @ equations.c)[:, None]
+            total = np.vstack([np.zeros((1, equations.c.size)), np.cumsum(terms, axis=0)])[equations.starts[first:]]
+            place = {int(j): i for i, j in enumerate(own)}
+            W[:, [place[int(j)] for j in equations.columns]] = total
+            levels = equations.intercepts(total)
+        else:
+            levels = np.full(len(W), equations.level)
+        return W[:, None, :], levels[:, None]
 
     @property
     def deficient(self) -> bool:
@@ -261,7 +283,7 @@ def _longer(table: FloatArray, least: int) -> FloatArray:
     return out
 
 
-def _independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
+def independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
     """The columns of a Gram matrix that are not combinations of those before them."""
     S, kept = S.copy(), []
     for j in range(S.shape[0]):

@@ -8,17 +8,17 @@ near from then on. The set of near groups only grows, so two decisions that diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.limit.events import EXHAUSTED, TIE, EventPath
-from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.posed import Posed
-from covey.limit.rows import PartedRows
 from covey.validation import FloatArray
 
-__all__ = ["Near", "Paths"]
+__all__ = ["Knots", "Near", "Paths"]
 
 # Events between two checks of the far groups: more cost more where one has to go back, fewer read X more often.
 EVENTS_PER_CHECK = 12
@@ -33,16 +33,12 @@ class Near:
     def __init__(self, posed: Posed) -> None:
         self.posed = posed
         self.groups = posed.nearest()
-        self.rows: PartedRows = posed.rows(self.groups)
+        self.rows: Any = posed.rows(self.groups)
 
     @property
     def all(self) -> bool:
         """Whether no group is far."""
         return self.groups.size == self.posed.problem.ranks.size
-
-    def hold(self) -> None:
-        """Have the rows as they are and not compressed; those of a design whose columns can be read."""
-        self.rows = self.posed.rows(self.groups, compress=False)
 
     def add(self, groups: NDArray[np.intp]) -> None:
         """Take groups in that were far; those in hand keep their places."""
@@ -52,6 +48,23 @@ class Near:
             n_known = self.groups.size
             self.groups = np.concatenate([self.groups, new])
             self.rows = self.posed.wider_rows(self.rows, self.groups, n_known)
+
+
+@dataclass(frozen=True)
+class Knots:
+    """Models of a path before its first event and after each of them, in working coordinates.
+
+    Attributes
+    ----------
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+        Coefficients of the groups in the order in which they woke up, and intercepts.
+    separated : sequence of bool
+        Whether the minimum of each of them lies at infinity; empty where the loss has none that do.
+    """
+
+    W: FloatArray
+    levels: FloatArray
+    separated: Sequence[bool]
 
 
 class Paths:
@@ -78,32 +91,34 @@ class Paths:
         self.starts = [[place[int(l)] for l in own] for own in starts]
         self.paths = [self._new(s) for s in range(len(starts))]
         self.ended = False
-        self._kept: dict[int, NormalEquations] = {}
+        self._kept: dict[int, Knots] = {}
         self._checked = [len(own) for own in starts]
         self._sums = np.zeros((len(starts), self.posed.problem.ranks.size))
 
     def _new(self, split: int) -> EventPath:
         near = self.near
-        objective = LeastSquares(near.rows, self.posed.splits[split].train, self.posed.intercept)
+        objective = self.posed.objective(near.rows, split)
         return EventPath(objective, self.posed.weights[near.groups], near.groups, self.starts[split])
 
     def groups(self, split: int) -> list[int]:
         """The awake groups of a split among all groups, in the order in which they woke up."""
         return [int(self.near.groups[l]) for l in self.paths[split].groups]
 
-    def objective(self, split: int) -> LeastSquares:
+    def objective(self, split: int) -> Any:
         """The loss of a split, at the present model."""
-        made = self.paths[split].objective
-        assert isinstance(made, LeastSquares)
-        return made
+        return self.paths[split].objective
 
-    def equations(self, split: int) -> NormalEquations:
-        """Those of the groups that are awake on a split."""
-        return self._kept[split] if split in self._kept else self.objective(split).normal_equations()
+    def knots(self, split: int) -> Knots:
+        """The models of a split after its events; without common factors."""
+        if split in self._kept:
+            return self._kept[split]
+        objective, begun = self.objective(split), len(self.starts[split])
+        W, levels = objective.models(begun, self.posed.intercept)
+        return Knots(W, levels, objective.separated[begun:])
 
-    def close(self, split: int) -> None:
-        """Let go of all tables once no event follows, but for the equations of one split."""
-        self._kept[split] = self.equations(split)
+    def close(self, kept: Sequence[int] = ()) -> None:
+        """Let go of all tables once no event follows, but for the models of some splits."""
+        self._kept = {split: self.knots(split) for split in kept}
         for path in self.paths:
             path.close()
         self.near.rows.forget()
@@ -143,13 +158,13 @@ class Paths:
     def _check(self) -> bool:
         """Look at all groups at the events since the last check, and go back where one was missing; whether so."""
         spans = [(first, len(path) - 1) for first, path in zip(self._checked, self.paths, strict=True)]
-        which, models = self._models(spans)
+        which, norms = self._gradients(spans)
         if not which.size:
             return False
         steps = np.concatenate(
             [np.diff([0.0, *path.times])[a : b + 1] for path, (a, b) in zip(self.paths, spans, strict=True)]
         )
-        rates = self.posed.products(which, *models) / self.posed.weights
+        rates = norms / self.posed.weights
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
         complete, soon = True, [np.empty(0, dtype=np.intp)]
@@ -184,10 +199,10 @@ class Paths:
     def _check_ends(self, ended: Sequence[int]) -> bool:
         """Take in far groups that are left where the near ones have nothing to explain any more; whether there were."""
         spans = [(len(path), len(path) if s in ended else -1) for s, path in enumerate(self.paths)]
-        which, models = self._models(spans)
+        which, norms = self._gradients(spans)
         if not which.size:
             return False
-        rates = self.posed.products(which, *models) / self.posed.weights
+        rates = norms / self.posed.weights
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
         rounding = max(EXHAUSTED, 1e3 * float(np.finfo(self.posed.problem.design.dtype).eps))
@@ -198,41 +213,10 @@ class Paths:
         self._widen(np.unique(np.concatenate(soon)))
         return True
 
-    def _models(
-        self, spans: Sequence[tuple[int, int]]
-    ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray]]:
-        """Least squares on the first m groups of each split, for every m from the first to the last of a span."""
-        used = sorted({l for path in self.paths for l in path.groups})
-        place = {l: i for i, l in enumerate(used)}
-        rows = self.near.rows
-        groups = np.array(used, dtype=np.intp)
-        starts = np.concatenate([[0], np.cumsum(rows.ranks[groups])]).astype(np.intp)
-        which, W, scores, levels = [], [], [], []
-        for split, (first, last) in enumerate(spans):
-            if last < first:
-                continue
-            objective = self.objective(split)
-            knots = objective.knots(first, last)
-            basis = np.array(objective.basis, dtype=np.intp)
-            wide = np.zeros((len(knots), int(starts[-1])))
-            own = basis < rows.n_columns
-            group = np.searchsorted(rows.starts, basis[own], side="right") - 1
-            at = starts[[place[int(l)] for l in group]] + basis[own] - rows.starts[group]
-            wide[:, at] = knots[:, own]
-            W.append(wide)
-            levels.append(knots[:, basis == rows.one].sum(axis=1))
-            extras = np.zeros((len(knots), rows.extras.size))
-            extra = (basis >= rows.n_columns) & (basis < rows.one)
-            extras[:, basis[extra] - rows.n_columns] = knots[:, extra]
-            scores.append(extras)
-            which.append(np.full(len(knots), split))
-        if not which:
-            empty = np.empty(0, dtype=np.intp)
-            return empty, (empty, np.empty((0, 0)), np.empty(0))
-        models = self.posed.on_columns(
-            self.near.groups[groups], np.vstack(W), np.vstack(scores), np.concatenate(levels)
-        )
-        return np.concatenate(which), models
+    def _gradients(self, spans: Sequence[tuple[int, int]]) -> tuple[NDArray[np.intp], FloatArray]:
+        """Norms of all groups of the gradient at the first m groups of each split, for every m of a span."""
+        objectives = [path.objective for path in self.paths]
+        return self.posed.gradients(self.near.groups, self.near.rows, objectives, spans)
 
     def _widen(self, groups: NDArray[np.intp]) -> None:
         """Take groups in, with what they have added up so far."""

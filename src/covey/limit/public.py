@@ -12,7 +12,7 @@ from covey.designs import as_design
 from covey.groups import Groups
 from covey.limit.as_path import as_path
 from covey.limit.lockstep import Near, Paths
-from covey.limit.posed import pose
+from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.path import Path
 from covey.preprocess import Standardize

@@ -16,10 +16,10 @@ from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dposv
 
 from covey.limit.ridges import Penalties
-from covey.limit.rows import PartedRows, Split
+from covey.limit.rows import PartedRows, Rows, Split
 from covey.validation import FloatArray
 
-__all__ = ["DenseRows", "RidgeFit", "noise_norms", "shares_of"]
+__all__ = ["DenseRows", "RidgeFit", "inverse_roots", "noise_norms", "scaled", "shares_of", "unscaled"]
 
 # A group's penalty grows at most by one over this from one round to the next, so that none is lost for ever.
 SMALLEST_SHARE = 1e-3
@@ -60,13 +60,8 @@ class DenseRows:
 
     def __init__(self, rows: PartedRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool) -> None:
         self.rows, self.groups, self.intercept = rows, groups, intercept
-        self.roots = _inverse_roots(penalties.of(groups))
-        n = rows.n_columns
-        self.tables = [np.empty((len(part), n)) for part in rows.parts]
-        for which, roots in _by_rank(rows.ranks, self.roots):
-            at = rows.starts[which][:, None] + np.arange(roots.shape[1])
-            for part, out in zip(rows.parts, self.tables, strict=True):
-                out[:, at] = (part[:, at].transpose(1, 0, 2) @ roots).transpose(1, 0, 2)
+        self.roots = inverse_roots(penalties.of(groups))
+        self.tables = scaled(rows, self.roots, rows.parts)
 
     def training(self, split: Split, n_rows: float) -> Training:
         """The rows of a split, centred; `n_rows` of them, which are fewer here where parts are compressed."""
@@ -84,8 +79,8 @@ class DenseRows:
         B /= np.sqrt(weight)
         return Training(B, y / np.sqrt(weight), mean, level, n_rows)
 
-    def residuals(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
-        """Of some models on the rows that judge a split; shape (n_rows, n_models)."""
+    def predictions(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
+        """Residuals of some models on the rows that judge a split; shape (n_rows, n_models)."""
         rows = self.rows
         W, levels = np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits])
         return np.concatenate(
@@ -103,13 +98,9 @@ class DenseRows:
         levels = (training.level - coefs @ training.mean).tolist()
         return [RidgeFit(*made) for made in zip(coefs, levels, norms, strict=True)]
 
-    def working(self, fit: RidgeFit) -> FloatArray:
-        """The coefficients of a model in working coordinates; shape (r,)."""
-        out = np.empty(self.rows.n_columns)
-        for which, roots in _by_rank(self.rows.ranks, self.roots):
-            at = self.rows.starts[which][:, None] + np.arange(roots.shape[1])
-            out[at] = np.einsum("lkj,lj->lk", roots, fit.coef[at])
-        return out
+    def working(self, fit: RidgeFit) -> tuple[FloatArray, FloatArray]:
+        """A model in working coordinates: coefficients of shape (n_outputs, r), and intercepts."""
+        return unscaled(self.rows, self.roots, fit.coef[None, :]), np.array([fit.intercept])
 
 
 @dataclass(frozen=True)
@@ -180,7 +171,26 @@ def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
     return np.asarray(made / made.mean())
 
 
-def _inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
+def scaled(rows: Rows, roots: list[FloatArray], tables: Sequence[FloatArray]) -> list[FloatArray]:
+    """``Z_l C_l`` of all groups, for each of some tables; shape (n_rows, r)."""
+    out: list[FloatArray] = [np.empty((len(Z), rows.n_columns)) for Z in tables]
+    for which, own in _by_rank(rows.ranks, roots):
+        at = rows.starts[which][:, None] + np.arange(own.shape[1])
+        for Z, made in zip(tables, out, strict=True):
+            made[:, at] = (Z[:, at].transpose(1, 0, 2) @ own).transpose(1, 0, 2)
+    return out
+
+
+def unscaled(rows: Rows, roots: list[FloatArray], W: FloatArray) -> FloatArray:
+    """Coefficients of scaled columns as those of the working ones, models as rows; shape (k, r)."""
+    out = np.empty_like(W)
+    for which, own in _by_rank(rows.ranks, roots):
+        at = rows.starts[which][:, None] + np.arange(own.shape[1])
+        out[:, at] = np.einsum("lkj,nlj->nlk", own, W[:, at])
+    return out
+
+
+def inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
     """C with ``C C'`` the inverse, for each of some positive definite matrices; those of one size at once."""
     out: list[FloatArray] = [np.empty((0, 0))] * len(forms)
     sizes = np.array([len(M) for M in forms])

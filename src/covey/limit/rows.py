@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from covey.preprocess.layout import offsets, spans
 from covey.validation import FloatArray
 
-__all__ = ["ROWS_PER_COLUMN", "PartedRows", "Split"]
+__all__ = ["ROWS_PER_COLUMN", "PartedRows", "Rows", "Split"]
 
 # Gram rows are kept for splits that wake the same groups at about the same time: so many bytes of them, or half as many
 # as the table itself has where that is more.
@@ -34,7 +34,34 @@ class Split:
     test: tuple[int, ...] = ()
 
 
-class PartedRows:
+class Rows:
+    """The table of some groups.
+
+    Parameters
+    ----------
+    ranks : ndarray of int, shape (n_groups,)
+        The number of columns of each group.
+    """
+
+    def __init__(self, ranks: NDArray[np.intp]) -> None:
+        self.ranks = ranks
+        self.starts = offsets(ranks)
+        self.n_columns = int(self.starts[-1])
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return self.ranks.size
+
+    def columns(self, groups: Sequence[int] | NDArray[np.intp]) -> NDArray[np.intp]:
+        """The columns of some groups, one group after another."""
+        return spans(self.starts, np.asarray(groups, dtype=np.intp))
+
+    def forget(self) -> None:
+        """Let go of what can be made again."""
+
+
+class PartedRows(Rows):
     """Rows ``sqrt(weight) [Z, E, 1, y]`` of some groups, part by part.
 
     Parameters
@@ -62,11 +89,9 @@ class PartedRows:
     ) -> None:
         self.parts = [_compressed(part) for part in parts] if compress else list(parts)
         self.held = held and all(own is part for own, part in zip(self.parts, parts, strict=True))
-        self.ranks = ranks
-        self.starts = offsets(ranks)
+        super().__init__(ranks)
         # the rank of all groups, where they have one and the same
         self.equal_rank = int(ranks[0]) if ranks.size and (ranks == ranks[0]).all() and ranks[0] > 0 else None
-        self.n_columns = int(self.starts[-1])
         self.width = parts[0].shape[1]
         self.one, self.response = self.width - 2, self.width - 1
         self.extras = np.arange(self.n_columns, self.one)
@@ -76,15 +101,6 @@ class PartedRows:
         row_bytes = 8 * len(self.parts) * self.width
         self._most_kept = max(KEPT_BYTES, sum(part.nbytes for part in self.parts) // 2) // row_bytes
         self._n_kept = 0
-
-    @property
-    def n_groups(self) -> int:
-        """How many groups there are."""
-        return self.ranks.size
-
-    def columns(self, groups: Sequence[int] | NDArray[np.intp]) -> NDArray[np.intp]:
-        """The columns of some groups, one group after another."""
-        return spans(self.starts, np.asarray(groups, dtype=np.intp))
 
     def gram_rows(self, group: int) -> FloatArray:
         """``A_l' A`` in every part, A being all columns; shape (n_parts, rank of the group, width)."""

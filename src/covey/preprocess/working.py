@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import as_design
 from covey.designs.pieces import alike, gathered, run
+from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
 from covey.preprocess.blockwise import block_diagonal, times_factors, to_columns
 from covey.preprocess.factoring import Standardize, check_standardize, group_factors
@@ -114,6 +115,14 @@ class WorkingProblem:
             made = block.astype(np.float64, copy=False) @ T
             out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", made, made))
         return out
+
+    def all_norms(self, raw: Array) -> FloatArray:
+        """Norms of all groups in working coordinates, for correlations with the design's columns; (m, n_groups)."""
+        norms, layout = np.empty((len(raw), self.ranks.size)), self.layout
+        for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(raw), 1))):
+            columns = layout.members[layout.starts[first] : layout.starts[last]]
+            norms[:, first:last] = self.correlation_norms(raw[:, run(columns) or columns], first, last)
+        return norms
 
     def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
         """The problem of some of the groups, in the order given, on a copy of their columns where there can be one."""

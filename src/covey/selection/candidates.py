@@ -1,4 +1,4 @@
-"""Candidates of every split: sets of groups by backward elimination, fitted by least squares and by ridges."""
+"""Candidates of all splits for squared loss: sets of groups by elimination, fitted by least squares and ridges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from covey.limit.ridges import Penalties, ridge_models
 from covey.selection.recipe import Cleaned
 from covey.validation import FloatArray
 
-__all__ = ["CleanedModels", "cleaned_models"]
+__all__ = ["CleanedModels", "cleaned_models", "is_tried"]
 
 # Sizes of sets on which ridges are tried grow by this factor: neighbours differ by less than ridges do.
 SIZE_RATIO = 1.2
@@ -29,14 +29,16 @@ class CleanedModels:
     Attributes
     ----------
     recipes : list of Cleaned
-    W, levels : ndarray, shape (n_models, k) and (n_models,)
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
         Coefficients and intercepts.
     columns : ndarray of int, shape (k,)
         Of the table of the near groups.
     sizes : list of int
         The number of columns of each model.
     sets : dict
-        The groups of each recipe of least squares, by their places on the path.
+        The groups of each recipe without a ridge, by their places on the path.
+    separated : frozenset of Cleaned
+        Recipes without a ridge whose minimum lies at infinity, so that they have a small one after all.
     """
 
     recipes: list[Cleaned]
@@ -45,6 +47,7 @@ class CleanedModels:
     columns: NDArray[np.intp]
     sizes: list[int]
     sets: dict[Cleaned, list[int]]
+    separated: frozenset[Cleaned] = frozenset()
 
 
 def cleaned_models(
@@ -97,7 +100,7 @@ def _models(
     sizes: list[int] = []
     sets: dict[Cleaned, list[int]] = {}
     n_sets = [len(dropped) + 1 for _, dropped, _ in eliminated]
-    tried = [[i for i in range(n - 1) if _is_tried(n - 1 - i, i)] if M is not None else [] for n in n_sets]
+    tried = [[i for i in range(n - 1) if is_tried(n - 1 - i, i)] if M is not None else [] for n in n_sets]
     n_models = sum(n + len(own) * len(ridges) for n, own in zip(n_sets, tried, strict=True))
     models, row = np.zeros((n_models, whole.c.size)), 0
     for (equations, dropped, W), n, with_ridges in zip(eliminated, n_sets, tried, strict=True):
@@ -128,7 +131,8 @@ def _models(
         row += n
         recipes += shrunk
         sizes += [counts[i] for i in with_ridges for _ in ridges]
-    return CleanedModels(recipes, models, whole.intercepts(models), whole.columns, sizes, sets)
+    levels = whole.intercepts(models)[:, None]
+    return CleanedModels(recipes, models[:, None, :], levels, whole.columns, sizes, sets)
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +146,7 @@ def _recipes(
 
 
 @cache
-def _is_tried(size: int, place: int) -> bool:
+def is_tried(size: int, place: int) -> bool:
     """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
     step = round(math.log(size) / math.log(SIZE_RATIO))
     return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))

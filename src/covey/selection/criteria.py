@@ -9,9 +9,12 @@ import pandas as pd
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
-from covey.limit.ridges import Penalties
-from covey.selection.candidates import CleanedModels, cleaned_models
+from covey.limit.rows import Split
+from covey.losses import Loss, Squared
+from covey.selection.candidates import CleanedModels
+from covey.selection.fitting import Fitting
 from covey.selection.judge import ROUNDING
+from covey.selection.search import fitting_of
 from covey.selection.thresholds import THRESHOLDS
 from covey.stopping import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, positive, whole
@@ -49,24 +52,30 @@ class Size:
 
 Criterion = InformationCriterion | Discrepancy | Size
 
+# All rows, judged by themselves.
+TRAINING = Split((0,), (0,))
+
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Sets of groups on all rows, fitted by least squares, with what they leave unexplained.
+    """Sets of groups on all rows, fitted without a penalty, with what they leave unexplained.
 
     Attributes
     ----------
     paths : Paths
     models : CleanedModels
+    loss : Loss
     rss, df, sizes : ndarray, shape (n_sets,)
-        The residual sum of squares, degrees of freedom, and number of groups of each set, groups that are always in not
-        counted.
+        The residual sum of squares, or the deviance of another loss, the degrees of freedom, and the number of groups
+        of each set, groups that are always in not counted.
     n_rows : float
+        Every response counts, where there are several.
     n_groups, n_always : int
     """
 
     paths: Paths
     models: CleanedModels
+    loss: Loss
     rss: FloatArray
     df: FloatArray
     sizes: FloatArray
@@ -86,10 +95,15 @@ class TrainingTable:
     def scores(self, rule: Criterion) -> FloatArray:
         """What a rule makes least; shape (n_sets,)."""
         if isinstance(rule, InformationCriterion):
-            return rule.value(self.rss, self.df, self.sizes, self.n_groups, self.n_rows)
+            return rule.value(self.rss, self.df, self.sizes, self.n_groups, self.n_rows, self.loss)
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
         if isinstance(rule, Size):
             return np.abs(self.sizes - rule.n_groups) + 0.5 * share
+        if not isinstance(self.loss, Squared):
+            raise ValueError(
+                "The discrepancy principle compares squared residuals with the noise, and the loss is "
+                f"{self.loss.name}: choose by folds (selection=5), 'ebic' or 'bic'."
+            )
         if rule.sigma is None:
             at = int(np.argmin(self.scores(InformationCriterion("gcv"))))
             variance = self.rss[at] / max(self.n_rows - self.df[at], 1.0)
@@ -104,10 +118,10 @@ class TrainingTable:
         name = rule.criterion if isinstance(rule, InformationCriterion) else "score"
         return pd.DataFrame(
             {
-                "recipe": [str(recipe) for recipe in self.models.recipes],
+                "recipe": [recipe.text(self.loss.unpenalised) for recipe in self.models.recipes],
                 "groups": self.sizes.astype(int) + self.n_always,
                 "columns": self.models.sizes,
-                "rss": self.rss,
+                "rss" if isinstance(self.loss, Squared) else "deviance": self.rss,
                 "df": self.df,
                 name: self.scores(rule),
             }
@@ -117,46 +131,46 @@ class TrainingTable:
 def training_table(posed: Posed, always: list[int], rule: Criterion) -> TrainingTable:
     """Run the path on all rows as far as a rule needs it, and eliminate."""
     near = Near(posed)
+    fitting = fitting_of(near, len(always))
     paths = Paths(near, [always])
     n, begun = posed.counts[0], len(always)
     most = int((posed.problem.ranks > 0).sum()) - begun
     if isinstance(rule, Size):
         paths.advance(min(most, rule.n_groups + max(SPARE_GROUPS, int(SPARE_SHARE * rule.n_groups))))
     else:
-        _advance(paths, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
+        _advance(paths, fitting, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
     total = begun + paths.n_events()
     prefixes = sorted({min(total, max(begun, prefix)) for prefix in THRESHOLDS.prefixes} | {total})
-    (models,) = cleaned_models(
-        [paths.objective(0)], [paths.groups(0)], 0, begun, [prefixes], (), Penalties(posed.problem)
-    )
-    rows = near.rows
-    table = rows.parts[0]
-    residuals = (
-        table[:, [rows.response]] - table[:, models.columns] @ models.W.T - np.outer(table[:, rows.one], models.levels)
-    )
-    squares = np.einsum("ij,ij->j", residuals, residuals)
+    (models,) = fitting.cleaned(paths, 0, [prefixes], ())
+    scores = fitting.scores(0)
+    errors = scores.errors(fitting.predictions(models, 0)) / scores.weight
+    m = posed.scale.size
+    unit = float(posed.scale[0] ** 2) if isinstance(scores.loss, Squared) else 1.0
     return TrainingTable(
-        paths, models,
-        np.maximum(squares, ROUNDING * squares.max(initial=0.0)) * n * posed.problem.y_scale**2,
-        np.array(models.sizes) + float(posed.intercept),
+        paths, models, scores.loss,
+        np.maximum(errors, ROUNDING * errors.max(initial=0.0)) * n * unit,
+        (np.array(models.sizes) + float(posed.intercept)) * scores.loss.free_outputs(m),
         np.array([float(recipe.size) for recipe in models.recipes]),
-        n, posed.problem.ranks.size, begun,
+        n * scores.loss.observations(m), posed.problem.ranks.size, begun,
     )  # fmt: skip
 
 
-def _advance(paths: Paths, rule: InformationCriterion, most: int) -> None:
+def _advance(paths: Paths, fitting: Fitting, rule: InformationCriterion, most: int) -> None:
     """Let groups wake until the criterion has not fallen for a while, or half of the rows are spent."""
-    posed = paths.posed
-    n, L = posed.counts[0], posed.problem.ranks.size
+    posed, loss = paths.posed, fitting.scores(0).loss
+    n, L, m = posed.counts[0], posed.problem.ranks.size, posed.scale.size
     while not paths.ended and paths.n_events() < most:
         done = paths.n_events()
         paths.advance(done + 1)
         objective = paths.objective(0)
-        df = np.array([objective.n_extras, *objective.ends], dtype=float)
-        if df[-1] > MOST_FREEDOM * n:
+        columns = np.array([objective.n_extras, *objective.ends], dtype=float)
+        if columns[-1] > MOST_FREEDOM * n:
             paths.truncate(done)
             return
         left = objective.unexplained()
-        values = rule.value(np.maximum(left, ROUNDING * left[0]) * n, df, np.arange(df.size, dtype=float), L, n)
-        if df.size - 1 - int(np.argmin(values)) > PATIENCE:
+        values = rule.value(
+            np.maximum(left, ROUNDING * left[0]) * n, columns * loss.free_outputs(m), np.arange(columns.size) * 1.0, L,
+            n * loss.observations(m), loss,
+        )  # fmt: skip
+        if columns.size - 1 - int(np.argmin(values)) > PATIENCE:
             return

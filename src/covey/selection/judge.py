@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.selection.recipe import Cleaned, Recipe
+from covey.selection.scores import Scores
 from covey.selection.thresholds import Thresholds
 from covey.validation import FloatArray
 
 __all__ = ["Judge", "Verdict", "mean_weights"]
 
-# A model whose squared error is larger by this many noise variances in all, over the judging rows, counts e times less:
-# the likelihood of Gaussian residuals.
+# A model whose deviance is larger by this many dispersions in all, over the judging rows, counts e times less: the
+# likelihood of the rows.
 TEMPERATURE = 2.0
 
 # Models that count less than this share of the first are left out of the mean.
@@ -39,7 +40,7 @@ class Verdict:
     ----------
     recipes : list of Recipe
     errors : ndarray, shape (n_recipes,)
-        Mean squared error over all judging rows.
+        Mean deviance over all judging rows: of a squared loss the mean squared error.
     by_split : ndarray, shape (n_recipes, n_splits)
         The same for the rows of each split.
     sizes : ndarray, shape (n_recipes,)
@@ -79,36 +80,35 @@ class Verdict:
 
 
 class Judge:
-    """Collects the residuals of candidates on the rows that judge each split.
+    """Collects what candidates predict on the rows that judge each split.
 
     Parameters
     ----------
-    weights : sequence of float
-        The total weight of the judging rows of each split.
+    scores : sequence of Scores
+        The judging rows of each split.
     counts : sequence of float
         How many rows these are.
     """
 
-    def __init__(self, weights: Sequence[float], counts: Sequence[float]) -> None:
-        self.weights, self.counts = np.asarray(weights, dtype=float), np.asarray(counts, dtype=float)
-        self._residuals: list[list[FloatArray]] = [[] for _ in weights]
-        self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in weights]
+    def __init__(self, scores: Sequence[Scores], counts: Sequence[float]) -> None:
+        self.scores, self.counts = list(scores), np.asarray(counts, dtype=float)
+        self._tables: list[list[FloatArray]] = [[] for _ in scores]
+        self._losses: list[FloatArray] = [np.empty(0) for _ in scores]
+        self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in scores]
 
-    def add(self, split: int, recipes: Sequence[Recipe], residuals: FloatArray, sizes: Sequence[float]) -> None:
-        """Hear candidates of a split: residuals times the square root of the rows' weights, shape (n_rows, n)."""
-        places = self._places[split]
-        at = sum(block.shape[1] for block in self._residuals[split])
+    def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
+        """Hear candidates of a split: what they predict, the last axis being theirs, and their numbers of columns."""
+        places, at = self._places[split], self._losses[split].size
         for i, (recipe, size) in enumerate(zip(recipes, sizes, strict=True)):
             places.setdefault(recipe, (at + i, float(size)))
-        self._residuals[split].append(residuals)
+        self._tables[split].append(table)
+        self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
 
     def errors(self) -> dict[Recipe, float]:
-        """The mean squared error over all judging rows of every recipe that every split has."""
-        common, total = self._common(), 0.0
-        for split, places in enumerate(self._places):
-            E = self._table(split)
-            total = total + np.einsum("ij,ij->j", E, E)[[places[r][0] for r in common]]
-        return dict(zip(common, (np.asarray(total) / self.weights.sum()).tolist(), strict=True))
+        """The mean deviance over all judging rows of every recipe that every split has."""
+        common, weight = self._common(), sum(scores.weight for scores in self.scores)
+        losses = [own[self._at(split, common)] for split, own in enumerate(self._losses)]
+        return dict(zip(common, (np.sum(losses, axis=0) / weight).tolist(), strict=True))
 
     def _common(self) -> list[Recipe]:
         """The recipes that every split has."""
@@ -117,11 +117,16 @@ class Judge:
             return list(first)
         return [r for r in first if all(r in places for places in self._places[1:])]
 
+    def _at(self, split: int, recipes: Sequence[Recipe]) -> list[int]:
+        """Where the recipes lie in the table of a split."""
+        places = self._places[split]
+        return [places[r][0] for r in recipes]
+
     def _table(self, split: int) -> FloatArray:
-        """All residuals of a split, shape (n_rows, n)."""
-        if len(self._residuals[split]) > 1:
-            self._residuals[split] = [np.concatenate(self._residuals[split], axis=1)]
-        return self._residuals[split][0]
+        """What all candidates of a split predict."""
+        if len(self._tables[split]) > 1:
+            self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
+        return self._tables[split][0]
 
     def verdict(self, also: Sequence[Recipe] | None = None) -> Verdict:
         """The table of all recipes that every split has, and that are among `also` where it is given."""
@@ -129,35 +134,39 @@ class Judge:
         if also is not None:
             known = set(also)
             common = [r for r in common if r in known]
-        squares = np.empty((len(common), self.weights.size))
+        losses = np.empty((len(common), len(self.scores)))
         tables, sizes = [], np.zeros(len(common))
         for split, places in enumerate(self._places):
-            at = [places[r][0] for r in common]
-            E = self._table(split).take(at, axis=1)
-            tables.append(E)
-            squares[:, split] = np.einsum("ij,ij->j", E, E)
+            at = self._at(split, common)
+            tables.append(self._table(split).take(at, axis=-1))
+            losses[:, split] = self._losses[split][at]
             sizes += [places[r][1] for r in common]
-        total, n = float(self.weights.sum()), float(self.counts.sum())
-        errors = squares.sum(axis=1) / total
+        totals, n = np.array([scores.weight for scores in self.scores]), float(self.counts.sum())
+        errors = losses.sum(axis=1) / totals.sum()
         null = next(i for i, r in enumerate(common) if isinstance(r, Cleaned) and r.size == 0)
         rounding = ROUNDING * float(errors[null])
         best = _first_least(errors, rounding)
-        noise = float(errors[best])
-        doubts = 2 * np.sqrt(noise * _distances(tables, [E[:, best] for E in tables], total) / n)
-        weights = mean_weights(errors, n, rounding)
-        to_mean = _distances(tables, [E @ weights for E in tables], total)
+        noise = self.scores[0].loss.dispersion(float(errors[best]))
+        doubts = 2 * np.sqrt(noise * self._distances(tables, [table[..., best] for table in tables]) / n)
+        weights = mean_weights(errors, n, noise, rounding)
+        to_mean = self._distances(tables, [table @ weights for table in tables])
         return Verdict(
             recipes=common,
             errors=errors,
-            by_split=squares / self.weights,
-            sizes=sizes / self.weights.size,
+            by_split=losses / totals,
+            sizes=sizes / len(self.scores),
             doubts=doubts,
             weights=weights,
             best=best,
             central=_simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean, rounding),
             null=null,
-            evidence=float((errors[null] - noise) / (doubts[null] or np.inf)),
+            evidence=float((errors[null] - errors[best]) / (doubts[null] or np.inf)),
         )
+
+    def _distances(self, tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
+        """The mean squared distance of every model's predictions from those of one model."""
+        apart = [own.distances(table, point) for own, table, point in zip(self.scores, tables, points, strict=True)]
+        return np.asarray(sum(apart)) / sum(own.weight for own in self.scores)
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
@@ -171,24 +180,9 @@ def _first_least(values: FloatArray, rounding: float) -> int:
     return int(np.argmax(values <= values.min() * (1 + 1e-9) + rounding))
 
 
-def _distances(tables: list[FloatArray], points: list[FloatArray], total: float) -> FloatArray:
-    """The mean squared distance of every model's predictions from those of one model.
-
-    Two models differ in squared error by a mean over the rows of twice the residual times this distance's root; with
-    residuals of some variance that has a standard error of twice their standard deviation times the root, over the
-    root of the number of rows.
-    """
-    out = np.zeros(tables[0].shape[1])
-    for E, point in zip(tables, points, strict=True):
-        D = E - point[:, None]
-        out += np.einsum("ij,ij->j", D, D)
-    return out / total
-
-
-def mean_weights(errors: FloatArray, n_rows: float, rounding: float) -> FloatArray:
-    """What models count in their mean: the likelihood of the judging rows, the least error being the noise variance."""
-    least = float(errors.min())
-    excess = np.maximum(errors - least - rounding, 0.0) / (least + rounding or 1.0) * n_rows / TEMPERATURE
+def mean_weights(errors: FloatArray, n_rows: float, noise: float, rounding: float) -> FloatArray:
+    """What models count in their mean: the likelihood of the judging rows, given the dispersion."""
+    excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows / TEMPERATURE
     weights = np.exp(-excess)
     weights /= weights.sum()
     weights[weights < LEAST_WEIGHT * weights.max()] = 0.0

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from covey.groups import Groups
+from covey.losses import Squared
 from covey.network import Network
 from covey.selection.network_time import choose_by_folds, choose_by_holdout
 from covey.selection.reading import Selection
@@ -32,6 +35,13 @@ def select_on_network(
     """
     if not isinstance(network, Network):
         raise ValueError(f"network must be a covey.Network, not {type(network).__name__}.")
+    if not isinstance(problem.loss, Squared):
+        raise ValueError(
+            "network= runs the paper's network, which is for the squared loss, and the loss is "
+            f"{problem.loss.name}: leave network out. covey.dynamics has its descent for other losses."
+        )
+    if problem.offset is not None:
+        raise ValueError("offset= is for the default search; with network= subtract the offset from y.")
     if problem.always:
         raise ValueError("always= is for the default search; the network lets every group start asleep.")
     options = {name: problem.options[name] for name in ("group_weights", "standardize", "fit_intercept")}
@@ -68,6 +78,6 @@ def _published(groups: Groups, choice: Choice, n_splits: int) -> Selected:
     assert path.strengths is not None
     candidates = choice.scores.assign(chosen=choice.scores["time"].to_numpy() == path.times[at])
     return Selected(
-        own, coef, intercept, order, path.strengths[[at]].toarray().ravel(), path, candidates, None, n_splits,
-        f"the network at iteration {int(choice.time)}", True,
+        own[None, :], coef[None, :], np.array([intercept]), order, path.strengths[[at]].toarray().ravel(), path,
+        candidates, None, n_splits, f"the network at iteration {int(choice.time)}", True,
     )  # fmt: skip

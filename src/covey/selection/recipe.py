@@ -27,10 +27,11 @@ class Cleaned(NamedTuple):
     size: int
     ridge: float
 
-    def __str__(self) -> str:
+    def text(self, unpenalised: str = "least squares") -> str:
+        """In words; `unpenalised` is what a fit without a ridge is called."""
         if self.size == 0:
             return "no group"
-        fit = f"ridge {self.ridge:g}" if self.ridge else "least squares"
+        fit = f"ridge {self.ridge:g}" if self.ridge else unpenalised
         again = f", round {self.round + 1}" if self.round else ""
         return f"{fit} on {self.size} of the first {self.prefix} groups{again}"
 
@@ -49,7 +50,8 @@ class Reweighted(NamedTuple):
     penalty: float
     round: int
 
-    def __str__(self) -> str:
+    def text(self, unpenalised: str = "") -> str:
+        """In words."""
         times = "" if not self.round else ", reweighted" + (f" {self.round} times" if self.round > 1 else " once")
         return f"ridge {self.penalty:.3g} on all groups{times}"
 

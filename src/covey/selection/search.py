@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
-from covey.limit.ridges import Penalties
-from covey.selection.candidates import CleanedModels, cleaned_models
+from covey.limit.posed_squares import PosedSquares
+from covey.selection.candidates import CleanedModels
 from covey.selection.dense import DenseSearch
+from covey.selection.fitting import Fitting
+from covey.selection.fitting_loss import LossFitting
+from covey.selection.fitting_squares import SquaresFitting
 from covey.selection.judge import Judge, Verdict
 from covey.selection.recipe import Cleaned, Recipe, Reweighted
 from covey.selection.thresholds import THRESHOLDS, Thresholds
 from covey.validation import FloatArray
 
-__all__ = ["Found", "Model", "cleaned_model", "search"]
+__all__ = ["Found", "Model", "cleaned_model", "fitting_of", "search"]
 
 # Events between two looks at the judging rows; more where X has to be read in between.
 EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
@@ -35,16 +38,16 @@ class Model:
 
     Attributes
     ----------
-    columns, coef : ndarray, shape (k,)
+    columns, coef : ndarray, shape (k,) and (n_outputs, k)
         Coefficients; every other column has none.
-    intercept : float
+    intercept : ndarray, shape (n_outputs,)
     groups : list of int
         The groups that are in the model, in the order in which they woke up; in order of size for ridges on all.
     """
 
     columns: NDArray[np.intp]
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     groups: list[int]
 
 
@@ -65,45 +68,35 @@ class Found:
 
     def __init__(self, posed: Posed, always: Sequence[int], thresholds: Thresholds) -> None:
         self.posed, self.always, self.thresholds = posed, [int(l) for l in always], thresholds
-        self.near, self.penalties = Near(posed), Penalties(posed.problem)
+        self.near = Near(posed)
+        self.fitting = fitting_of(self.near, len(self.always))
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
         self.judge = self._judge()
-        self._heard: tuple[int, bool] | None = None
+        self._judged_as = self.fitting.judged_as
         self.rounds: list[list[CleanedModels]] = []
         self.orders: list[list[list[int]]] = []
         self.dense: DenseSearch | None = None
         self.n_events = 0
         self.paths: Paths | None = None
         self.left = 0.0
+        # what a likelihood without a scale leaves says nothing about noise: separated classes leave nothing at all
+        self.noisy = self.judge.scores[0].loss.known_dispersion
 
     def _judge(self) -> Judge:
-        splits, counts = [self.posed.splits[s] for s in self.judged], self.posed.counts
-        weights = [self.near.rows.weight(split.test) for split in splits]
-        return Judge(weights, [sum(counts[k] for k in split.test) for split in splits])
+        splits, counts = self.posed.splits, self.posed.counts
+        return Judge(
+            [self.fitting.scores(s) for s in self.judged], [sum(counts[k] for k in splits[s].test) for s in self.judged]
+        )
 
-    def hear(self) -> None:
-        """Have the candidates of the last round judged; those before it again where the table of the rows is another.
-
-        Compressed rows are other combinations of the rows when there are more columns, and residuals are compared row
-        by row.
-        """
-        rows = self.near.rows
-        new = self.rounds[-1:]
-        table = (rows.width, rows.held)
-        if self._heard is not None and self._heard != table and not (rows.held and self._heard[1]):
-            self.judge, new = self._judge(), self.rounds
-        self._heard = table
-        for made in new:
+    def hear(self, rounds: Sequence[Sequence[CleanedModels]]) -> None:
+        """Have candidates judged; those before them again where the rows of the tables are not what they were."""
+        if self.fitting.judged_as != self._judged_as:
+            self._judged_as, self.judge, rounds = self.fitting.judged_as, self._judge(), self.rounds
+        for made in rounds:
             for at, split in enumerate(self.judged):
                 models = made[split]
-                residuals = [
-                    rows.parts[part][:, [rows.response]]
-                    - rows.parts[part].take(models.columns, axis=1) @ models.W.T
-                    - np.outer(rows.parts[part][:, rows.one], models.levels)
-                    for part in self.posed.splits[split].test
-                ]
-                self.judge.add(at, models.recipes, np.concatenate(residuals), models.sizes)
+                self.judge.add(at, models.recipes, self.fitting.predictions(models, split), models.sizes)
 
     def verdict(self) -> Verdict:
         """What the judging rows say of the recipes that could be carried out on all rows too."""
@@ -117,7 +110,7 @@ class Found:
         split = self.final if split is None else split
         if isinstance(recipe, Reweighted):
             assert self.dense is not None
-            return self._dense_model(recipe, split)
+            return Model(*self.dense.model(recipe, split))
         return cleaned_model(self.near, self.rounds[recipe.round][split], self.orders[recipe.round][split], recipe)
 
     def groups(self, recipe: Recipe, split: int) -> list[int]:
@@ -127,25 +120,26 @@ class Found:
         order = self.orders[recipe.round][split]
         return [order[i] for i in self.rounds[recipe.round][split].sets[recipe._replace(ridge=0.0)]]
 
-    def _dense_model(self, recipe: Reweighted, split: int) -> Model:
-        assert self.dense is not None
-        problem = self.posed.problem
-        columns, coef, level, order = self.dense.model(recipe, split)
-        return Model(columns, coef * problem.y_scale, problem.y_mean + level * problem.y_scale, order)
+    def is_separated(self, recipe: Recipe) -> bool:
+        """Whether a recipe without a ridge has a small one after all, its minimum on all rows being infinite."""
+        return isinstance(recipe, Cleaned) and recipe in self.rounds[recipe.round][self.final].separated
+
+
+def fitting_of(near: Near, n_always: int) -> Fitting:
+    """How candidates of a posed problem are fitted."""
+    kind = SquaresFitting if isinstance(near.posed, PosedSquares) else LossFitting
+    return kind(near, n_always)
 
 
 def cleaned_model(near: Near, made: CleanedModels, order: Sequence[int], recipe: Cleaned) -> Model:
     """One of the models of a split on the columns of X."""
-    problem, rows = near.posed.problem, near.rows
-    row = made.recipes.index(recipe)
+    rows, row = near.rows, made.recipes.index(recipe)
     groups = [order[i] for i in made.sets[recipe._replace(ridge=0.0)]]
     place = {int(l): i for i, l in enumerate(near.groups)}
-    full = np.zeros(rows.n_columns)
-    full[made.columns] = made.W[row]
-    w = full[rows.columns([place[l] for l in groups])]
-    columns, loadings, offset = problem.combination(groups)
-    level = float(made.levels[row]) - float(offset @ w)
-    return Model(columns, loadings @ w * problem.y_scale, problem.y_mean + level * problem.y_scale, groups)
+    full = np.zeros((made.W.shape[1], rows.n_columns))
+    full[:, made.columns] = made.W[row]
+    W = full[:, rows.columns([place[l] for l in groups])]
+    return Model(*near.posed.to_user(groups, W, made.levels[row]), groups)
 
 
 def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = THRESHOLDS) -> Found:
@@ -160,7 +154,8 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             found.paths, found.n_events, null = paths, n_events, start
         found.left = reached / (null or 1.0)
         _clean(found, paths, round_, n_events)
-        paths.close(found.final)
+        # the first path on all rows is shown
+        paths.close([found.final] if round_ == 0 else [])
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
         if error >= (1 - thresholds.worthwhile) * least:
@@ -170,12 +165,10 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = _kept_groups(found, kept)
-    if found.left > thresholds.dense and DenseSearch.possible(found.near):
-        if not found.near.all and not found.near.rows.held:
-            # ridges on all columns are judged row by row
-            found.near.hold()
-            found.hear()
-        found.dense = DenseSearch(found.near, found.always, thresholds, found.penalties)
+    if (found.noisy or found.left > thresholds.dense) and found.fitting.can_be_dense():
+        found.fitting.hold_rows()
+        found.hear([])
+        found.dense = DenseSearch(found.fitting, found.always, thresholds)
         found.dense.run(found.judge)
     return found
 
@@ -190,7 +183,7 @@ def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     """Run paths until the judged error has not fallen for a while; how many events, the first error, the least one."""
     settings = found.thresholds
-    errors = [_knot_errors(found, paths, 0, 0)[0]]
+    errors = [found.fitting.knot_errors(paths, found.judged, 0, 0)[0]]
     best = 0
     while True:
         allowed = _most_events(found, paths)
@@ -200,7 +193,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
             paths.advance(target)
             reached = min(paths.n_events(), _most_events(found, paths))
             if reached > done:
-                errors += _knot_errors(found, paths, done + 1, reached).tolist()
+                errors += found.fitting.knot_errors(paths, found.judged, done + 1, reached).tolist()
         for m in range(done + 1, len(errors)):
             if errors[m] < errors[best] * (1 - settings.improvement):
                 best = m
@@ -225,33 +218,14 @@ def _most_events(found: Found, paths: Paths) -> int:
     return most
 
 
-def _knot_errors(found: Found, paths: Paths, first: int, last: int) -> FloatArray:
-    """The summed squared errors of some models of the paths on their judging rows; shape (last - first + 1,)."""
-    rows = found.near.rows
-    total = np.zeros(last - first + 1)
-    for split in found.judged:
-        objective = paths.objective(split)
-        begun = len(paths.starts[split])
-        W = objective.knots(begun + first, begun + last)
-        for part in found.posed.splits[split].test:
-            table = rows.parts[part]
-            residuals = table[:, [rows.response]] - table[:, objective.basis] @ W.T
-            total += np.einsum("ij,ij->j", residuals, residuals)
-    return total
-
-
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
-    orders = [paths.groups(split) for split in range(len(found.posed.splits))]
+    ridges = settings.ridges if found.noisy or found.left > settings.noisy else ()
     lengths = []
     for own in paths.starts:
         begun, end = len(own), len(own) + n_events
         lengths.append(sorted({min(end, max(begun, prefix)) for prefix in settings.prefixes} | {end}))
-    made = cleaned_models(
-        [paths.objective(split) for split in range(len(orders))], orders, round_, len(found.always), lengths,
-        settings.ridges if found.left > settings.noisy else (), found.penalties,
-    )  # fmt: skip
-    found.rounds.append(made)
-    found.orders.append(orders)
-    found.hear()
+    found.rounds.append(found.fitting.cleaned(paths, round_, lengths, ridges))
+    found.orders.append([paths.groups(split) for split in range(len(lengths))])
+    found.hear(found.rounds[-1:])

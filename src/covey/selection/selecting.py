@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import pandas as pd
 from covey.designs import Design
 from covey.groups import Groups
 from covey.limit.as_path import as_path
-from covey.limit.posed import Posed, pose
-from covey.limit.rows import Split
+from covey.limit.likelihood import SEPARATED_RIDGE
+from covey.limit.posed import Posed
+from covey.limit.posing import pose
+from covey.losses import Loss, Squared
 from covey.path import Path
-from covey.selection.criteria import Criterion, training_table
+from covey.selection.criteria import TRAINING, Criterion, training_table
 from covey.selection.reading import Selection
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
@@ -38,6 +40,8 @@ class Problem:
         Groups that are in every model.
     options : dict
         ``group_weights``, ``standardize``, ``fit_intercept`` and ``factors``, as in `covey.limit_path`.
+    loss : Loss
+    offset : row vector, ndarray of shape (n_rows, n_outputs), or None
     """
 
     design: Design
@@ -46,6 +50,8 @@ class Problem:
     groups: Groups
     always: list[int]
     options: dict[str, Any]
+    loss: Loss = field(default_factory=Squared)
+    offset: Any = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,11 @@ class Selected:
 
     Attributes
     ----------
-    own : ndarray, shape (sum of the groups' sizes,)
+    own : ndarray, shape (n_outputs, sum of the groups' sizes)
         Coefficients group after group; with overlapping groups those of shared columns add up.
-    coef : ndarray, shape (n_columns,)
+    coef : ndarray, shape (n_outputs, n_columns)
         On the columns of X.
-    intercept : float
+    intercept : ndarray, shape (n_outputs,)
     order : list of int
         The groups in the model, in the order in which they woke up.
     strengths : ndarray, shape (n_groups,)
@@ -79,7 +85,7 @@ class Selected:
 
     own: FloatArray
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     order: list[int]
     strengths: FloatArray
     path: Path
@@ -111,21 +117,22 @@ def select(
 def _by_judge(
     problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, thresholds: Thresholds
 ) -> Selected:
-    parts = selection.parts(problem.design, problem.y, problem.weight)
+    parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss)
     posed = pose(
         problem.design, problem.y, problem.groups, problem.weight, parts.weights, parts.counts, parts.splits,
-        validation=parts.validation, **problem.options,
+        validation=parts.validation, loss=problem.loss, offset=problem.offset, **problem.options,
     )  # fmt: skip
     found = search(posed, problem.always, thresholds)
     verdict = found.verdict()
     chosen = verdict.choose(rule, thresholds)
     weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
-    unit = posed.problem.y_scale**2
+    squared = isinstance(problem.loss, Squared)
+    unit = float(posed.scale[0] ** 2) if squared else 1.0
     candidates = pd.DataFrame(
         {
-            "recipe": [str(recipe) for recipe in verdict.recipes],
+            "recipe": [recipe.text(problem.loss.unpenalised) for recipe in verdict.recipes],
             "groups": [_n_groups(found, recipe) for recipe in verdict.recipes],
-            "mse": verdict.errors * unit,
+            "mse" if squared else "deviance": verdict.errors * unit,
             "standard_error": verdict.doubts * unit,
             **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
             "weight": weights,
@@ -136,24 +143,29 @@ def _by_judge(
     used = np.flatnonzero(weights)
     assert found.paths is not None
     path = as_path(found.paths, found.final, problem.groups)
-    model = _mean(posed.problem.layout.members.size, [(found.model(verdict.recipes[i]), weights[i]) for i in used])
+    model = _mean(posed, [(found.model(verdict.recipes[i]), weights[i]) for i in used])
     if used.size > 1:
         model = _in_order(model, path, posed)
     frequencies = np.zeros(problem.groups.n_groups, dtype=int)
     for split in found.judged:
         seen = {l for i in used for l in found.groups(verdict.recipes[i], split)}
         frequencies[list(seen)] += 1
-    recipe = verdict.recipes[chosen]
-    text = f"a mean of {used.size} models" if average and used.size > 1 else str(recipe)
-    shrunk = any(not isinstance(r, Cleaned) or r.ridge > 0 for r in (verdict.recipes[i] for i in used)) or used.size > 1
+    recipes = [verdict.recipes[i] for i in used]
+    separated = len(recipes) == 1 and found.is_separated(recipes[0])
+    if average and used.size > 1:
+        text = f"a mean of {used.size} models"
+    else:
+        text = _in_words(verdict.recipes[chosen], problem.loss, separated)
+    ridges = any(not isinstance(r, Cleaned) or r.ridge > 0 for r in recipes)
+    shrunk = ridges or separated or used.size > 1
     return _published(problem.groups, posed, model, path, candidates, frequencies, len(found.judged), text, shrunk)
 
 
 def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
     weight = problem.weight
     posed = pose(
-        problem.design, problem.y, problem.groups, weight, [weight], [problem.design.count(weight)], [Split((0,))],
-        **problem.options,
+        problem.design, problem.y, problem.groups, weight, [weight], [problem.design.count(weight)], [TRAINING],
+        loss=problem.loss, offset=problem.offset, **problem.options,
     )  # fmt: skip
     made = training_table(posed, problem.always, rule)
     chosen = made.choose(rule)
@@ -161,24 +173,34 @@ def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
     recipe = made.models.recipes[chosen]
     model = cleaned_model(made.paths.near, made.models, made.paths.groups(0), recipe)
     path = as_path(made.paths, 0, problem.groups)
-    mean = _mean(posed.problem.layout.members.size, [(model, 1.0)])
-    return _published(problem.groups, posed, mean, path, candidates, None, 0, str(recipe), False)
+    mean = _mean(posed, [(model, 1.0)])
+    separated = recipe in made.models.separated
+    text = _in_words(recipe, problem.loss, separated)
+    return _published(problem.groups, posed, mean, path, candidates, None, 0, text, separated)
+
+
+def _in_words(recipe: Recipe, loss: Loss, separated: bool) -> str:
+    """What a model is; where maximum likelihood is infinite, that it has a small ridge instead."""
+    if not separated:
+        return recipe.text(loss.unpenalised)
+    return f"{recipe.text(f'ridge {SEPARATED_RIDGE:g}')} ({loss.unpenalised} is infinite on them)"
 
 
 @dataclass(frozen=True)
 class _Mean:
-    """A model, or a mean of models, on all columns group after group."""
+    """A model, or a mean of models, on all columns group after group; (n_outputs, n_columns)."""
 
     own: FloatArray
-    intercept: float
+    intercept: FloatArray
     order: list[int]
 
 
-def _mean(n_columns: int, parts: list[tuple[Model, float]]) -> _Mean:
-    own, level = np.zeros(n_columns), 0.0
+def _mean(posed: Posed, parts: list[tuple[Model, float]]) -> _Mean:
+    m = posed.scale.size
+    own, level = np.zeros((m, posed.problem.layout.members.size)), np.zeros(m)
     order: dict[int, None] = {}
     for model, weight in sorted(parts, key=lambda part: -part[1]):
-        np.add.at(own, model.columns, weight * model.coef)
+        own[:, model.columns] += weight * model.coef
         level += weight * model.intercept
         order.update(dict.fromkeys(model.groups))
     return _Mean(own, level, list(order))
@@ -204,8 +226,8 @@ def _published(
     shrunk: bool,
 ) -> Selected:
     """The model with its path; the columns of the groups differ from those of X where groups overlap or interleave."""
-    own = mean.own if groups.overlapping else mean.own[groups.members]
-    coef = groups.from_contiguous(own)
+    own = mean.own if groups.overlapping else mean.own[:, groups.members]
+    coef = np.array([groups.from_contiguous(one) for one in own])
     strengths = _strengths(posed, mean)
     ended = path.ending_in(coef, mean.intercept, strengths, own if groups.overlapping else None)
     return Selected(
@@ -217,9 +239,12 @@ def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
     """The norm of each group in working coordinates, in units of the response."""
     problem = posed.problem
     which = np.array(mean.order, dtype=np.intp)
-    w = problem.from_user(which, mean.own)
     out = np.zeros(problem.ranks.size)
-    out[which] = Groups.from_sizes(problem.ranks[which]).norms(w) * problem.y_scale if which.size else 0.0
+    if which.size:
+        sizes = Groups.from_sizes(problem.ranks[which])
+        # `from_user` divides by the scale of the working problem's response
+        norms = [sizes.norms(problem.from_user(which, own)) * problem.y_scale for own in mean.own]
+        out[which] = np.sqrt(np.sum(np.square(norms), axis=0)) if len(norms) > 1 else norms[0]
     return out
 
 

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.rows import KEY_COLUMNS, key_columns, mix
+from covey.designs.rows import KEY_COLUMNS, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
+from covey.losses import Loss, Multinomial, Squared
 from covey.validation import FloatArray, whole
 
 __all__ = ["Folds", "HoldOut", "Parts", "balanced_folds"]
+
+SQUARED = Squared()
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,21 @@ class Folds:
     labels: Any = None
     random_state: Any = None
 
-    def parts(self, design: Design, y: Any, weight: Any) -> Parts:
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
         """The parts of the rows of a problem."""
         counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
-        if counted and self.labels is None and design.holds_rows:
+        held = design.holds_rows or not isinstance(loss, Squared)
+        if counted and self.labels is None and held:
             k = whole(int(self.cv), "the number of folds", least=2)
-            own = balanced_folds(np.asarray(y), np.asarray(weight), k, self.random_state, partial(_row_keys, design))
+            order = one_value(loss, np.asarray(y))
+            own = balanced_folds(order, np.asarray(weight), k, self.random_state, partial(_row_keys, design))
             n_folds = int(own.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
-            masks = [design.rows((own == fold).astype(float)) > 0 for fold in range(n_folds)]
+            masks = [own == fold for fold in range(n_folds)]
             splits = [Split(tuple(k for k in range(n_folds) if k != f), (f,)) for f in range(n_folds)]
+        elif held:
+            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, one_value(loss, y), self.labels))
         else:
             masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
         weights = [np.where(mask, weight, 0.0) for mask in masks]
@@ -79,6 +86,8 @@ class Folds:
             for name, own_parts in (("held-out", split.test), ("training", split.train)):
                 if sum(design.total(weights[k]) for k in own_parts) <= 0:
                     raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
+        if not isinstance(loss, Squared):
+            check_training(loss, y, weights, splits)
         every = Split(tuple(range(len(masks))))
         return Parts(weights, [_count(design, weight, own) for own in weights], [*splits, every])
 
@@ -101,36 +110,78 @@ class HoldOut:
     validation: Any = None
     random_state: Any = None
 
-    def parts(self, design: Design, y: Any, weight: Any) -> Parts:
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
         """The parts of the rows of a problem."""
         if self.validation is not None:
-            other = read_validation(self.validation, design.shape[1])
+            other = read_validation(self.validation, design.shape[1], loss)
             n = _count(other.design, other.weight, other.weight)
             return Parts([weight], [_count(design, weight, weight), n], [Split((0,), (1,))], other)
-        held = self.mask(design, y, weight)
+        if isinstance(loss, Squared):
+            held = self.mask(design, y, weight)
+        else:
+            self._check_fraction()
+            k = max(2, round(1 / self.fraction))
+            order = one_value(loss, np.asarray(y))
+            held = balanced_folds(order, weight, k, self.random_state, partial(_row_keys, design)) == 0
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
-        counts = [_count(design, weight, own) for own in weights]
-        return Parts(weights, counts, [Split((0,), (1,)), Split((0, 1))])
+        splits = [Split((0,), (1,)), Split((0, 1))]
+        if not isinstance(loss, Squared):
+            check_training(loss, y, weights, splits)
+        return Parts(weights, [_count(design, weight, own) for own in weights], splits)
 
     def mask(self, design: Design, y: Any, weight: Any) -> Any:
         """The rows to hold out."""
-        if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
-            raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
+        self._check_fraction()
         seed = 0 if self.random_state is None else self.random_state
         return design.hold_out(y, weight, self.fraction, seed)
 
+    def _check_fraction(self) -> None:
+        if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
+            raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
 
-def read_validation(validation: Any, n_columns: int) -> Validation:
+
+def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
     """Check a validation set."""
-    try:
-        X, y = validation
-    except (TypeError, ValueError):
-        raise ValueError("validation must be a pair (X, y) of rows to judge by.") from None
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
+        raise ValueError("validation must be a pair (X, y) of rows to judge by, or (X, y, offset).")
+    X, y, *rest = validation
     design = as_design(X, name="X_val")
+    n = design.shape[0]
     if design.shape[1] != n_columns:
         raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
-    response = design.rows(y, name="y_val")
-    return Validation(design, response, np.ones_like(response))
+    if isinstance(loss, Squared):
+        response = design.rows(y, name="y_val")
+        return Validation(
+            design, response, np.ones_like(response), design.rows(rest[0], name="offset") if rest else None
+        )
+    response = loss.check(y, name="y_val")
+    if len(response) != n:
+        raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
+    return Validation(design, response, np.ones(n), np.asarray(rest[0], dtype=float) if rest else None)
+
+
+def one_value(loss: Loss, y: FloatArray) -> FloatArray:
+    """A number per row by which folds are balanced: the response, the class, or the sum of standardised responses."""
+    y = np.asarray(y)
+    if y.ndim == 1:
+        return y
+    if isinstance(loss, Multinomial):
+        return y.argmax(axis=1).astype(float)
+    spread = y.std(axis=0)
+    return np.asarray(((y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).sum(axis=1))
+
+
+def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], splits: Sequence[Split]) -> None:
+    """Refuse splits whose training rows have no model without groups, as with a class that they lack."""
+    for number, split in enumerate(splits):
+        weight = np.sum([weights[k] for k in split.train], axis=0)
+        try:
+            loss.null(y, weight)
+        except ValueError as error:
+            raise ValueError(
+                f"The training rows of fold {number} cannot be fitted. {error} Use fewer folds, put rare classes "
+                "together, or choose selection='ebic', which needs no folds."
+            ) from None
 
 
 def balanced_folds(

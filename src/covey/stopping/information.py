@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
+from covey.losses import Loss, Squared
 from covey.network import Snapshot
 from covey.path import Path
 from covey.stopping.base import Choice, PathTask, Stopping
@@ -24,6 +25,8 @@ MOST_FREEDOM = 0.5
 # because criteria have local minima where a batch of groups enters before it has grown.
 PATIENCE = 10.0
 
+SQUARED = Squared()
+
 
 @dataclass(frozen=True)
 class InformationCriterion(Stopping):
@@ -34,6 +37,9 @@ class InformationCriterion(Stopping):
     - BIC: ``n log(RSS/n) + log(n) df``,
     - EBIC: BIC ``+ 2 gamma log C(L, s)``, which pays for the choice among many groups (Chen and Chen, 2008),
     - GCV: ``(RSS/n) / (1 - df/n)^2``.
+
+    For another loss than squared the deviance stands for ``RSS``, and where the loss has no scale to be estimated
+    (classes, counts) for ``n log(RSS/n)`` too.
 
     Degrees of freedom are the columns of the awake groups, plus one for an intercept: what least squares on those
     groups would spend. A group that has woken up is not shrunk, so this is right once it has settled, and an upper
@@ -70,13 +76,15 @@ class InformationCriterion(Stopping):
         position = earliest_least(value, unit=0.0 if self.criterion == "gcv" else n)
         return Choice(path, float(path.times[position]), scores)
 
-    def value(self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float) -> FloatArray:
-        """The criterion, given residual sums of squares, degrees of freedom and numbers of groups."""
+    def value(
+        self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float, loss: Loss = SQUARED
+    ) -> FloatArray:
+        """The criterion, given residual sums of squares (deviances of another loss), degrees of freedom, groups."""
         if self.criterion == "gcv":
             left = 1 - df / n
             return np.where(left > 0, rss / n / np.where(left > 0, left, 1.0) ** 2, np.inf)
         # an exact fit has no residual: the smallest number keeps its logarithm comparable instead of -inf
-        value = n * np.log(np.maximum(rss, np.finfo(float).tiny) / n) + np.log(n) * df
+        value = loss.criterion(np.maximum(rss, np.finfo(float).tiny) / n, n) + np.log(n) * df
         if self.criterion == "ebic":
             value = value + 2 * self.gamma * (gammaln(L + 1) - gammaln(s + 1) - gammaln(L - s + 1))
         return np.where(df < n, value, np.inf)

@@ -1,0 +1,200 @@
+"""What the estimators share: from a problem that was read to one fitted model, and everything that describes it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from covey.designs import Design
+from covey.estimators.reading import read_offset, read_rows
+from covey.groups import Groups
+from covey.losses import Loss
+from covey.path import Path
+from covey.selection import Problem, Selected, read_selection, select
+from covey.selection.reading import Selection
+from covey.validation import FloatArray, boolean
+
+__all__ = ["GroupSparseEstimator"]
+
+
+class GroupSparseEstimator(BaseEstimator):
+    """Fits, predicts and describes one model, whatever its loss."""
+
+    coef_: FloatArray
+    intercept_: Any
+    loss_: Loss
+    groups_: Groups
+    always_groups_: list[Any]
+    selected_groups_: list[Any]
+    group_norms_: FloatArray
+    group_strengths_: FloatArray
+    recipe_: str
+    shrunk_: bool
+    candidates_: pd.DataFrame
+    fold_frequencies_: Any
+    n_splits_: int
+    path_: Path
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fit(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
+        """Choose a model; `y` as the loss takes it."""
+        if self.rule not in ("min", "1se"):
+            raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
+        groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
+        always = _read_always(groups, self.always, getattr(self, "feature_names_in_", None))
+        selection = self._read_selection(split_groups)
+        options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
+        problem = Problem(design, y, weight, groups, always, options, loss, offset)
+        made = self._select(problem, selection)
+        self.loss_, self.groups_ = loss, groups
+        self.always_groups_ = [groups.names[l] for l in always]
+        return made
+
+    def _select(self, problem: Problem, selection: Selection) -> Selected:
+        return select(problem, selection, self.rule, boolean(self.average, "average"))
+
+    def _read_selection(self, split_groups: Any) -> Selection:
+        return read_selection(self.selection, self.random_state, split_groups)
+
+    def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
+        """Set everything that describes the model, from the model."""
+        groups = self.groups_
+        with np.errstate(over="ignore"):
+            own = made.own.astype(dtype)
+        if not np.isfinite(own).all():
+            own = made.own  # too large for the precision of X
+        coef = np.array([groups.from_contiguous(one) for one in own])
+        self.coef_ = coef[0] if one_output else coef
+        self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
+        norms = np.array([groups.apart().norms(one) for one in own])
+        self.group_norms_ = norms[0] if len(norms) == 1 else np.linalg.norm(norms, axis=0)
+        in_model = set(np.flatnonzero(self.group_norms_).tolist())
+        self.selected_groups_ = [groups.names[l] for l in made.order if l in in_model]
+        self.group_strengths_ = made.strengths
+        self.recipe_, self.shrunk_ = made.recipe, made.shrunk
+        self.candidates_ = made.candidates
+        self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
+        self.path_ = made.path
+        if made.path.status == "diverged":
+            warnings.warn(made.path.message, ConvergenceWarning, stacklevel=3)
+        if self.verbose:
+            print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
+
+    def _linear(self, X: Any, offset: Any) -> Any:
+        """The linear predictor of rows; shape (n_rows, n_outputs)."""
+        check_is_fitted(self)
+        design = read_rows(self, X)
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
+        shift = None if offset is None else read_offset(offset, design, len(coef))
+        used = np.flatnonzero(coef.any(axis=0))
+        eta = design.predict(used, coef[:, used], intercept)
+        return eta if shift is None else eta + shift
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
+        state = dict(super().__getstate__())
+        if "candidates_" in state:
+            state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
+        for name in ("feature_names_in_", "classes_"):
+            if name in state and state[name].dtype == object:
+                state[name] = json.dumps(state[name].tolist())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "candidates_" in state:
+            state["candidates_"] = pd.DataFrame(json.loads(state["candidates_"]))
+        for name in ("feature_names_in_", "classes_"):
+            if isinstance(state.get(name), str):
+                state[name] = np.array(json.loads(state[name]), dtype=object)
+        super().__setstate__(state)
+
+    def group_table(self) -> pd.DataFrame:
+        """The selected groups, in the order in which they woke up.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction, with
+            the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time on the path; NaN
+            for a group of a dense model that did not wake up), and ``folds`` (in how many folds it was chosen, where
+            folds judged).
+        """
+        check_is_fitted(self)
+        woke = dict(self.path_.entered)
+        chosen = [self.groups_.position(name) for name in self.selected_groups_]
+        table = pd.DataFrame(
+            {
+                "size": self.groups_.sizes[chosen],
+                "strength": self.group_strengths_[chosen],
+                "norm": self.group_norms_[chosen],
+                "woke_up": [float(woke.get(l, np.nan)) for l in chosen],
+            },
+            index=pd.Index(self.selected_groups_, name="group"),
+        )
+        if self.fold_frequencies_ is not None and self.n_splits_ > 1:
+            table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
+        return table
+
+    def summary(self, file: TextIO | None = None) -> None:
+        """Print what was selected: how the model was made, and one line per group."""
+        table = self.group_table()
+        out = sys.stdout if file is None else file
+        used = np.atleast_2d(self.coef_).any(axis=0)
+        always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
+        found = len(table) - sum(name in self.always_groups_ for name in table.index)
+        print(
+            f"{type(self).__name__}: {found} of {self.groups_.n_groups - len(self.always_groups_)} groups selected"
+            f"{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
+            file=out,
+        )
+        if len(table):
+            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
+            if "folds" in shown:
+                shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
+            print(shown.reset_index().to_string(index=False), file=out)
+
+
+def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
+    """The groups that are in every model, given by their names or by those of columns that are groups of their own."""
+    named = [always] if isinstance(always, str) else always
+    if columns is not None and isinstance(named, Iterable):
+        known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
+        named = [name if name in known else _group_of(groups, name, places) for name in named]
+    made = groups.positions(named, "always")
+    if made and len(made) == groups.n_groups:
+        raise ValueError(
+            f"always names all {groups.n_groups} groups, so that nothing is left to select: leave some out, or fit "
+            "them without selection, by scikit-learn's LinearRegression for instance."
+        )
+    return made
+
+
+def _group_of(groups: Groups, name: Any, places: dict[str, int]) -> Any:
+    """The name of the group that a column is; the name as it is where there is no such column."""
+    if not isinstance(name, str) or name not in places:
+        return name
+    label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
+    if label.size == 1 and groups.sizes[label[0]] == 1:
+        return groups.names[label[0]]
+    inside = " and ".join(repr(groups.names[l]) for l in label[:3])
+    raise ValueError(
+        f"always names the column {name!r}, which is one of several of group {inside}: name the group, or give the "
+        "column a group of its own."
+    )

@@ -1,0 +1,307 @@
+"""GroupSparseClassifier: classes as responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from covey.designs import Design
+from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.reading import read_offset, read_problem
+from covey.losses import Binomial, Loss, Multinomial
+from covey.selection import HoldOut
+from covey.selection.reading import Selection
+from covey.validation import FloatArray
+
+__all__ = ["GroupSparseClassifier"]
+
+
+class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
+    r"""Group-sparse logistic regression: finds the few groups of columns that tell classes apart and fits them.
+
+    The loss is minus the log-likelihood, :math:`\frac{1}{n} \sum_i \log(1 + e^{\eta_i}) - y_i \eta_i` for two classes,
+    and :math:`\frac{1}{n} \sum_i \log \sum_k e^{\eta_{ik}} - \eta_{i y_i}` for more. Groups wake up one after
+    another, strongest first, along the path of a diagonally grouped linear network in the limit of small starts; groups
+    that turn out not to be needed are dropped again. Of all models that come of it, fitted by maximum likelihood and by
+    ridges, cross-validation chooses one by its deviance. A group is in or out for all classes together.
+
+    Where the selected groups tell the classes apart without error, maximum likelihood is infinite, and the fit has a
+    ridge of 0.001 (`covey.limit.likelihood.SEPARATED_RIDGE`) instead.
+
+    Parameters
+    ----------
+    groups : None, int, labels, lists, dict, callable or Groups
+        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
+        lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
+        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    always : iterable
+        Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
+        nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.
+    selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
+        How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
+        (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; a
+        number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
+    rule : {"min", "1se"}
+        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the simplest of
+        those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
+        that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
+    average : bool
+        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
+        a little better under strong noise and is dense; everything then describes the mean.
+    factors : "auto" or int
+        How many common factors of the columns are in the model while the order of the groups is found, so that groups
+        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
+        itself has no factors in it.
+    group_weights : "noise", "sqrt", None or array of shape (n_groups,)
+        What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
+        that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,
+        which favours small groups, and None favours large ones.
+    standardize : {"group", "column", "block", False}
+        The coordinates in which the path runs: columns orthonormal within each group; or each of unit variance; or the
+        columns of each group divided by one number; or as they are. Coefficients are always those of the columns as
+        given.
+    fit_intercept : bool
+    class_weight : dict, "balanced" or None
+        What the rows of each class count, on top of their weights; "balanced" lets every class count the same.
+    random_state : int or None
+        For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
+    verbose : int
+        1: a line on what was chosen.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) where there are more than two
+        Of the linear predictor: logarithms of odds ratios. With two classes they are those of ``classes_[1]``; with
+        more, those of each class against the geometric mean of all, so that they add up to zero over the classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    loss_ : Loss
+        `covey.losses.Binomial` or `covey.losses.Multinomial`.
+    groups_ : Groups
+    always_groups_ : list
+        Names of the groups that were to be in every model.
+    selected_groups_ : list
+        Names of the groups with coefficients, in the order in which they woke up.
+    group_norms_ : ndarray of shape (n_groups,)
+        Norm of each group's coefficients, those of all classes together.
+    group_strengths_ : ndarray of shape (n_groups,)
+        How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
+    recipe_ : str
+        How the model was made, in words.
+    shrunk_ : bool
+        Whether it was shrunk by a ridge or is a mean of models; otherwise it is maximum likelihood on the selected
+        groups.
+    candidates_ : DataFrame
+        Every candidate with its judged deviance, the chosen one marked.
+    fold_frequencies_ : ndarray of shape (n_groups,) or None
+        In how many folds (`n_splits_` of them) the chosen recipe has each group; None where no rows judged.
+    path_ : Path
+        The path on all rows; its last model is the chosen one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had column names.
+
+    References
+    ----------
+    Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covey import GroupSparseClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 60))
+    >>> y = np.where(X[:, :3].sum(axis=1) + rng.logistic(size=200) > 0, "ill", "well")
+    >>> model = GroupSparseClassifier(groups=3).fit(X, y)
+    >>> model.selected_groups_, model.classes_.tolist(), model.predict_proba(X).shape
+    ([0], ['ill', 'well'], (200, 2))
+    """
+
+    classes_: Any
+
+    def __init__(
+        self,
+        groups: Any = None,
+        *,
+        always: Iterable[Any] = (),
+        selection: Any = 5,
+        rule: str = "min",
+        average: bool = False,
+        factors: int | str = "auto",
+        group_weights: Any = "noise",
+        standardize: Any = "group",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.always = always
+        self.selection = selection
+        self.rule = rule
+        self.average = average
+        self.factors = factors
+        self.group_weights = group_weights
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
+    ) -> GroupSparseClassifier:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), or any kind of design
+        y : array-like of shape (n_rows,)
+            Labels of any kind.
+        sample_weight : array-like of shape (n_rows,), optional
+            A weight of two is the same as the row twice.
+        offset : array-like of shape (n_rows,), or (n_rows, n_classes) where there are more than two, optional
+            Added to the linear predictor, with a coefficient of one.
+        split_groups : array-like of shape (n_rows,), optional
+            Labels of the rows, for splitters such as GroupKFold.
+
+        Returns
+        -------
+        self
+        """
+        design, labels, weight = read_problem(self, X, y, sample_weight)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if self.class_weight is not None:
+            weight = weight * compute_sample_weight(self.class_weight, labels)
+        counted = np.bincount(codes, weights=weight, minlength=self.classes_.size)
+        if (counted > 0).sum() < 2:
+            only = self.classes_[int(np.argmax(counted))]
+            raise ValueError(
+                f"y has one class only, {only!r}, and a classifier needs two: give rows of another class, of positive "
+                "weight."
+            )
+        if (counted == 0).any():
+            raise ValueError(
+                f"All rows of class {self.classes_[int(np.argmin(counted))]!r} have weight zero: leave these rows out."
+            )
+        shift = None if offset is None else self._offset(offset, design)
+        loss: Loss = Binomial() if self.classes_.size == 2 else Multinomial()
+        made = self._fit(design, self._coded(codes), weight, shift, loss, split_groups)
+        self._publish(made, design.dtype, one_output=False)
+        return self
+
+    def _coded(self, codes: Any) -> FloatArray:
+        """The response as the loss has it: 0 and 1, or one column per class."""
+        return codes.astype(float) if self.classes_.size == 2 else np.eye(self.classes_.size)[codes]
+
+    def _read_selection(self, split_groups: Any) -> Selection:
+        """With the labels of a validation set coded as those of the rows."""
+        selection = super()._read_selection(split_groups)
+        if not isinstance(selection, HoldOut) or selection.validation is None or len(selection.validation) < 2:
+            return selection
+        X, y, *rest = selection.validation
+        labels = np.asarray(y)
+        unseen = [label for label in np.unique(labels).tolist() if label not in set(self.classes_.tolist())]
+        if unseen:
+            raise ValueError(f"The validation rows have the label {unseen[0]!r}, which no training row has.")
+        return replace(selection, validation=(X, self._coded(np.searchsorted(self.classes_, labels)), *rest))
+
+    def _offset(self, offset: Any, design: Design) -> Any:
+        n_outputs = 1 if self.classes_.size == 2 else self.classes_.size
+        if n_outputs > 1 and (np.ndim(offset) != 2 or np.shape(offset)[1] != n_outputs):
+            raise ValueError(
+                f"offset has shape {np.shape(offset)}: with {n_outputs} classes it needs one column per class, for one "
+                "that is the same for all of them changes nothing."
+            )
+        return read_offset(offset, design, n_outputs)
+
+    def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
+        """The linear predictor: log odds of ``classes_[1]``, or one column per class.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        eta = np.asarray(self._linear(X, offset))
+        return eta[:, 0] if self.classes_.size == 2 else eta
+
+    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
+        """The probability of every class.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
+        p = self.loss_.inverse_link(self.decision_function(X, offset))
+        return np.stack([1 - p, p], axis=1) if self.classes_.size == 2 else p
+
+    def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
+        """The logarithm of the probability of every class, without underflow.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        eta = self.decision_function(X, offset)
+        if self.classes_.size == 2:
+            return -np.stack([np.logaddexp(0, eta), np.logaddexp(0, -eta)], axis=1)
+        return np.asarray(eta - np.logaddexp.reduce(eta, axis=1, keepdims=True))
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """The most likely class.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
+        eta = self.decision_function(X, offset)
+        return self.classes_[(eta > 0).astype(int) if self.classes_.size == 2 else eta.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+
+        Returns
+        -------
+        float
+        """
+        right = np.asarray(y) == self.predict(X, offset)
+        return float(np.average(right, weights=sample_weight))

@@ -1,0 +1,69 @@
+"""LossRows: the rows of some groups in working coordinates, for losses that have to see every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.limit.newton import ROUGH_TOLERANCE, TOLERANCE
+from covey.limit.response import Response
+from covey.limit.rows import Rows, Split
+from covey.validation import FloatArray
+
+__all__ = ["LossRows"]
+
+
+class LossRows(Rows):
+    """Working columns of some groups on all rows that are fitted or judged.
+
+    Parameters
+    ----------
+    Z : ndarray, shape (n_rows, n_columns)
+        One group after another.
+    extras : ndarray, shape (n_rows, n_extras)
+        Scores of common factors, and a column of ones where there is an intercept.
+    response : Response
+        With the weights of all rows.
+    part : ndarray of int, shape (n_rows,)
+        The part that each row belongs to; -1 for rows of no weight.
+    ranks : ndarray of int, shape (n_groups,)
+        The number of columns of each group.
+    final : Split
+        The one whose models are shown.
+    """
+
+    def __init__(
+        self,
+        Z: FloatArray,
+        extras: FloatArray,
+        response: Response,
+        part: NDArray[np.intp],
+        ranks: NDArray[np.intp],
+        final: Split,
+    ) -> None:
+        super().__init__(ranks)
+        self.Z, self.extras, self.response, self.part = np.asfortranarray(Z), extras, response, part
+        self.final = final
+
+    def widened(self, more: FloatArray, ranks: NDArray[np.intp]) -> LossRows:
+        """These rows with the working columns of further groups, which come after those that are here."""
+        Z, ranks = np.hstack([self.Z, more]), np.concatenate([self.ranks, ranks])
+        return LossRows(Z, self.extras, self.response, self.part, ranks, self.final)
+
+    def training(self, split: Split) -> Response:
+        """The response with weights for the rows that a split is fitted on; zero for the others."""
+        return self.response.weighted(np.where(np.isin(self.part, split.train), self.response.weight, 0.0))
+
+    def judging(self, split: Split) -> NDArray[np.intp]:
+        """The rows that judge a split."""
+        return np.flatnonzero(np.isin(self.part, split.test))
+
+    def weight(self, parts: Sequence[int]) -> float:
+        """The total weight of the rows of some parts."""
+        return float(self.response.weight[np.isin(self.part, list(parts))].sum())
+
+    def tolerance(self, split: Split) -> float:
+        """How exact the models of a split have to be."""
+        return TOLERANCE if split == self.final else ROUGH_TOLERANCE

@@ -1,0 +1,205 @@
+"""A response with squared loss: everything from Gram rows of the near groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
+
+from covey.designs import Design
+from covey.limit.least_squares import LeastSquares
+from covey.limit.posed import Posed, Validation
+from covey.limit.rows import ROWS_PER_COLUMN, PartedRows
+from covey.preprocess import spans
+from covey.preprocess.layout import offsets
+from covey.validation import FloatArray
+
+__all__ = ["PosedSquares"]
+
+
+@dataclass(frozen=True)
+class PosedSquares(Posed):
+    """One response, squared loss."""
+
+    @property
+    def level(self) -> FloatArray:
+        """The mean of the response."""
+        return np.array([self.problem.y_mean])
+
+    @property
+    def scale(self) -> FloatArray:
+        """Its standard deviation."""
+        return np.array([self.problem.y_scale])
+
+    def null_norms(self) -> FloatArray:
+        """The norm of each group of the correlations with the response."""
+        correlation = self.problem.correlation
+        if self.factors is not None:
+            F = self.factors.scores(self.problem.design)
+            q, y = self.problem.q, self.problem.response
+            rest = y - F @ (F.T @ (q * y))
+            correlation = self.problem.to_working(self.problem.design.correlate((q * rest)[None, :]))[0]
+        return self.problem.group_norms(correlation)
+
+    def objective(self, rows: PartedRows, split: int) -> LeastSquares:
+        """Half the mean squared error on the rows of a split."""
+        return LeastSquares(rows, self.splits[split].train, self.intercept)
+
+    def rows(self, near: NDArray[np.intp], compress: bool = True) -> PartedRows:
+        """The table of some groups."""
+        design = self.problem.design
+        width = int(self.problem.ranks[near].sum()) + 2
+        # many rows are compressed to the root of their Gram matrix, which is made where X is
+        tall = self.factors is None and design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
+        held = design.reads_columns and not (compress and tall)
+        tables = self._held_rows(near) if held else self._gram_roots(design, near, self.parts)
+        if self.validation is not None:
+            held = held and self.validation.design.reads_columns
+            tables.append(self._validation_rows(near, self.validation))
+        return PartedRows(tables, self.problem.ranks[near], compress=compress, held=held)
+
+    def wider_rows(self, rows: PartedRows, near: NDArray[np.intp], n_known: int) -> PartedRows:
+        """The table of some groups, given that of the first so many of them."""
+        if not rows.held:
+            return self.rows(near)
+        new = near[n_known:]
+        Z = self.problem.working_columns(new)
+        more = []
+        for weight in self.parts:
+            own = np.flatnonzero(weight > 0)
+            more.append(Z[own] * np.sqrt(weight[own])[:, None])
+        if self.validation is not None:
+            n = int(self.problem.ranks[new].sum())
+            more.append(self._validation_rows(new, self.validation)[:, :n])
+        return rows.widened(more, self.problem.ranks[new])
+
+    def _held_rows(self, near: NDArray[np.intp]) -> list[FloatArray]:
+        """From the columns of X."""
+        problem = self.problem
+        Z = problem.working_columns(near)
+        scores = None if self.factors is None else self.factors.scores(problem.design)
+        tables = []
+        for weight in self.parts:
+            rows = np.flatnonzero(weight > 0)
+            tables.append(
+                _table(Z[rows], None if scores is None else scores[rows], problem.response[rows], weight[rows])
+            )
+        return tables
+
+    def _validation_rows(self, near: NDArray[np.intp], other: Validation) -> FloatArray:
+        problem, design = self.problem, other.design
+        y = (other.y - problem.y_mean) / problem.y_scale
+        if not design.reads_columns:
+            return self._gram_roots(design, near, [other.weight], y)[0]
+        columns, loadings, offset = problem.combination(near.tolist())
+        own = np.asarray(design.take(columns))
+        design.refuse(columns[~np.isfinite(own).all(axis=0)])
+        Z = own @ loadings - offset
+        scores = None if self.factors is None else self.factors.scores(design)
+        used = np.flatnonzero(other.weight > 0)
+        return _table(Z[used], None if scores is None else scores[used], y[used], other.weight[used])
+
+    def _gram_roots(
+        self, design: Design, near: NDArray[np.intp], parts: Sequence[Any], y: Any = None
+    ) -> list[FloatArray]:
+        """From Gram matrices of the parts, which one reading of X gives."""
+        problem = self.problem
+        columns, loadings, _ = problem.combination(near.tolist())
+        shift = problem.mean[spans(problem.layout.starts, near)]
+        grams = design.gram_parts(columns, shift, problem.response if y is None else y, parts)
+        design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-1, 1:-1].diagonal())])
+        k, r = loadings.shape
+        change = np.zeros((k + 2, r + 2))
+        change[1:-1, :r], change[0, r], change[-1, r + 1] = loadings, 1.0, 1.0
+        return [_root(change.T @ gram @ change) for gram in grams]
+
+    # ------------------------------------------------------------------ far groups
+
+    def gradients(
+        self,
+        near: NDArray[np.intp],
+        rows: PartedRows,
+        objectives: Sequence[LeastSquares],
+        segments: Sequence[tuple[int, int]],
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Norms of all groups of the gradient at models of some paths; one reading of X."""
+        which, models = self._models(near, rows, objectives, segments)
+        if not which.size:
+            return which, np.empty((0, self.problem.ranks.size))
+        problem = self.problem
+        weights = [sum(self.parts[part] for part in split.train) for split in self.splits]
+        totals = np.array([problem.design.total(weight) for weight in weights])
+        norms = problem.design.residual_norms(problem, weights, which, *models)
+        return which, norms / totals[which][:, None]
+
+    def _models(
+        self,
+        near: NDArray[np.intp],
+        rows: PartedRows,
+        objectives: Sequence[LeastSquares],
+        segments: Sequence[tuple[int, int]],
+    ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray]]:
+        """Least squares on the first m groups of each split, for every m from the first to the last of a span."""
+        used = sorted({l for objective in objectives for l in objective.joined})
+        place = {l: i for i, l in enumerate(used)}
+        groups = np.array(used, dtype=np.intp)
+        starts = offsets(rows.ranks[groups])
+        which, W, scores, levels = [], [], [], []
+        for split, (first, last) in enumerate(segments):
+            if last < first:
+                continue
+            objective = objectives[split]
+            knots = objective.knots(first, last)
+            basis = np.array(objective.basis, dtype=np.intp)
+            wide = np.zeros((len(knots), int(starts[-1])))
+            own = basis < rows.n_columns
+            group = np.searchsorted(rows.starts, basis[own], side="right") - 1
+            at = starts[[place[int(l)] for l in group]] + basis[own] - rows.starts[group]
+            wide[:, at] = knots[:, own]
+            W.append(wide)
+            levels.append(knots[:, basis == rows.one].sum(axis=1))
+            extras = np.zeros((len(knots), rows.extras.size))
+            extra = (basis >= rows.n_columns) & (basis < rows.one)
+            extras[:, basis[extra] - rows.n_columns] = knots[:, extra]
+            scores.append(extras)
+            which.append(np.full(len(knots), split))
+        if not which:
+            empty = np.empty(0, dtype=np.intp)
+            return empty, (empty, np.empty((0, 0)), np.empty(0))
+        models = self._on_columns(near[groups], np.vstack(W), np.vstack(scores), np.concatenate(levels))
+        return np.concatenate(which), models
+
+    def _on_columns(
+        self, groups: NDArray[np.intp], W: FloatArray, scores: FloatArray | None, levels: FloatArray
+    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """Models of some groups (and of the factors' scores) as models on the columns of X, response as it is here."""
+        problem = self.problem
+        columns, loadings, offset = problem.combination(groups.tolist())
+        coefs, intercepts = W @ loadings.T, levels - W @ offset
+        if self.factors is not None and scores is not None:
+            extra = scores @ self.factors.loadings.T
+            columns, coefs = np.concatenate([columns, self.factors.columns]), np.hstack([coefs, extra])
+            intercepts = intercepts - extra @ self.factors.means
+        return columns, coefs, intercepts
+
+
+def _table(Z: FloatArray, scores: FloatArray | None, y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Rows ``sqrt(weight) [Z, E, 1, y]``."""
+    blocks = [Z] if scores is None else [Z, scores]
+    out = np.column_stack([*blocks, np.ones(len(y)), y])
+    out *= np.sqrt(weight)[:, None]
+    return out
+
+
+def _root(gram: FloatArray) -> FloatArray:
+    """A matrix with this Gram matrix and as many rows as it has dimensions."""
+    unit = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    unit[unit == 0] = 1.0
+    factor, pivots, rank, _ = dpstrf(gram / unit / unit[:, None], tol=1e-14)
+    out = np.zeros_like(gram)
+    out[:, pivots - 1] = np.triu(factor)
+    return np.asarray(out[: max(rank, 1)] * unit)

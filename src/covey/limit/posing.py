@@ -1,0 +1,111 @@
+"""From a problem as the user has it to one that is posed: working coordinates, weights of the groups, factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
+from covey.groups import Groups
+from covey.limit.posed import Posed, Validation
+from covey.limit.posed_loss import PosedLoss, pose_response
+from covey.limit.posed_squares import PosedSquares
+from covey.limit.rows import Split
+from covey.losses import Loss, Squared
+from covey.preprocess import prepare
+from covey.preprocess.group_weights import read_weights
+from covey.validation import whole
+
+__all__ = ["FIRST_GROUPS", "pose"]
+
+# Weights are to be fair to groups of all sizes for the whole race, and not for its first place only.
+FIRST_GROUPS = 10.0
+
+
+def pose(
+    design: Design,
+    y: Any,
+    groups: Groups,
+    weight: Any,
+    parts: Sequence[Any],
+    counts: Sequence[float],
+    splits: Sequence[Split],
+    *,
+    loss: Loss | None = None,
+    offset: Any = None,
+    group_weights: Any = "noise",
+    standardize: Any = "group",
+    fit_intercept: bool = True,
+    factors: Any = "auto",
+    validation: Validation | None = None,
+) -> Posed:
+    """Working coordinates of all rows, common factors, weights of the groups, parts of the rows.
+
+    Parameters
+    ----------
+    design, y, groups, weight
+        The problem.
+    parts, counts, splits, validation
+        As in `Posed`, the weights of the parts in the units of `weight`.
+    loss : Loss, optional
+        Squared by default.
+    offset : row vector, or ndarray of shape (n_rows, n_outputs), optional
+    group_weights, standardize, fit_intercept, factors
+        As in `covey.limit_path`.
+    """
+    if groups.overlapping:
+        # every group has its own copy of a shared column, and the coefficients of the copies add up
+        design = RepeatedColumns(design, groups.members)
+        if validation is not None:
+            validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
+        groups = groups.apart()
+    squares = loss is None or isinstance(loss, Squared)
+    observed: Any = None
+    if squares:
+        shown = y if offset is None else y - offset
+        if validation is not None and validation.offset is not None:
+            validation = replace(validation, y=validation.y - validation.offset)
+    else:
+        assert loss is not None
+        observed = pose_response(loss, design, y, weight, offset, fit_intercept)
+        # the gradient without groups is that of a squared loss for these values
+        shown = design.rows(observed.null_scores[:, 0])
+    problem, _ = prepare(
+        design, shown, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight
+    )
+    total = design.total(weight)
+    common: dict[str, Any] = {
+        "problem": problem,
+        "parts": [own / total for own in parts],
+        "counts": list(counts),
+        "splits": list(splits),
+        "weights": read_weights(group_weights, problem.ranks, FIRST_GROUPS),
+        "intercept": fit_intercept,
+        "factors": _read_factors(factors, design, problem.q, groups, fit_intercept),
+        "validation": validation,
+    }
+    return PosedSquares(**common) if squares else PosedLoss(**common, observed=observed)
+
+
+def _read_factors(factors: Any, design: Design, q: Any, groups: Groups, intercept: bool) -> Factors | None:
+    """The common factors that ``factors=`` asks for; None for none."""
+    if isinstance(factors, str):
+        if factors != "auto":
+            raise ValueError(f"factors must be 'auto' or a whole number of at least 0, not {factors!r}.")
+        if not design.reads_columns:
+            return None
+        k = count_factors(design, q, groups.members, groups.starts, fit_intercept=intercept)
+    else:
+        k = min(whole(factors, "factors", least=0), design.shape[0] - 1, design.shape[1])
+        if k and not design.reads_columns:
+            raise ValueError(
+                f"factors = {k} needs columns of X at hand, and {type(design).__name__} only streams them. "
+                "Use factors=0."
+            )
+    if k == 0:
+        return None
+    found = find_factors(design, np.asarray(q), k, fit_intercept=intercept)
+    return found if found.n_factors else None

@@ -1,0 +1,130 @@
+"""Response: observations with their loss, as functions of the linear predictor of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.losses import Loss
+from covey.validation import FloatArray
+
+__all__ = ["Response", "contrasts"]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a linear predictor is fitted to. Predictors have shape (n_rows, n_outputs), whatever the loss.
+
+    Where a loss does not change when a constant is added to all of its outputs (classes), predictors are counted in
+    contrasts of these, of which there is one less.
+
+    Attributes
+    ----------
+    loss : Loss
+    y : ndarray, shape (n_rows,), or (n_rows, n_outputs) where the loss is one of several outputs
+    weight : ndarray, shape (n_rows,)
+        Zero for rows that take no part.
+    offset : ndarray, shape (n_rows, 1), or one column per output of the loss
+        Added to every predictor.
+    """
+
+    loss: Loss
+    y: FloatArray
+    weight: FloatArray
+    offset: FloatArray
+
+    @cached_property
+    def contrasts(self) -> FloatArray:
+        """What predictors are multiplied by to be those of the loss; shape (n_outputs, n_outputs of the loss)."""
+        return contrasts(self.loss, self.offset.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """How many columns a predictor has."""
+        return len(self.contrasts)
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether the second derivative of the loss of a row is one number for all outputs."""
+        return type(self.loss).curvature_product is Loss.curvature_product
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.weight.sum())
+
+    def weighted(self, weight: FloatArray) -> Response:
+        """The same observations with other weights."""
+        return replace(self, weight=weight)
+
+    def rows(self, which: NDArray[np.intp]) -> Response:
+        """Some of the rows."""
+        return Response(self.loss, self.y[which], self.weight[which], self.offset[which])
+
+    def total(self, eta: FloatArray) -> float:
+        """The weighted sum of the loss."""
+        return float(self.loss.total(self.y, self._seen(eta), self.weight))
+
+    def score(self, eta: FloatArray) -> FloatArray:
+        """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
+        return self._shown(self.loss.score(self.y, self._seen(eta), self.weight))
+
+    @property
+    def bends(self) -> bool:
+        """Whether a quadratic model of the loss can lie below it for long, and the loss knows one that does not."""
+        return type(self.loss).bounding_curvature is not Loss.bounding_curvature
+
+    def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
+        """One second derivative of the total per row, or that of a quadratic model above it; shape (n_rows,)."""
+        curvature = self.loss.bounding_curvature if bounding else self.loss.curvature
+        return np.asarray(self.weight * curvature(self.y, self._seen(eta)))
+
+    def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
+        own = direction @ self.contrasts if self.loss.vector else direction[:, 0]
+        made = self._shown(self.loss.curvature_product(self.y, self._seen(eta), own))
+        return made * self.weight[:, None]
+
+    def deviance(self, eta: FloatArray) -> float:
+        """The weighted sum of the unit deviances."""
+        return float(self.weight @ self.loss.deviance(self.y, self._seen(eta)))
+
+    @cached_property
+    def null(self) -> FloatArray:
+        """The best constant predictor; shape (n_outputs,)."""
+        offset = self.offset if self.loss.vector else self.offset[:, 0]
+        used = self.weight > 0
+        made = self.loss.null(self.y[used], self.weight[used], offset[used] if offset.any() else None)
+        return np.asarray(self.contrasts @ np.atleast_1d(np.asarray(made, dtype=float)))
+
+    def at_null(self, intercept: bool = True) -> FloatArray:
+        """The predictor of the model without columns."""
+        level = self.null if intercept else np.zeros(self.n_outputs)
+        return np.broadcast_to(level, (len(self.offset), self.n_outputs))
+
+    @cached_property
+    def unit(self) -> float:
+        """The root of the weighted sum of the squared residuals of the best constant predictor."""
+        used = self.weight > 0
+        score = self.score(self.at_null())[used]
+        return float(np.sqrt((score * score / self.weight[used, None]).sum()))
+
+    def _seen(self, eta: FloatArray) -> FloatArray:
+        return eta @ self.contrasts + self.offset if self.loss.vector else eta[:, 0] + self.offset[:, 0]
+
+    def _shown(self, values: FloatArray) -> FloatArray:
+        return values @ self.contrasts.T if self.loss.vector else values[:, None]
+
+
+def contrasts(loss: Loss, n_outputs: int) -> FloatArray:
+    """Orthonormal rows: directions in which a loss with so many outputs changes; (free outputs, n_outputs)."""
+    free = loss.free_outputs(n_outputs)
+    if free == n_outputs:
+        return np.eye(n_outputs)
+    # differences of each output from the mean of those before it
+    made = np.tril(np.ones((n_outputs, n_outputs)), -1)[1:]
+    made[np.arange(free), np.arange(1, n_outputs)] = -np.arange(1, n_outputs)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)

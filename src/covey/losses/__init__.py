@@ -1,0 +1,10 @@
+"""Losses: how far a linear predictor is from a response, with derivatives, link, deviance and null model."""
+
+from covey.losses.base import Loss
+from covey.losses.classes import Binomial, Multinomial
+from covey.losses.huber import Huber
+from covey.losses.log_link import Gamma, Poisson
+from covey.losses.lookup import get_loss
+from covey.losses.squared import MultiSquared, Squared
+
+__all__ = ["Binomial", "Gamma", "Huber", "Loss", "MultiSquared", "Multinomial", "Poisson", "Squared", "get_loss"]

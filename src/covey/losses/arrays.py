@@ -1,0 +1,100 @@
+"""Arrays of responses: their dtype, and whether a loss can take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covey.validation import FloatArray, on_host
+
+__all__ = ["common_dtype", "finite_numbers", "floating", "refuse_rows", "spread", "weighted_median", "within_range"]
+
+# Squares of larger numbers, summed over rows, leave the range of float64.
+LARGEST = 1e150
+
+
+def floating(values: Any) -> FloatArray:
+    """An array of float32 or float64; what is neither becomes float64."""
+    array = np.asarray(values)
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
+    """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
+    if isinstance(y, int | float):
+        eta = floating(eta)
+        return np.asarray(y, dtype=eta.dtype), eta
+    if isinstance(eta, int | float):
+        y = floating(y)
+        return y, np.asarray(eta, dtype=y.dtype)
+    y, eta = np.asarray(y), np.asarray(eta)
+    dtype = np.result_type(y.dtype, eta.dtype, np.float32)
+    return y.astype(dtype, copy=False), eta.astype(dtype, copy=False)
+
+
+def spread(values: FloatArray, y: FloatArray) -> FloatArray:
+    """Values that do not depend on y, in the shape to which they broadcast with it."""
+    return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
+
+
+def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
+    """A response as finite float64 numbers: one per row, or with `vector` a row of several."""
+    try:
+        array = np.asarray(on_host(y))
+        if array.dtype.kind == "c":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers. Classes are for covey.GroupSparseClassifier.") from None
+    if vector and array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
+    if not vector and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if not vector and array.ndim != 1:
+        remedy = " Several responses are fitted by the loss 'multi-squared'." if array.ndim == 2 else ""
+        raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: shape {array.shape}.")
+    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
+        )
+    return np.ascontiguousarray(array)
+
+
+def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:
+    """Raise where any entry of y is marked as bad; the message gives the rule, the first such row, and the remedy."""
+    rows = np.flatnonzero(bad.reshape(len(y), -1).any(axis=1))
+    if rows.size:
+        first = rows[0]
+        value = f"{y[first]:g}" if y.ndim == 1 else np.array2string(y[first], precision=6, threshold=8)
+        more = f" ({rows.size} such rows)" if rows.size > 1 else ""
+        raise ValueError(f"{rule}; row {first} has {value}{more}. {remedy}")
+
+
+def within_range(y: FloatArray, name: str, largest: float = LARGEST) -> FloatArray:
+    """The response itself, unless a number in it is too large to be computed with."""
+    refuse_rows(
+        np.abs(y) > largest,
+        y,
+        f"{name} must not exceed {largest:g} in size, or sums over it overflow",
+        f"Divide {name} by a constant: measure it in larger units.",
+    )
+    return y
+
+
+def weighted_median(values: FloatArray, weight: FloatArray) -> float:
+    """The middle of the values by weight; half-way between two where the weight splits evenly.
+
+    >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0]))
+    2.0
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[weight[order] > 0]
+    reached = np.cumsum(weight[order])
+    half = reached[-1] / 2
+    low = order[np.searchsorted(reached, half * (1 - 1e-12), side="left")]
+    high = order[np.searchsorted(reached, half * (1 + 1e-12), side="right")]
+    return float(values[low] / 2 + values[high] / 2)

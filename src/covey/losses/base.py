@@ -1,0 +1,183 @@
+"""What a loss is: a few functions of the response `y` and the linear predictor `eta`, and what follows from them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from covey.losses.arrays import common_dtype, finite_numbers, within_range
+from covey.losses.constant import scalar_constant, vector_constant
+from covey.validation import FloatArray
+
+__all__ = ["Loss"]
+
+
+class Loss(ABC):
+    """The loss of a model: minus the log-likelihood of each row, as a function of the linear predictor ``eta``.
+
+    A fit minimises ``sum_i weight_i value(y_i, eta_i)`` with ``eta = offset + intercept + X w``. A loss is convex in
+    eta, and says how the mean of the response depends on eta (`link`, `inverse_link`). To write one, derive from this
+    class and write `value`, `residual` and `curvature`; override the rest where its default is not right. Make it a
+    frozen dataclass, so that it can be compared, hashed and copied.
+
+    Two kinds: where `vector` is False all functions act entry by entry, and `y` and `eta` broadcast (``y`` of shape
+    (n, 1) against the predictors of many models, (n, n_models)). Where it is True the last axis of `y` and `eta` holds
+    the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of `y` and
+    `eta`.
+
+    A solver calls `total`, `score`, `curvature` and `curvature_product` alone. A loss whose rows do not stand apart
+    (the partial likelihood of survival times) overrides those.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in settings and tables.
+    vector : bool
+        Whether a row has several outputs.
+    known_dispersion : bool
+        Whether the likelihood has no scale to be estimated; decides `criterion` and `dispersion`.
+    effect : str or None
+        What ``exp(coefficient)`` is called; None where it means nothing.
+    unpenalised : str
+        What its minimiser is called.
+    """
+
+    name: ClassVar[str]
+    vector: ClassVar[bool] = False
+    known_dispersion: ClassVar[bool] = False
+    effect: ClassVar[str | None] = None
+    unpenalised: ClassVar[str] = "maximum likelihood"
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """The response as float64, (n,) or (n, n_outputs); a ValueError names the first row that cannot be taken."""
+        return within_range(finite_numbers(y, name, vector=self.vector), name)
+
+    @abstractmethod
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Minus the log-likelihood of each row at unit dispersion, up to terms without eta."""
+
+    @abstractmethod
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Minus the derivative of `value` in eta."""
+
+    @abstractmethod
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The second derivative of `value` in eta, not negative.
+
+        For a vector loss one number per row, ``h``: the Hessian is about ``h`` times a projection.
+        """
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian of `value` in eta, exactly, times a direction of the shape of eta."""
+        curvature = self.curvature(y, eta)
+        direction = np.asarray(direction, dtype=curvature.dtype)
+        return (curvature[..., None] if self.vector else curvature) * direction
+
+    def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The curvature of a parabola that touches the value at eta and lies nowhere below it, where one is known.
+
+        Newton's method falls back on it where the second derivative says too little, as with a loss that is flat or
+        straight in places. By default the second derivative itself, and the fit relies on shorter steps.
+        """
+        return self.curvature(y, eta)
+
+    def link(self, mean: FloatArray) -> FloatArray:
+        """The linear predictor of a mean."""
+        return mean
+
+    def inverse_link(self, eta: FloatArray) -> FloatArray:
+        """The mean of the response at a linear predictor."""
+        return eta
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Unit deviance of each row: twice the value above that of the model that meets every row; not negative."""
+        y, eta = common_dtype(y, eta)
+        return np.maximum(2 * (self.value(y, eta) - self.value(y, self.link(y))), 0)
+
+    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> Any:
+        """The constant that, added to the offset, minimises the weighted value: a number, or one per output.
+
+        Raises
+        ------
+        ValueError
+            Where no finite constant does, as with counts that are all zero.
+        """
+        y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+        shift = np.zeros_like(y) if offset is None else np.asarray(offset, dtype=np.float64)
+        if shift.shape != y.shape:
+            raise ValueError(
+                f"offset has shape {shift.shape}, but the response has {y.shape}: give one number for each."
+            )
+        rows = weight > 0
+        if not rows.any():
+            raise ValueError("The weight is zero in every row.")
+        share = weight[rows] / weight[rows].max()
+        null = self._null_vector if self.vector else self._null_scalar
+        return null(y[rows], share / share.sum(), shift[rows])
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """The number by which a deviance is to be divided, given the mean unit deviance of a model that fits."""
+        return 1.0 if self.known_dispersion else float(mean_deviance)
+
+    def criterion(self, mean_deviance: Any, n: float) -> Any:
+        """Minus twice the log-likelihood up to a constant, from the mean unit deviance of `n` observations.
+
+        An unknown dispersion is replaced by its best value, the mean deviance, hence the logarithm; a constant factor
+        of `mean_deviance` changes nothing there. Every response of `MultiSquared` is an observation: n is the number of
+        rows times that of responses.
+        """
+        deviance = np.asarray(mean_deviance, dtype=np.float64)
+        result = n * (deviance if self.known_dispersion else np.log(np.maximum(deviance, np.finfo(np.float64).tiny)))
+        return result if deviance.ndim else float(result)
+
+    def free_outputs(self, n_outputs: int) -> int:
+        """The degrees of freedom that a column of a model with so many outputs has."""
+        return n_outputs
+
+    def observations(self, n_outputs: int) -> int:
+        """How many observations a row with so many outputs counts as in `criterion`."""
+        return 1
+
+    def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
+        """The loss with the scale that it takes from residuals ``y - eta``: itself, where it takes none."""
+        return self
+
+    def total(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Any:
+        """The weighted sum of the values over rows, the first axis: a float, or one per model where eta has several."""
+        value = np.asarray(self.value(y, eta), dtype=np.float64)
+        result = np.tensordot(np.asarray(weight, dtype=np.float64), value, axes=1)
+        return float(result) if result.ndim == 0 else result
+
+    def score(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
+        """Minus the gradient of `total` in eta, of the shape of eta."""
+        residual = self.residual(y, eta)
+        weight = np.asarray(weight, dtype=residual.dtype)
+        return weight.reshape(-1, *[1] * (residual.ndim - 1)) * residual
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        """The null model of a scalar loss; weights add up to one and none is zero."""
+
+        def slopes(c: float) -> tuple[float, float, float]:
+            residual, curvature = self.residual(y, offset + c), self.curvature(y, offset + c)
+            return float(weight @ residual), float(weight @ curvature), float(weight @ np.abs(residual))
+
+        return scalar_constant(slopes, start=float(self.link(np.asarray(weight @ y))) - float(weight @ offset))
+
+    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+        """The null model of a vector loss; weights add up to one and none is zero."""
+        start = np.asarray(self.link(weight @ y)) - weight @ offset
+
+        def hessian(c: FloatArray) -> FloatArray:
+            products = [
+                self.curvature_product(y, offset + c, np.broadcast_to(unit, y.shape)) for unit in np.eye(c.size)
+            ]
+            return np.stack([weight @ product for product in products])
+
+        return vector_constant(
+            lambda c: float(weight @ self.value(y, offset + c)),
+            lambda c: weight @ self.residual(y, offset + c),
+            hessian,
+            start,
+        )

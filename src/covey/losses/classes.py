@@ -1,0 +1,187 @@
+"""Classes: binomial for two of them or for proportions, multinomial for several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread
+from covey.losses.base import Loss
+from covey.validation import FloatArray
+
+__all__ = ["Binomial", "Multinomial"]
+
+# By how much the proportions of a row may miss one; the rounding of thousands of single-precision ones stays below.
+SUM_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Binomial(Loss):
+    """Two classes, 0 and 1, or proportions between: ``log(1 + exp(eta)) - y eta``, logistic regression.
+
+    Examples
+    --------
+    >>> Binomial().residual(np.array([0.0, 1.0]), np.zeros(2))
+    array([-0.5,  0.5])
+    """
+
+    name: ClassVar[str] = "binomial"
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "odds ratio"
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Numbers from 0 to 1."""
+        y = finite_numbers(y, name)
+        rule = f"{name} must lie between 0 and 1 for the binomial loss"
+        remedy = "Code the two classes as 0 and 1, or take covey.GroupSparseClassifier, which has any labels."
+        refuse_rows((y < 0) | (y > 1), y, rule, remedy)
+        return y
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``log(1 + exp(eta)) - y eta``."""
+        y, eta = common_dtype(y, eta)
+        # the second part is exactly zero where a class of 0 or 1 is predicted right
+        return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
+        y, eta = common_dtype(y, eta)
+        # from the nearer of 0 and 1, so that nothing is lost where p is next to it
+        small = np.exp(-np.abs(eta))
+        return (y - ~np.signbit(eta)) + np.copysign(small / (1 + small), eta)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``p (1 - p)``."""
+        y, eta = common_dtype(y, eta)
+        small = np.exp(-np.abs(eta))
+        return spread(small / np.square(1 + small), y)
+
+    def link(self, mean: FloatArray) -> FloatArray:
+        """``log(p / (1 - p))``, finite at 0 and 1."""
+        mean = floating(mean)
+        limits = np.finfo(mean.dtype)
+        return np.log(np.maximum(mean, limits.tiny)) - np.log(np.maximum(1 - mean, limits.tiny))
+
+    def inverse_link(self, eta: FloatArray) -> FloatArray:
+        """``1 / (1 + exp(-eta))``."""
+        eta = floating(eta)
+        return 1 / (1 + np.exp(-np.maximum(eta, np.ceil(np.log(np.finfo(eta.dtype).tiny)))))
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``2 (y log(y / p) + (1 - y) log((1 - y) / (1 - p)))``."""
+        y, eta = common_dtype(y, eta)
+        return np.maximum(2 * (self.value(y, eta) + _times_log(y) + _times_log(1 - y)), 0)
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        if not y.any() or (y == 1).all():
+            raise ValueError(f"Every row is of class {y[0]:g}, and a fit needs both: give rows of the other class.")
+        if not np.ptp(offset):
+            return float(self.link(np.asarray(weight @ y))) - float(offset[0])
+        return super()._null_scalar(y, weight, offset)
+
+
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    """Several classes: ``log(sum_a exp(eta_a)) - sum_a y_a eta_a``, with `y` one-hot or proportions of each class.
+
+    The last axis of `y` and `eta` holds the classes. A constant added to every entry of `eta` changes nothing; what is
+    returned as eta (`link`, `null`) has mean zero over the classes.
+
+    Examples
+    --------
+    >>> Multinomial().residual(np.array([[1.0, 0.0]]), np.zeros((1, 2)))
+    array([[ 0.5, -0.5]])
+    """
+
+    name: ClassVar[str] = "multinomial"
+    vector: ClassVar[bool] = True
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "odds ratio"
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Proportions of the classes in each row, which add up to one."""
+        remedy = "Code labels 0, 1, ... as np.eye(n_classes)[labels], or take covey.GroupSparseClassifier."
+        if np.ndim(y) != 2 or np.shape(y)[1] < 2:
+            rule = f"{name} must have one column per class, and at least two, for the multinomial loss"
+            raise ValueError(f"{rule}, not shape {np.shape(y)}. {remedy}")
+        y = finite_numbers(y, name, vector=True)
+        refuse_rows(y < 0, y, f"{name} must not be negative for the multinomial loss", remedy)
+        sums = y.sum(axis=1, keepdims=True)
+        refuse_rows(np.abs(sums - 1) > SUM_TOLERANCE, y, f"{name} must add up to one in every row", remedy)
+        return y / sums
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``log(sum_a exp(eta_a)) - sum_a y_a eta_a``."""
+        y, eta = _classes_first(*common_dtype(y, eta))
+        # the entries of y add up to one
+        below = eta.max(axis=0) - eta
+        return np.log(np.exp(-below).sum(axis=0)) + (y * below).sum(axis=0)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - p`` with ``p = softmax(eta)``."""
+        y, eta = common_dtype(y, eta)
+        return y - self.inverse_link(eta)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``sum_a p_a (1 - p_a) / (n_classes - 1)``: the trace of the Hessian over its rank."""
+        y, eta = _classes_first(*common_dtype(y, eta))
+        p = _softmax(eta)
+        return spread((p * (1 - p)).sum(axis=0), y[0]) / (len(eta) - 1)
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """``p * direction - p (p . direction)``."""
+        y, eta = common_dtype(y, eta)
+        p, along = _classes_first(self.inverse_link(eta), np.asarray(direction, dtype=eta.dtype))
+        return spread(np.moveaxis(p * (along - (p * along).sum(axis=0)), 0, -1), y)
+
+    def link(self, mean: FloatArray) -> FloatArray:
+        """``log(p)`` less its mean over the classes, finite at 0."""
+        mean = floating(mean)
+        logs = np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
+        return logs - logs.mean(axis=-1, keepdims=True)
+
+    def inverse_link(self, eta: FloatArray) -> FloatArray:
+        """``softmax(eta)``."""
+        (eta,) = _classes_first(floating(eta))
+        return np.moveaxis(_softmax(eta), 0, -1)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``2 sum_a y_a log(y_a / p_a)``."""
+        y, eta = common_dtype(y, eta)
+        (logs,) = _classes_first(_times_log(y))
+        return np.maximum(2 * (self.value(y, eta) + logs.sum(axis=0)), 0)
+
+    def free_outputs(self, n_outputs: int) -> int:
+        """One less than there are classes: a constant added to all of them changes nothing."""
+        return n_outputs - 1
+
+    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+        missing = np.flatnonzero(~y.any(axis=0))
+        if missing.size:
+            names = ", ".join(map(str, missing))
+            raise ValueError(f"No row is of class {names} (counted from 0): leave its column out, or give rows of it.")
+        if not np.ptp(offset, axis=0).any():
+            constant = self.link(weight @ y) - offset[0]
+        else:
+            constant = super()._null_vector(y, weight, offset)
+        return constant - constant.mean()
+
+
+def _classes_first(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Arrays with their last axis first, also in memory, which makes sums over a few classes fast."""
+    width = max(array.ndim for array in arrays)
+    padded = (array.reshape((1,) * (width - array.ndim) + array.shape) for array in arrays)
+    return tuple(np.ascontiguousarray(np.moveaxis(array, -1, 0)) for array in padded)
+
+
+def _softmax(eta: FloatArray) -> FloatArray:
+    """Probabilities of classes on the first axis."""
+    small = np.exp(eta - eta.max(axis=0))
+    return small / small.sum(axis=0)
+
+
+def _times_log(y: FloatArray) -> FloatArray:
+    """``y log y``, zero at zero."""
+    return y * np.log(np.where(y > 0, y, 1))

@@ -1,0 +1,161 @@
+"""Poisson and gamma responses, whose mean is the exponential of the linear predictor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread, within_range
+from covey.losses.base import Loss
+from covey.validation import FloatArray
+
+__all__ = ["Gamma", "Poisson"]
+
+# Above 2^53 float64 no longer tells a count from the next one.
+LARGEST_COUNT = 2.0**53
+
+
+def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``exp(t)`` with its first and second derivative; for very large t the parabola that continues it.
+
+    The function is convex, twice differentiable and finite, with finite squares, wherever a fit may stray. It is the
+    exponential itself for every mean that data can have: up to ``exp(300)``, in float32 up to ``exp(40)``, above the
+    largest count that is accepted.
+    """
+    end = 300.0 if t.dtype == np.float64 else 40.0
+    if t.size and t.max() <= end:
+        inside = np.exp(t)
+        return inside, inside, inside
+    inside = np.exp(np.minimum(t, end))
+    beyond = np.maximum(t - end, 0)
+    slope = inside * (1 + beyond)
+    return inside * (1 + beyond * (1 + beyond / 2)), slope, inside
+
+
+class _LogLink(Loss):
+    """What losses with a log link share."""
+
+    def link(self, mean: FloatArray) -> FloatArray:
+        """``log(mean)``, finite at zero."""
+        mean = floating(mean)
+        return np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
+
+    def inverse_link(self, eta: FloatArray) -> FloatArray:
+        """``exp(eta)``, finite everywhere."""
+        eta = floating(eta)
+        return np.exp(np.minimum(eta, np.floor(np.log(np.finfo(eta.dtype).max))))
+
+
+@dataclass(frozen=True)
+class Poisson(_LogLink):
+    """Counts: a Poisson response with a log link, ``exp(eta) - y eta``.
+
+    Any number from zero up is taken, so rates and amounts are too (the quasi-likelihood of responses whose variance
+    grows with their mean). What they vary beyond that of counts is divided out by `dispersion`.
+
+    Examples
+    --------
+    >>> Poisson().deviance(np.array([0.0, 1.0]), np.zeros(2))
+    array([2., 0.])
+    """
+
+    name: ClassVar[str] = "poisson"
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "rate ratio"
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Finite numbers, none of them negative."""
+        y = finite_numbers(y, name)
+        rule = f"{name} must not be negative for the Poisson loss"
+        refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
+        return within_range(y, name, LARGEST_COUNT)
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``exp(eta) - y eta``."""
+        y, eta = common_dtype(y, eta)
+        return exponential(eta)[0] - y * eta
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - exp(eta)``."""
+        y, eta = common_dtype(y, eta)
+        return y - exponential(eta)[1]
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``exp(eta)``."""
+        y, eta = common_dtype(y, eta)
+        return spread(exponential(eta)[2], y)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``2 (y log(y / mean) - y + mean)``."""
+        y, eta = common_dtype(y, eta)
+        ratio = eta - np.log(np.where(y > 0, y, 1))
+        # near the response the difference of two large numbers would lose what is asked for
+        near = (np.abs(ratio) < 1) & (y > 0)
+        rise = np.where(near, y * np.expm1(np.where(near, ratio, 0)), exponential(eta)[0] - y)
+        return np.maximum(2 * (rise - y * ratio), 0)
+
+    def dispersion(self, mean_deviance: float) -> float:
+        """One for counts, more where they vary more than a Poisson variable does."""
+        return max(1.0, float(mean_deviance))
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        if not y.any():
+            raise ValueError("Every count is zero, and no finite rate fits that: give rows that hold events.")
+        top = offset.max()
+        return float(np.log(weight @ y) - np.log(weight @ np.exp(offset - top)) - top)
+
+
+@dataclass(frozen=True)
+class Gamma(_LogLink):
+    """Positive responses whose spread grows with their mean: a gamma response with a log link, ``y exp(-eta) + eta``.
+
+    Examples
+    --------
+    >>> Gamma().value(np.array([1.0, 2.0]), np.zeros(2))
+    array([1., 2.])
+    """
+
+    name: ClassVar[str] = "gamma"
+    effect: ClassVar[str | None] = "ratio of means"
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Finite numbers above zero."""
+        y = finite_numbers(y, name)
+        rule = f"{name} must be above zero for the gamma loss"
+        refuse_rows(y <= 0, y, rule, "Use loss='poisson' where zeros occur, or loss='squared' for any sign.")
+        refuse_rows(
+            y < np.finfo(np.float64).tiny,
+            y,
+            f"{name} must be at least {np.finfo(np.float64).tiny:.3g}, the least number held in full precision",
+            f"Multiply {name} by a constant: measure it in smaller units.",
+        )
+        return within_range(y, name)
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y exp(-eta) + eta``."""
+        y, eta = common_dtype(y, eta)
+        return exponential(np.log(y) - eta)[0] + eta
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y exp(-eta) - 1``."""
+        y, eta = common_dtype(y, eta)
+        return exponential(np.log(y) - eta)[1] - 1
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y exp(-eta)``."""
+        y, eta = common_dtype(y, eta)
+        return exponential(np.log(y) - eta)[2]
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``2 (y / mean - 1 - log(y / mean))``."""
+        y, eta = common_dtype(y, eta)
+        ratio = np.log(y) - eta
+        near = np.abs(ratio) < 1
+        rise = np.where(near, np.expm1(np.where(near, ratio, 0)), exponential(ratio)[0] - 1)
+        return np.maximum(2 * (rise - ratio), 0)
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        ratio = np.log(y) - offset
+        return float(np.log(weight @ np.exp(ratio - ratio.max())) + ratio.max())

@@ -1,0 +1,87 @@
+"""Squared loss: of one response, and of several at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from covey.losses.arrays import common_dtype
+from covey.losses.base import Loss
+from covey.validation import FloatArray
+
+__all__ = ["MultiSquared", "Squared"]
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """Squared loss, ``(y - eta)^2 / 2``: a Gaussian response.
+
+    Examples
+    --------
+    >>> Squared().value(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
+    array([0.5, 0. ])
+    """
+
+    name: ClassVar[str] = "squared"
+    unpenalised: ClassVar[str] = "least squares"
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Half of the squared distance."""
+        return np.square(self.residual(y, eta)) / 2
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - eta``."""
+        y, eta = common_dtype(y, eta)
+        return y - eta
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones_like(self.residual(y, eta))
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The squared distance."""
+        return np.square(self.residual(y, eta))
+
+    def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
+        return float(weight @ (y - offset))
+
+
+@dataclass(frozen=True)
+class MultiSquared(Loss):
+    """Squared loss of several responses, which are on the last axis of `y` and `eta`: ``sum_a (y_a - eta_a)^2 / 2``.
+
+    Examples
+    --------
+    >>> MultiSquared().value(np.array([[1.0, 2.0]]), np.array([[0.0, 0.0]]))
+    array([2.5])
+    """
+
+    name: ClassVar[str] = "multi-squared"
+    unpenalised: ClassVar[str] = "least squares"
+    vector: ClassVar[bool] = True
+
+    def observations(self, n_outputs: int) -> int:
+        """Every response is one."""
+        return n_outputs
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Half of the squared distance."""
+        return self.deviance(y, eta) / 2
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - eta``."""
+        y, eta = common_dtype(y, eta)
+        return y - eta
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """One per row."""
+        return np.ones_like(self.residual(y, eta)[..., 0])
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The squared distance, summed over responses."""
+        return np.square(self.residual(y, eta)).sum(axis=-1)
+
+    def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
+        return weight @ (y - offset)

@@ -1,0 +1,235 @@
+"""Candidates for any other loss: sets of groups by elimination in its quadratic model, fitted by Newton's method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.limit.cleaning import eliminate
+from covey.limit.dense_loss import DenseLossRows, LossKernel
+from covey.limit.least_squares import DEPENDENT
+from covey.limit.likelihood import SEPARATED_RIDGE, Likelihood
+from covey.limit.lockstep import Paths
+from covey.limit.newton import Fit, minimise
+from covey.limit.posed_loss import PosedLoss
+from covey.preprocess.layout import offsets
+from covey.selection.candidates import CleanedModels, is_tried
+from covey.selection.fitting import Fitting
+from covey.selection.recipe import Cleaned
+from covey.selection.scores import LossScores
+from covey.validation import FloatArray
+
+__all__ = ["LossFitting"]
+
+# Up to this size all sets of an elimination are fitted, and sizes along a geometric series beyond.
+ALL_SIZES = 12
+
+# Multiplications that one Newton step on all columns may take.
+MOST_WORK = 2e9
+
+
+class LossFitting(Fitting):
+    """Maximum likelihood and ridges; tables hold linear predictors, (n_rows, n_outputs, n_models)."""
+
+    def scores(self, split: int) -> LossScores:
+        """The rows that judge a split."""
+        rows = self.near.rows
+        return LossScores(rows.response.rows(rows.judging(self.posed.splits[split])))
+
+    def knots(self, paths: Paths, split: int, first: int, last: int) -> FloatArray:
+        """Predictors of the models after some events."""
+        objective, begun = paths.objective(split), len(paths.starts[split])
+        judges = self.near.rows.judging(self.posed.splits[split])
+        made = [objective.predictor(begun + m)[judges] for m in range(first, last + 1)]
+        return np.stack(made, axis=-1)
+
+    def cleaned(
+        self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
+    ) -> list[CleanedModels]:
+        """Sets of groups by elimination, fitted by maximum likelihood and ridges."""
+        made = []
+        for split, lengths in enumerate(prefixes):
+            fits = _Fits(self, paths.objective(split), paths.groups(split))
+            for prefix in lengths:
+                fits.add(prefix, round_, ridges)
+            made.append(fits.models())
+        return made
+
+    def predictions(self, models: CleanedModels, split: int) -> FloatArray:
+        """Predictors of candidates."""
+        rows = self.near.rows
+        judges = rows.judging(self.posed.splits[split])
+        Z = rows.Z[np.ix_(judges, models.columns)]
+        n, m, k = models.W.shape
+        flat = Z @ models.W.reshape(n * m, k).T + models.levels.ravel()
+        return np.asarray(flat.reshape(len(judges), n, m).transpose(0, 2, 1))
+
+    def hold_rows(self) -> None:
+        """They always are."""
+
+    @property
+    def slow_dense(self) -> bool:
+        """Each step of Newton's method has a factorisation."""
+        return True
+
+    def can_be_dense(self) -> bool:
+        """Whether models of all columns can be fitted, at a cost of squares of rows or columns per row."""
+        design = self.posed.problem.design
+        n, r = design.shape[0], int(self.posed.problem.ranks.sum())
+        return (self.near.all or bool(design.reads_columns)) and n * min(n, r) ** 2 <= MOST_WORK
+
+    def dense_rows(self, groups: Any) -> DenseLossRows:
+        """Some groups on columns of unit variance."""
+        rows = self.near.rows if groups is self.near.groups else self.posed.rows(groups)
+        return DenseLossRows(rows, groups, self.penalties, self.posed.intercept)
+
+    def kernel(self, shares: FloatArray) -> LossKernel:
+        """Inner products of the rows."""
+        assert isinstance(self.posed, PosedLoss)
+        return LossKernel(self.posed, self.penalties, shares)
+
+
+class _Fits:
+    """The candidates of one path, in the making."""
+
+    def __init__(self, fitting: LossFitting, objective: Likelihood, groups: Sequence[int]) -> None:
+        self.objective, self.n_always = objective, fitting.n_always
+        self.tolerance = objective.rows.tolerance(objective.split)
+        self.response, rows = objective.response, objective.rows
+        self.intercept = int(fitting.posed.intercept)
+        self.columns = rows.columns(objective.joined)
+        self.starts = offsets(rows.ranks[objective.joined])
+        self.A = np.hstack([np.ones((len(rows.Z), self.intercept)), rows.Z[:, self.columns]])
+        # the form of ridges, in units of the curvature of the model without groups
+        sizes = [np.arange(rank) for rank in rows.ranks[objective.joined]]
+        self.M = fitting.penalties.block(groups, sizes) * objective.curvature
+        first = int(self.starts[self.n_always])
+        self.M[:first, :first] = 0.0
+        self.recipes: list[Cleaned] = []
+        self.coefs: list[FloatArray] = []
+        self.sizes: list[int] = []
+        self.sets: dict[Cleaned, list[int]] = {}
+        self.separated: set[Cleaned] = set()
+        self._known: dict[tuple[tuple[int, ...], float], FloatArray] = {}
+        # sets of groups whose minimum lies at infinity, as does that of any set with more groups
+        self._infinite: set[tuple[int, ...]] = set()
+        self._gone: list[frozenset[int]] = []
+        self._ranks: dict[tuple[int, ...], int] = {}
+        # where columns depend on each other: their Gram matrix about their means
+        self._gram: FloatArray | None = None
+        if objective.deficient:
+            q = self.response.weight / self.response.total_weight
+            self._means = q @ self.A[:, self.intercept :] * self.intercept
+            centred = self.A[:, self.intercept :] - self._means
+            self._gram = centred.T @ (q[:, None] * centred)
+
+    def add(self, prefix: int, round_: int, ridges: Sequence[float]) -> None:
+        """Eliminate from the first so many groups, and fit what is left."""
+        k, i = int(self.starts[prefix]), self.intercept
+        begin = np.zeros((i + k, self.response.n_outputs))
+        known = self.objective.coefs[prefix]
+        begin[i:] = known[self.objective.n_extras :]
+        begin[:i] = known[:i]
+        everything = list(range(prefix))
+        K, c = self._quadratic(everything, self._fitted(everything, begin))
+        dropped, _ = eliminate(K, c, self.starts[: prefix + 1], self.n_always)
+        nested = [everything]
+        for group in dropped:
+            nested.append([l for l in nested[-1] if l != group])
+        # from the smallest set on, so that each begins from one before, and what is separated is known of larger ones
+        coefs: dict[float, FloatArray] = {}
+        for place, left in reversed(list(enumerate(nested))):
+            size = len(left) - self.n_always
+            recipe = Cleaned(round_, prefix, size, 0.0)
+            tried = size > 0 and is_tried(size, place)
+            if not (tried or size <= ALL_SIZES):
+                continue
+            for ridge in (0.0, *ridges) if tried else (0.0,):
+                start = coefs.get(ridge, self._null)
+                made = self._fitted(left, start[np.concatenate([np.arange(i), i + self._at(left)])], ridge)
+                self._put(recipe._replace(ridge=ridge), left, made)
+                coefs[ridge] = self.coefs[-1]
+            self.sets[recipe] = left
+            if tuple(left) in self._infinite:
+                self.separated.add(recipe)
+
+    @cached_property
+    def _null(self) -> FloatArray:
+        """The model without groups."""
+        out = np.zeros((self.A.shape[1], self.response.n_outputs))
+        out[: self.intercept] = self.response.null
+        return out
+
+    def _put(self, recipe: Cleaned, left: Sequence[int], coef: FloatArray) -> None:
+        wide = np.zeros((self.A.shape[1], self.response.n_outputs))
+        wide[: self.intercept] = coef[: self.intercept]
+        wide[self.intercept + self._at(left)] = coef[self.intercept :]
+        self.recipes.append(recipe)
+        self.coefs.append(wide)
+        self.sizes.append(self._ranks.get(tuple(left), len(coef) - self.intercept))
+
+    def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
+        """Where the columns of some groups of the path lie."""
+        return np.concatenate(
+            [np.arange(self.starts[l], self.starts[l + 1]) for l in left] or [np.empty(0, dtype=np.intp)]
+        )
+
+    def _fitted(self, left: Sequence[int], start: FloatArray, ridge: float = 0.0) -> FloatArray:
+        """The minimiser on some groups; with a small ridge where it lies at infinity."""
+        key = (tuple(left), ridge)
+        if key in self._known:
+            return self._known[key]
+        at = self._at(left)
+        A = self.A[:, np.concatenate([np.arange(self.intercept), self.intercept + at])]
+        fit: Fit | None = None
+        if not ridge and not any(gone <= set(left) for gone in self._gone):
+            fit = minimise(self.response, A, None, start, self.tolerance)
+        if fit is None or fit.status != "converged":
+            penalty = np.zeros((A.shape[1], A.shape[1]))
+            inner = penalty[self.intercept :, self.intercept :]
+            if ridge:
+                inner += ridge * self.M[np.ix_(at, at)]
+            else:
+                inner[np.diag_indices(at.size)] = SEPARATED_RIDGE * self.objective.curvature
+                self._infinite.add(tuple(left))
+                self._gone.append(frozenset(left))
+            fit = minimise(self.response, A, penalty, start, self.tolerance)
+        coef = fit.coef
+        if self._gram is not None and not ridge:
+            coef, self._ranks[tuple(left)] = self._least(at, coef)
+        self._known[key] = coef
+        return coef
+
+    def _least(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
+        """Of all coefficients that predict the same the least ones, and the rank of their columns."""
+        assert self._gram is not None
+        i, K = self.intercept, self._gram[np.ix_(at, at)]
+        own, _, rank, _ = np.linalg.lstsq(K, K @ coef[i:], rcond=DEPENDENT)
+        levels = coef[:i] + (self._means[at] @ (coef[i:] - own))[None, :][:i]
+        return np.vstack([levels, own]), int(rank)
+
+    def _quadratic(self, left: Sequence[int], coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
+        i = self.intercept
+        A = self.A[:, : i + int(self.starts[len(left)])]
+        B = A * np.sqrt(self.response.curvature(A @ coef))[:, None]
+        H = B.T @ B
+        K = H[i:, i:]
+        if i and H[0, 0] > 0:
+            K = K - np.outer(H[1:, 0], H[0, 1:]) / H[0, 0]
+        if tuple(left) in self._infinite:  # no curvature is left in some direction
+            K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
+        return K, K @ coef[i:]
+
+    def models(self) -> CleanedModels:
+        """All candidates."""
+        made = np.array(self.coefs).transpose(0, 2, 1)
+        i = self.intercept
+        levels = made[:, :, 0] if i else np.zeros(made.shape[:2])
+        return CleanedModels(
+            self.recipes, made[:, :, i:], levels, self.columns, self.sizes, self.sets, frozenset(self.separated)
+        )

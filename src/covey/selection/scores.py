@@ -1,0 +1,83 @@
+"""The rows that judge a split: losses of models on them, and how far models are from each other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from covey.limit.response import Response
+from covey.losses import Loss, Squared
+from covey.validation import FloatArray
+
+__all__ = ["LossScores", "Scores", "SquaredScores"]
+
+
+class Scores(ABC):
+    """Judging rows. What models predict on them comes as a table whose last axis is that of the models.
+
+    Attributes
+    ----------
+    loss : Loss
+    weight : float
+        The total weight of the rows.
+    """
+
+    loss: Loss
+    weight: float
+
+    @abstractmethod
+    def errors(self, table: FloatArray) -> FloatArray:
+        """The summed deviance of every model; shape (n_models,)."""
+
+    @abstractmethod
+    def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
+        """The summed squared distance of every model's predictor from another one, in units of the deviance.
+
+        Two models differ in deviance by a sum over the rows of twice the residual times the difference of their
+        predictors. The variance of a residual is the dispersion times the curvature of the loss, so that sum has a
+        standard error of twice the root of the dispersion times this distance.
+        """
+
+
+class SquaredScores(Scores):
+    """Rows judged by squared error; tables hold residuals times the roots of the rows' weights, (n_rows, n_models)."""
+
+    def __init__(self, weight: float) -> None:
+        self.loss, self.weight = Squared(), weight
+
+    def errors(self, table: FloatArray) -> FloatArray:
+        """The summed squared residuals."""
+        return np.asarray(np.einsum("ij,ij->j", table, table))
+
+    def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
+        """The summed squared differences of predictions."""
+        apart = table - point[:, None]
+        return np.asarray(np.einsum("ij,ij->j", apart, apart))
+
+
+class LossScores(Scores):
+    """Rows judged by the deviance of a loss; tables hold linear predictors, (n_rows, n_outputs, n_models)."""
+
+    def __init__(self, response: Response) -> None:
+        self.response, self.loss, self.weight = response, response.loss, response.total_weight
+        self._y = response.y[:, None]
+        self._offset = response.offset[:, None, :]
+
+    def errors(self, table: FloatArray) -> FloatArray:
+        """The summed unit deviances."""
+        return np.asarray(self.response.weight @ self.loss.deviance(self._y, self._seen(table)))
+
+    def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
+        """The summed squared differences of predictors, in the metric of the loss at the other model."""
+        centre = point.reshape(len(point), -1, 1)
+        apart = self._turned(table - centre)
+        bent = self.loss.curvature_product(self._y, self._seen(centre), apart) * apart
+        return np.asarray(self.response.weight @ (bent.sum(axis=-1) if self.loss.vector else bent))
+
+    def _turned(self, table: FloatArray) -> FloatArray:
+        """With the axes as losses have them: rows, models, and outputs where there are several."""
+        return table.transpose(0, 2, 1) @ self.response.contrasts if self.loss.vector else table[:, 0, :]
+
+    def _seen(self, table: FloatArray) -> FloatArray:
+        return self._turned(table) + (self._offset if self.loss.vector else self._offset[:, :, 0])

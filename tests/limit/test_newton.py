@@ -1,0 +1,284 @@
+"""Fits by Newton's method: independent minimisers, certificates, and minima that lie at infinity."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy.special import expit, gammaln, log_softmax
+from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
+
+from covey.limit import newton
+from covey.limit.newton import minimise
+from covey.limit.response import Response
+from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared
+
+N, K = 120, 4
+
+
+def draw(name, seed=0, n=N, k=K, strength=0.7):
+    """Columns with an intercept among them, and a response of the kind that a loss takes."""
+    rng = np.random.default_rng(seed)
+    A = np.column_stack([np.ones(n), rng.standard_normal((n, k))])
+    eta = A @ np.append(0.3, strength * rng.choice([-1.0, 1.0], k))
+    if name == "binomial":
+        return A, (rng.random(n) < expit(eta)).astype(float)
+    if name == "proportions":
+        return A, np.clip(expit(eta) + 0.1 * rng.standard_normal(n), 0, 1)
+    if name == "poisson":
+        return A, rng.poisson(np.exp(eta)).astype(float)
+    if name == "gamma":
+        return A, np.exp(eta) * rng.gamma(3.0, 1 / 3, n)
+    if name == "multinomial":
+        B = strength * rng.standard_normal((k + 1, 3))
+        return A, np.eye(3)[(A @ B + rng.gumbel(size=(n, 3))).argmax(axis=1)]
+    if name == "multi-squared":
+        return A, A @ rng.standard_normal((k + 1, 3)) + rng.standard_normal((n, 3))
+    return A, eta + rng.standard_t(2, n)
+
+
+LOSSES = {
+    "squared": Squared(),
+    "huber": Huber(0.9),
+    "poisson": Poisson(),
+    "gamma": Gamma(),
+    "binomial": Binomial(),
+    "proportions": Binomial(),
+    "multinomial": Multinomial(),
+    "multi-squared": MultiSquared(),
+}
+
+
+def written_out(name, y, eta):
+    """Minus the log-likelihood of each row, from the textbook and not from the library."""
+    if name in ("squared", "multi-squared"):
+        return 0.5 * ((y - eta) ** 2).reshape(len(y), -1).sum(axis=1)
+    if name == "huber":
+        r = np.abs(y - eta)
+        return np.where(r <= 0.9, r**2 / 2, 0.9 * (r - 0.45))
+    if name == "poisson":
+        return np.exp(eta) - y * eta + gammaln(y + 1)
+    if name == "gamma":
+        return y / np.exp(eta) + eta
+    if name == "multinomial":
+        return -(y * log_softmax(eta, axis=1)).sum(axis=1)
+    p = expit(eta)
+    return -(y * np.log(p) + (1 - y) * np.log1p(-p))
+
+
+def posed(name, y, weight=None, offset=None):
+    outputs = y.shape[1] if y.ndim == 2 else 1
+    shift = np.zeros((len(y), outputs)) if offset is None else offset
+    return Response(LOSSES[name], y, np.ones(len(y)) / len(y) if weight is None else weight, shift)
+
+
+def on_outputs(response, coef):
+    """Coefficients of the outputs of the loss: those of contrasts spread out."""
+    return coef @ response.contrasts if response.loss.vector else coef
+
+
+def reference(name, response, A, penalty=None):
+    """The least value that scipy finds, with what is minimised written out."""
+    k, outputs = A.shape[1], response.n_outputs
+    form = np.zeros((k, k)) if penalty is None else penalty
+
+    def value(flat):
+        coef = flat.reshape(k, outputs)
+        eta = A @ on_outputs(response, coef) + response.offset
+        eta = eta if response.loss.vector else eta[:, 0]
+        return response.weight @ written_out(name, response.y, eta) + 0.5 * (coef * (form @ coef)).sum()
+
+    start = np.zeros(k * outputs)
+    found = optimize.minimize(value, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 3000})
+    return found.x.reshape(k, outputs), value
+
+
+@pytest.mark.parametrize("with_offset", [False, True], ids=["no offset", "offset"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3], ids=["no ridge", "ridge"])
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_minimiser_is_the_one_that_scipy_finds(name, intercept, ridge, with_offset):
+    A, y = draw(name)
+    A = A if intercept else A[:, 1:]
+    rng = np.random.default_rng(1)
+    outputs = y.shape[1] if y.ndim == 2 else 1
+    weight = rng.uniform(0, 2, N) * (rng.random(N) < 0.8)
+    response = posed(name, y, weight, 0.5 * rng.standard_normal((N, outputs)) if with_offset else None)
+    penalty = None
+    if ridge:
+        root = rng.standard_normal((A.shape[1], A.shape[1]))
+        penalty = ridge * weight.sum() * root @ root.T
+    fit = minimise(response, A, penalty)
+    assert fit.status == "converged"
+    found, value = reference(name, response, A, penalty)
+    assert value(fit.coef.ravel()) <= value(found.ravel()) * (1 + 1e-12) + 1e-12
+    np.testing.assert_allclose(fit.coef, found, atol=2e-5)
+    np.testing.assert_allclose(fit.eta, A @ fit.coef, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6], ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_gradient_certifies_the_fit_whatever_the_units_of_the_columns(name, scale):
+    A, y = draw(name, seed=3)
+    units = scale * np.geomspace(1e-3, 1e3, A.shape[1])
+    response = posed(name, y)
+    fit, plain = minimise(response, A * units), minimise(response, A)
+    assert fit.status == plain.status == "converged"
+    np.testing.assert_allclose(fit.coef * units[:, None], plain.coef, atol=1e-7)
+    score = (A.T @ response.score(plain.eta)) / np.sqrt(response.weight @ A**2)[:, None]
+    assert np.abs(score).max() <= newton.TOLERANCE * response.unit
+
+
+def classes(labels):
+    return np.eye(int(labels.max()) + 1)[labels]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_against_scikit_learns_logistic_regression(n_classes):
+    A, y = draw("binomial" if n_classes == 2 else "multinomial", seed=5)
+    labels = y.astype(int) if n_classes == 2 else y.argmax(axis=1)
+    weight = np.random.default_rng(0).uniform(0.1, 2, N)
+    fit = minimise(posed("binomial" if n_classes == 2 else "multinomial", y, weight / weight.sum()), A)
+    twin = LogisticRegression(C=1e10, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(A[:, 1:], labels, weight)
+    if n_classes == 2:
+        np.testing.assert_allclose(fit.coef[1:, 0], twin.coef_[0], rtol=1e-6)
+        assert fit.coef[0, 0] == pytest.approx(twin.intercept_[0], rel=1e-6)
+        return
+    own = on_outputs(posed("multinomial", y), fit.coef)
+    np.testing.assert_allclose(own[1:].sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(own[1:].T, twin.coef_ - twin.coef_.mean(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2])
+@pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor])
+def test_against_scikit_learns_generalised_linear_models(kind, alpha):
+    name = "poisson" if kind is PoissonRegressor else "gamma"
+    A, y = draw(name, seed=6)
+    weight = np.random.default_rng(0).uniform(0.1, 2, N)
+    q = weight / weight.sum()
+    penalty = np.diag([0.0] + [alpha] * K) if alpha else None
+    fit = minimise(posed(name, y, q), A, penalty)
+    twin = kind(alpha=alpha, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(A[:, 1:], y, weight)
+    np.testing.assert_allclose(fit.coef[1:, 0], twin.coef_, rtol=1e-7)
+    assert fit.coef[0, 0] == pytest.approx(twin.intercept_, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_columns_that_depend_on_each_other_change_no_prediction(name):
+    A, y = draw(name, seed=7)
+    twice = np.column_stack([A, A[:, 1] - 2 * A[:, 2], A[:, 3], np.zeros(N)])
+    plain, wide = minimise(posed(name, y), A), minimise(posed(name, y), twice)
+    assert wide.status == "converged"
+    np.testing.assert_allclose(wide.eta, plain.eta, atol=1e-6)
+    assert not wide.coef[-1].any()
+
+
+@pytest.mark.parametrize("start", [-30.0, -3.0, 0.0, 3.0, 30.0])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_fit_never_goes_up_and_ends_at_the_minimum_from_any_start(name, start, monkeypatch):
+    A, y = draw(name, seed=8)
+    response = posed(name, y)
+    best = minimise(response, A)
+    values = []
+    total = Response.total
+
+    def recorded(self, eta):
+        values.append(total(self, eta))
+        return values[-1]
+
+    monkeypatch.setattr(Response, "total", recorded)
+    fit = minimise(response, A, None, np.full((A.shape[1], response.n_outputs), start))
+    monkeypatch.undo()
+    assert fit.status == "converged"
+    assert response.total(fit.eta) <= values[0] + 1e-12 * abs(values[0])
+    np.testing.assert_allclose(fit.coef, best.coef, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-3, 1e3, 1e12])
+@pytest.mark.parametrize("name", ["poisson", "gamma"])
+def test_counts_and_amounts_of_any_size(name, size):
+    """From zero, as a fit without an intercept starts, to a mean of any size."""
+    A, y = draw(name, seed=9)
+    plain, fit = minimise(posed(name, y), A), minimise(posed(name, size * y), A)
+    assert fit.status == "converged"
+    np.testing.assert_allclose(fit.coef[1:], plain.coef[1:], atol=1e-6)
+    assert fit.coef[0, 0] == pytest.approx(plain.coef[0, 0] + np.log(size), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["binomial", "multinomial"])
+@pytest.mark.parametrize("kind", ["complete", "quasi-complete", "one level"])
+def test_classes_that_can_be_told_apart(kind, name):
+    rng = np.random.default_rng(10)
+    A = np.column_stack([np.ones(N), rng.standard_normal((N, 3))])
+    labels = (A[:, 1] > 0).astype(int) + (0 if name == "binomial" else (A[:, 2] > 0.5) * (A[:, 1] > 0))
+    if kind == "quasi-complete":  # rows on the border between the classes, of all of them
+        A[:30, 1] = 0.0
+        A[:30, 2] = 0.5
+        labels[:30] = rng.integers(0, labels.max() + 1, 30)
+    if kind == "one level":  # all rows of a level are of one class, and the others overlap
+        A[:, 1] = np.arange(N) < 20
+        labels = rng.integers(0, 2 if name == "binomial" else 3, N)
+        labels[:20] = 1
+    y = labels.astype(float) if name == "binomial" else classes(labels)
+    fit = minimise(posed(name, y), A)
+    assert fit.status == "separated"
+    assert np.isfinite(fit.coef).all()
+    penalised = minimise(posed(name, y), A, np.diag([0.0, 1e-3, 1e-3, 1e-3]))
+    assert penalised.status == "converged"
+    assert np.abs(penalised.coef).max() < np.abs(fit.coef).max() + 100
+
+
+def test_a_level_without_any_event_is_separated_and_one_with_an_event_is_not():
+    rng = np.random.default_rng(11)
+    level = np.arange(2000) < 1000
+    A = np.column_stack([np.ones(2000), level])
+    y = rng.poisson(3.0, 2000).astype(float)
+    y[level] = 0.0
+    assert minimise(posed("poisson", y), A).status == "separated"
+    y[0] = 1.0
+    fit = minimise(posed("poisson", y), A)
+    assert fit.status == "converged"
+    assert fit.coef.sum() == pytest.approx(np.log(1e-3), rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [1000, 100_000])
+@pytest.mark.parametrize("name", ["binomial", "poisson"])
+def test_rare_events_are_not_taken_for_separation(name, n):
+    """One event in n rows: Newton's steps from zero are of length one for a long time."""
+    level = np.arange(2 * n) < n
+    A = np.column_stack([np.ones(2 * n), level])
+    y = (np.arange(2 * n) % 2).astype(float)
+    y[level] = 0.0
+    y[0] = 1.0
+    fit = minimise(posed(name, y), A)
+    assert fit.status == "converged"
+    rate = np.log(1 / n) if name == "poisson" else np.log(1 / (n - 1))
+    assert fit.coef.sum() == pytest.approx(rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_wild_values_do_not_make_huber_fits_infinite(seed):
+    rng = np.random.default_rng(seed)
+    A = np.column_stack([np.ones(60), rng.standard_normal((60, 15))])
+    y = A @ rng.standard_normal(16) + rng.standard_cauchy(60) * 10.0 ** rng.integers(0, 4, 60)
+    response = Response(Huber(0.05), y, np.full(60, 1 / 60), np.zeros((60, 1)))
+    fit = minimise(response, A)
+    assert fit.status == "converged"
+    assert np.abs(A.T @ response.score(fit.eta)).max() <= 1e-7 * response.unit
+
+
+def test_large_systems_are_solved_without_their_hessian(monkeypatch):
+    A, y = draw("multinomial", seed=12, n=200, k=6)
+    whole = minimise(posed("multinomial", y), A)
+    monkeypatch.setattr(newton, "MOST_UNKNOWNS", 0)
+    monkeypatch.setattr(newton, "_full_hessian", None)
+    fit = minimise(posed("multinomial", y), A)
+    assert fit.status == "converged"
+    np.testing.assert_allclose(fit.coef, whole.coef, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_nothing_to_fit(name):
+    A, y = draw(name)
+    fit = minimise(posed(name, y), A[:, :0])
+    assert fit.status == "converged"
+    assert fit.coef.shape == (0, posed(name, y).n_outputs)
+    assert not fit.eta.any()

@@ -1,0 +1,66 @@
+"""Responses of every kind on grouped columns, and a quadratic loss that is none of covey's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from covey import Groups
+from covey.losses import Loss
+
+__all__ = ["KINDS", "Quadratic", "grouped_problem"]
+
+# responses with the loss that fits them; None for the classifier
+KINDS = {
+    "huber": "huber",
+    "poisson": "poisson",
+    "gamma": "gamma",
+    "proportions": "binomial",
+    "several": "squared",
+    "two classes": None,
+    "three classes": None,
+}
+
+
+@dataclass(frozen=True)
+class Quadratic(Loss):
+    """Squared loss again, written by someone who does not know that there is one."""
+
+    name = "quadratic"
+    unpenalised = "least squares"
+
+    def value(self, y, eta):
+        return (y - eta) ** 2 / 2
+
+    def residual(self, y, eta):
+        return y - eta
+
+    def curvature(self, y, eta):
+        return np.ones(np.broadcast_shapes(np.shape(y), np.shape(eta)))
+
+
+def grouped_problem(kind, noise="weak", n=90, n_groups=20, seed=0):
+    """Groups of 1 to 4 correlated columns, three of them with signal; X, y and the groups."""
+    rng = np.random.default_rng(seed)
+    groups = Groups.from_sizes(rng.integers(1, 5, n_groups))
+    X = rng.standard_normal((n, groups.n_columns)) + 0.4 * rng.standard_normal((n, 1))
+    outputs = 3 if kind in ("several", "three classes") else 1
+    signal = sum(X[:, groups.lists()[l]] @ rng.choice([-1.0, 1.0], (groups.sizes[l], outputs)) for l in (2, 7, 11))
+    signal = signal / signal.std(axis=0)
+    size = {"weak": 1.0, "strong": 0.35}[noise]
+    eta = signal[:, 0]
+    if kind == "two classes":
+        return X, np.where(rng.random(n) < expit(2.5 * size * eta), "yes", "no"), groups
+    if kind == "three classes":
+        return X, np.array(["a", "b", "c"])[(2.5 * size * signal + rng.gumbel(size=(n, 3))).argmax(axis=1)], groups
+    if kind == "proportions":
+        return X, rng.binomial(10, expit(1.5 * size * eta)) / 10, groups
+    if kind == "poisson":
+        return X, rng.poisson(np.exp(1.0 + size * eta)).astype(float), groups
+    if kind == "gamma":
+        return X, np.exp(1.0 + size * eta) * rng.gamma(2.0, 0.5, n), groups
+    if kind == "several":
+        return X, 1.0 + size * signal + (0.3 if noise == "weak" else 1.0) * rng.standard_normal((n, 3)), groups
+    return X, 1.0 + size * eta + 0.2 * rng.standard_t(2, n), groups

@@ -1,0 +1,177 @@
+"""What a response must be; losses by name; losses as values."""
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import covey
+from covey.losses import Binomial, Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
+from loss_cases import CASES
+
+ALL = [Squared(), Huber(), Huber(2.0), Poisson(), Gamma(), Binomial(), Multinomial(), MultiSquared()]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_check_takes_what_it_should(name):
+    case = CASES[name]
+    checked = case.loss.check(case.y)
+    assert checked.dtype == np.float64
+    np.testing.assert_allclose(checked, case.y, rtol=1e-14)
+    if not case.loss.vector:
+        np.testing.assert_array_equal(case.loss.check(case.y[:, None]), case.y)
+        np.testing.assert_array_equal(case.loss.check(list(case.y)), case.y)
+
+
+def test_check_makes_numbers_of_what_holds_them():
+    np.testing.assert_array_equal(Binomial().check([True, False]), [1.0, 0.0])
+    assert Poisson().check(np.array([1, 2], dtype=np.int8)).dtype == np.float64
+    np.testing.assert_array_equal(Multinomial().check([[2 / 3, 1 / 3]]).sum(axis=1), 1.0)
+    single = np.full((1, 7), 1 / 7, dtype=np.float32)
+    assert Multinomial().check(single).sum() == pytest.approx(1, abs=1e-15)
+
+
+REFUSED = {
+    "negative count": (Poisson(), [0, 2, -1, -3], "must not be negative.*row 2 has -1 .2 such rows.*loss='squared'"),
+    "huge count": (Poisson(), [0, 1e300], "must not exceed 9.*row 1 has 1e.300. Divide y"),
+    "gamma zero": (Gamma(), [1, 0.0], "must be above zero for the gamma loss; row 1 has 0. Use loss='poisson'"),
+    "gamma negative": (Gamma(), [-1.5, 1], "row 0 has -1.5"),
+    "gamma denormal": (Gamma(), [1.0, 1e-310], "row 1 has 1e-310. Multiply y by a constant"),
+    "gamma huge": (Gamma(), [1.0, 1e300], r"must not exceed 1e\+150.*row 1 has 1e\+300"),
+    "squared huge": (Squared(), [1.0, -1e300], r"must not exceed 1e\+150.*row 1 has -1e\+300. Divide y by a constant"),
+    "huber huge": (Huber(), [1e300], "Divide y by a constant"),
+    "several huge": (MultiSquared(), [[0, 1], [1e300, 2]], r"row 1 has \[1.e\+300 2.e\+000\]"),
+    "labels 1 and 2": (Binomial(), [1, 2, 1], "between 0 and 1.*row 1 has 2. Code the two classes as 0 and 1"),
+    "labels -1 and 1": (Binomial(), [1, -1, 1], "row 1 has -1.*GroupSparseClassifier"),
+    "binomial huge": (Binomial(), [1e300], "between 0 and 1"),
+    "text": (Squared(), ["a", "b"], "must hold numbers. Classes are for covey.GroupSparseClassifier"),
+    "complex": (Squared(), [1j], "must hold numbers"),
+    "missing": (Poisson(), [1.0, np.nan, np.inf], r"missing or infinite values, first in row 1 \(2 in all\)"),
+    "missing in several": (MultiSquared(), [[1.0, 2.0], [np.nan, 1.0]], "first in row 1"),
+    "empty": (Squared(), [], "is empty"),
+    "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). Several responses are fitted by .*multi-squared"),
+    "three axes": (Squared(), np.ones((3, 2, 2)), r"must have one dimension, not shape \(3, 2, 2\)"),
+    "one axis": (MultiSquared(), np.ones(3), r"must have two dimensions \(rows, outputs\)"),
+    "labels": (Multinomial(), [0, 1, 2], "one column per class.*np.eye"),
+    "one class": (Multinomial(), np.ones((4, 1)), "at least two"),
+    "no proportions": (Multinomial(), [[1, 0], [1, 1]], "must add up to one in every row; row 1 has"),
+    "negative proportion": (Multinomial(), [[1.5, -0.5]], "must not be negative"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_check_refuses(case):
+    loss, y, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        loss.check(y)
+
+
+def test_check_names_the_response():
+    with pytest.raises(ValueError, match=re.escape("'sales' must not be negative")):
+        Poisson().check([-1], name="'sales'")
+
+
+NAMES = {
+    "squared": Squared(),
+    "gaussian": Squared(),
+    "huber": Huber(),
+    "poisson": Poisson(),
+    "gamma": Gamma(),
+    "binomial": Binomial(),
+    "logistic": Binomial(),
+    "multinomial": Multinomial(),
+    "multi-squared": MultiSquared(),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_losses_by_name(name):
+    loss = get_loss(name)
+    assert loss == NAMES[name]
+    assert get_loss(loss) is loss
+    assert get_loss(loss.name) == loss
+
+
+def test_unknown_names():
+    with pytest.raises(
+        ValueError, match=r"loss must be one of 'squared', 'huber', .*, or a covey.losses.Loss, not 'l2'"
+    ):
+        get_loss("l2")
+    with pytest.raises(ValueError, match=re.escape("pass Poisson()")):
+        get_loss(Poisson)
+    with pytest.raises(ValueError, match="not None"):
+        get_loss(None)
+    with pytest.raises(ValueError, match="not a list"):
+        get_loss(["squared"] * 50)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_losses_are_values(loss):
+    twin = type(loss)(loss.threshold) if isinstance(loss, Huber) else type(loss)()
+    assert twin == loss
+    assert hash(twin) == hash(loss)
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    assert copy.deepcopy(loss) == loss
+    assert eval(repr(loss)) == loss
+    with pytest.raises(AttributeError):
+        loss.threshold = 3.0
+    assert sum(other == loss for other in ALL) == 1
+
+
+def test_attributes():
+    effects = {loss.name: loss.effect for loss in ALL}
+    assert effects == {
+        "squared": None,
+        "huber": None,
+        "poisson": "rate ratio",
+        "gamma": "ratio of means",
+        "binomial": "odds ratio",
+        "multinomial": "odds ratio",
+        "multi-squared": None,
+    }
+    assert {loss.name for loss in ALL if loss.known_dispersion} == {"poisson", "binomial", "multinomial"}
+    assert {loss.name for loss in ALL if loss.vector} == {"multinomial", "multi-squared"}
+    assert covey.losses.Loss is Loss
+
+
+def test_huber_threshold():
+    for bad in (0, -1.0, np.nan, "1", True):
+        with pytest.raises(ValueError, match="threshold must be"):
+            Huber(bad)
+    with pytest.raises(ValueError, match=r"no threshold yet.*scaled_to"):
+        Huber().value(np.ones(2), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("loss", "below", "above"),
+    [(Squared(), 0.3, 4.0), (Huber(), 0.3, 4.0), (Gamma(), 0.3, 4.0), (Poisson(), 1.0, 4.0), (Binomial(), 1.0, 1.0)],
+    ids=["squared", "huber", "gamma", "poisson", "binomial"],
+)
+def test_dispersion(loss, below, above):
+    assert loss.dispersion(0.3) == below
+    assert loss.dispersion(4.0) == above
+
+
+def test_criterion_of_the_squared_loss_is_twice_the_gaussian_likelihood():
+    """Differences between models, with the variance at its best: the usual n log(RSS / n)."""
+    from scipy.stats import norm
+
+    rng = np.random.default_rng(0)
+    y, fits = rng.standard_normal(50), rng.standard_normal((2, 50))
+    deviances = np.array([Squared().deviance(y, fit).mean() for fit in fits])
+    twice = [-2 * norm(fit, np.sqrt(d)).logpdf(y).sum() for fit, d in zip(fits, deviances, strict=True)]
+    assert np.diff(Squared().criterion(deviances, 50))[0] == pytest.approx(np.diff(twice)[0])
+    assert Squared().criterion(0.0, 50) < -1e4
+    assert isinstance(Squared().criterion(0.5, 50), float)
+
+
+def test_criterion_of_counts_is_twice_the_poisson_likelihood():
+    from scipy.stats import poisson
+
+    case = CASES["poisson"]
+    y, fits = case.y, [case.predictor(seed) for seed in range(2)]
+    deviances = np.array([Poisson().deviance(y, fit).mean() for fit in fits])
+    twice = [-2 * poisson(np.exp(fit)).logpmf(y).sum() for fit in fits]
+    assert np.diff(Poisson().criterion(deviances, y.size))[0] == pytest.approx(np.diff(twice)[0])

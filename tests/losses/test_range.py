@@ -1,0 +1,149 @@
+"""Finite far out, in both dtypes; broadcasting; convexity and signs as properties."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from covey.losses import Binomial, Gamma, Huber, Multinomial, Poisson, Squared
+from loss_cases import CASES, N_ROWS
+
+METHODS = ("value", "residual", "curvature", "deviance")
+SCALAR = [name for name in CASES if not CASES[name].loss.vector]
+VECTOR = [name for name in CASES if CASES[name].loss.vector]
+# responses whose scale single precision holds
+SINGLE = [name for name in CASES if name != "gamma-units"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("size", [1e3, 50.0, 0.0], ids=["1e3", "50", "0"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_nothing_overflows_far_out(name, size, dtype):
+    case = CASES[name]
+    loss, y = case.loss, case.y.astype(dtype)
+    signs = np.where(np.random.default_rng(0).random(case.shape) < 0.5, -1, 1)
+    eta = (size * signs).astype(dtype)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        results = {method: getattr(loss, method)(y, eta) for method in METHODS}
+        results["product"] = loss.curvature_product(y, eta, eta)
+        results["mean"] = loss.inverse_link(eta)
+        results["link"] = loss.link(y)
+        results["score"] = loss.score(y, eta, case.weight().astype(dtype))
+        assert np.isfinite(loss.total(y, eta, case.weight()))
+    for method, result in results.items():
+        assert np.isfinite(result).all(), method
+        assert result.dtype == dtype, method
+    assert (results["curvature"] >= 0).all()
+    assert (results["deviance"] >= 0).all()
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision_agrees_with_double(name):
+    case = CASES[name]
+    y, eta = case.y.astype(np.float32), case.predictor().astype(np.float32)
+    for method in METHODS:
+        ours = getattr(case.loss, method)(y, eta)
+        exact = getattr(case.loss, method)(y.astype(float), eta.astype(float))
+        assert ours.dtype == np.float32
+        np.testing.assert_allclose(ours, exact, rtol=2e-5, atol=2e-6 * max(1, np.abs(y).max()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mixed_dtypes_are_computed_in_the_wider_one(name):
+    case = CASES[name]
+    assert case.loss.value(case.y, case.predictor().astype(np.float32)).dtype == np.float64
+    if case.loss.name == "binomial":
+        assert case.loss.residual(case.y > 0.5, np.zeros(N_ROWS, np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", CASES)
+def test_many_models_at_once(name, method):
+    """A response against the predictors of several models; also one predictor for all rows."""
+    case = CASES[name]
+    axis = -2 if case.loss.vector else -1
+    predictors = [case.predictor(seed) for seed in range(4)]
+    function = getattr(case.loss, method)
+    together = function(np.expand_dims(case.y, axis), np.stack(predictors, axis=axis))
+    for k, eta in enumerate(predictors):
+        np.testing.assert_array_equal(together[:, k], function(case.y, eta))
+    constant = predictors[0][0]
+    everywhere = function(case.y, np.broadcast_to(constant, case.shape))
+    np.testing.assert_array_equal(function(case.y, constant), everywhere)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_over_rows_for_many_models(name):
+    case = CASES[name]
+    axis, weight = -2 if case.loss.vector else -1, case.weight()
+    predictors = [case.predictor(seed) for seed in range(4)]
+    y, eta = np.expand_dims(case.y, axis), np.stack(predictors, axis=axis)
+    np.testing.assert_allclose(
+        case.loss.total(y, eta, weight), [case.loss.total(case.y, e, weight) for e in predictors], rtol=1e-13
+    )
+    for k, e in enumerate(predictors):
+        np.testing.assert_array_equal(case.loss.score(y, eta, weight)[:, k], case.loss.score(case.y, e, weight))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_link_and_inverse_link_undo_each_other(name):
+    case = CASES[name]
+    eta = case.predictor()
+    if case.loss.name == "multinomial":
+        eta -= eta.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(case.loss.link(case.loss.inverse_link(eta)), eta, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_residual_is_zero_at_the_mean(name):
+    """An exponential family: the response equal to its mean is where the gradient vanishes."""
+    case = CASES[name]
+    eta = case.predictor()
+    np.testing.assert_allclose(case.loss.residual(case.loss.inverse_link(eta), eta), 0, atol=1e-14)
+
+
+PREDICTORS = st.floats(-1e3, 1e3)
+RESPONSES = {
+    Squared(): st.floats(-1e6, 1e6),
+    Huber(1.5): st.floats(-1e6, 1e6),
+    Poisson(): st.one_of(st.just(0.0), st.integers(0, 10**9).map(float), st.floats(0, 1e12)),
+    Gamma(): st.floats(1e-200, 1e140),
+    Binomial(): st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)),
+}
+
+
+@pytest.mark.parametrize("loss", RESPONSES, ids=lambda loss: loss.name)
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_convex_and_bounded_below(loss, data):
+    y, low, high = data.draw(RESPONSES[loss]), data.draw(PREDICTORS), data.draw(PREDICTORS)
+    low, high = sorted((low, high))
+    assert loss.residual(y, low) >= loss.residual(y, high)  # the gradient rises
+    middle = (loss.value(y, low) + loss.value(y, high)) / 2
+    size = abs(loss.value(y, low)) + abs(loss.value(y, high)) + 1 + abs(y)
+    assert loss.value(y, (low + high) / 2) <= middle + 1e-12 * size
+    # the tangent at one point is below the value at the other
+    tangent = loss.value(y, low) - loss.residual(y, low) * (high - low)
+    size += abs(loss.residual(y, low) * (high - low))
+    assert tangent <= loss.value(y, high) + 1e-12 * size
+    assert loss.deviance(y, low) >= 0
+    assert np.isfinite(loss.deviance(y, high))
+    assert loss.curvature(y, low) >= 0
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    eta=st.lists(PREDICTORS, min_size=2, max_size=5),
+    shift=PREDICTORS,
+    share=st.lists(st.floats(0, 1), min_size=5, max_size=5),
+)
+def test_multinomial_ignores_a_common_shift(eta, shift, share):
+    loss, eta = Multinomial(), np.array(eta)
+    y = np.array(share[: len(eta)]) + 1e-3
+    y /= y.sum()
+    assert loss.value(y, eta + shift) == pytest.approx(loss.value(y, eta), abs=1e-10)
+    np.testing.assert_allclose(loss.inverse_link(eta + shift), loss.inverse_link(eta), atol=1e-10)
+    assert loss.residual(y, eta).sum() == pytest.approx(0, abs=1e-12)
+    assert loss.deviance(y, eta) >= 0
+    assert abs(loss.curvature_product(y, eta, np.ones_like(eta))).max() <= 1e-15
+    assert 0 <= loss.curvature(y, eta) <= 0.5

@@ -1,0 +1,198 @@
+"""Values, deviances and means beside those of scikit-learn and statsmodels."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from covey.losses import Gamma, Huber, Loss
+from loss_cases import CASES
+
+
+def case_of(name, seed=0):
+    case = CASES[name]
+    return case.loss, case.y, case.predictor(seed), case.weight()
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("squared", metrics.mean_squared_error),
+        ("poisson", metrics.mean_poisson_deviance),
+        ("poisson-amounts", metrics.mean_poisson_deviance),
+        ("gamma", metrics.mean_gamma_deviance),
+    ],
+    ids=["squared", "poisson", "poisson-amounts", "gamma"],
+)
+def test_deviance_is_that_of_scikit_learn(name, metric):
+    loss, y, eta, weight = case_of(name)
+    ours = np.average(loss.deviance(y, eta), weights=weight)
+    assert ours == pytest.approx(metric(y, loss.inverse_link(eta), sample_weight=weight), rel=1e-12)
+
+
+def test_binomial_value_is_the_log_loss():
+    loss, y, eta, weight = case_of("binomial")
+    ours = np.average(loss.value(y, eta), weights=weight)
+    assert ours == pytest.approx(metrics.log_loss(y, loss.inverse_link(eta), sample_weight=weight), rel=1e-12)
+
+
+def test_multinomial_value_is_the_log_loss():
+    loss, y, eta, weight = case_of("multinomial")
+    ours = np.average(loss.value(y, eta), weights=weight)
+    theirs = metrics.log_loss(y.argmax(axis=1), loss.inverse_link(eta), sample_weight=weight)
+    assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["binomial", "multinomial"])
+def test_classes_have_twice_the_log_loss_as_deviance(name):
+    loss, y, eta, _ = case_of(name)
+    np.testing.assert_allclose(loss.deviance(y, eta), 2 * loss.value(y, eta), rtol=1e-12)
+
+
+def test_explained_deviance_is_that_of_scikit_learn():
+    loss, y, eta, weight = case_of("poisson")
+    null = loss.deviance(y, loss.null(y, weight)) @ weight
+    ours = 1 - loss.deviance(y, eta) @ weight / null
+    theirs = metrics.d2_tweedie_score(y, loss.inverse_link(eta), sample_weight=weight, power=1)
+    assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_two_classes_are_the_binomial_loss_of_their_difference():
+    binomial, y, eta, _ = case_of("binomial")
+    multinomial = CASES["multinomial"].loss
+    both, predictors = np.stack([1 - y, y], axis=1), np.stack([-eta / 2, eta / 2], axis=1)
+    np.testing.assert_allclose(multinomial.value(both, predictors), binomial.value(y, eta), rtol=1e-12)
+    np.testing.assert_allclose(multinomial.residual(both, predictors)[:, 1], binomial.residual(y, eta), atol=1e-15)
+    np.testing.assert_allclose(multinomial.curvature(both, predictors), 2 * binomial.curvature(y, eta), rtol=1e-12)
+
+
+def test_several_responses_are_the_sum_of_single_ones():
+    loss, y, eta, weight = case_of("multi-squared")
+    squared = CASES["squared"].loss
+    np.testing.assert_allclose(loss.value(y, eta), squared.value(y, eta).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(loss.residual(y, eta), squared.residual(y, eta))
+    np.testing.assert_allclose(loss.null(y, weight, eta), [squared.null(y[:, a], weight, eta[:, a]) for a in range(3)])
+
+
+def test_huber_with_a_far_threshold_is_squared():
+    squared, y, eta, _ = case_of("squared")
+    for method in ("value", "residual", "curvature", "deviance"):
+        np.testing.assert_allclose(getattr(Huber(1e6), method)(y, eta), getattr(squared, method)(y, eta), rtol=1e-12)
+
+
+def test_huber_is_the_loss_of_the_textbook():
+    loss, y, eta, _ = case_of("huber")
+    r, k = np.abs(y - eta), loss.threshold
+    assert (r > k).any()
+    assert (r < k).any()
+    np.testing.assert_allclose(loss.value(y, eta), np.where(r <= k, r**2 / 2, k * r - k**2 / 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_deviance_is_twice_the_value_above_the_saturated_model(name):
+    loss, y, eta, _ = case_of(name)
+    # the link is finite at the edges of the domain, where the saturated model is not
+    saturated = loss.value(y, loss.link(y))
+    np.testing.assert_allclose(loss.deviance(y, eta), 2 * (loss.value(y, eta) - saturated), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(Loss.deviance(loss, y, eta), loss.deviance(y, eta), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(loss.deviance(y, loss.link(y)), 0, atol=1e-12 * max(1.0, np.abs(y).max()))
+
+
+@pytest.mark.parametrize("name", ["poisson", "poisson-amounts", "gamma", "gamma-units"])
+def test_deviance_next_to_the_response_keeps_its_digits(name):
+    """``2 (y log(y / mean) - y + mean)`` is about ``y (log(y / mean))^2``, and half of its digits would be lost."""
+    loss, y, _, _ = case_of(name)
+    y = y[y > 0]
+    d, factor = (1e-5, y) if loss.name == "poisson" else (-1e-5, 1.0)
+    series = d**2 + d**3 / 3 + d**4 / 12
+    np.testing.assert_allclose(loss.deviance(y, np.log(y) + 1e-5), factor * series, rtol=1e-7)
+
+
+FAMILIES = {
+    "squared": "Gaussian",
+    "poisson": "Poisson",
+    "poisson-amounts": "Poisson",
+    "gamma": "Gamma",
+    "binomial": "Binomial",
+    "binomial-proportions": "Binomial",
+}
+
+
+@pytest.fixture(scope="module")
+def statsmodels():
+    return pytest.importorskip("statsmodels.api")
+
+
+def family_of(statsmodels, name):
+    family = getattr(statsmodels.families, FAMILIES[name])
+    return family(link=statsmodels.families.links.Log()) if name == "gamma" else family()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_deviance_and_likelihood_are_those_of_statsmodels(name, statsmodels):
+    loss, y, eta, weight = case_of(name)
+    family = family_of(statsmodels, name)
+    mean = family.link.inverse(eta)
+    np.testing.assert_allclose(loss.inverse_link(eta), mean, rtol=1e-12)
+    np.testing.assert_allclose(loss.link(mean), family.link(mean), rtol=1e-12)
+    assert loss.deviance(y, eta) @ weight == pytest.approx(family.deviance(y, mean, freq_weights=weight), rel=1e-10)
+    # likelihoods agree up to what does not depend on the predictor
+    start = np.zeros_like(eta)
+    rise = family.loglike(y, family.link.inverse(start), freq_weights=weight) - family.loglike(
+        y, mean, freq_weights=weight
+    )
+    assert loss.total(y, eta, weight) - loss.total(y, start, weight) == pytest.approx(rise, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_curvature_is_the_weight_of_statsmodels_iterations(name, statsmodels):
+    """That of Fisher scoring, which has the mean in the place of the response."""
+    loss, _, eta, _ = case_of(name)
+    mean = loss.inverse_link(eta)
+    np.testing.assert_allclose(loss.curvature(mean, eta), family_of(statsmodels, name).weights(mean), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_null_model_is_the_fit_of_statsmodels(name, statsmodels):
+    loss, y, _, weight = case_of(name)
+    offset = CASES[name].predictor(seed=5, scale=0.5)
+    rows = weight > 0
+    model = statsmodels.GLM(
+        y[rows],
+        np.ones((rows.sum(), 1)),
+        family=family_of(statsmodels, name),
+        offset=offset[rows],
+        var_weights=weight[rows],
+    )
+    assert loss.null(y, weight, offset) == pytest.approx(model.fit(tol=1e-12).params[0], abs=1e-8)
+
+
+def test_multinomial_likelihood_is_that_of_statsmodels(statsmodels):
+    loss, y, _, _ = case_of("multinomial")
+    rng = np.random.default_rng(3)
+    X, coefs = rng.standard_normal((len(y), 2)), rng.standard_normal((2, 2))
+    model = statsmodels.MNLogit(y.argmax(axis=1), X)
+    eta = np.column_stack([np.zeros(len(y)), X @ coefs])
+    assert loss.total(y, eta, np.ones(len(y))) == pytest.approx(-model.loglike(coefs.ravel(order="F")), rel=1e-10)
+    score = X.T @ loss.score(y, eta, np.ones(len(y)))[:, 1:]
+    np.testing.assert_allclose(score.ravel(order="F"), model.score(coefs.ravel(order="F")), rtol=1e-9)
+
+
+def test_huber_is_the_norm_of_statsmodels(statsmodels):
+    loss, y, eta, _ = case_of("huber")
+    norm = statsmodels.robust.norms.HuberT(t=loss.threshold)
+    np.testing.assert_allclose(loss.value(y, eta), norm.rho(y - eta), rtol=1e-12)
+    np.testing.assert_allclose(loss.residual(y, eta), norm.psi(y - eta), rtol=1e-12)
+
+
+def test_huber_takes_the_robust_scale_of_statsmodels(statsmodels):
+    residuals = CASES["huber"].y
+    scale = statsmodels.robust.mad(residuals, center=0)
+    scaled = Huber().scaled_to(residuals, np.ones(len(residuals)))
+    assert scaled.threshold == pytest.approx(1.345 * scale, rel=1e-4)  # 1.4826 has five digits
+
+
+def test_gamma_does_not_depend_on_units():
+    y, eta = CASES["gamma"].y, CASES["gamma"].predictor()
+    shift = np.log(1e40)
+    np.testing.assert_allclose(Gamma().deviance(1e40 * y, eta + shift), Gamma().deviance(y, eta), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(Gamma().residual(1e40 * y, eta + shift), Gamma().residual(y, eta), rtol=1e-9, atol=1e-12)
