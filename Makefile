@@ -15,7 +15,7 @@ export MPLBACKEND ?= Agg
 QUICK := tests/limit tests/selection tests/stopping tests/tables tests/datasets tests/persistence tests/test_groups.py \
 	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
 
-.PHONY: help install demo test quick check format reproduce bench docs clean
+.PHONY: help install demo test quick check format reproduce bench mutants docs clean
 
 help:
 	@echo "make demo       set up .venv and run the demonstration"
@@ -25,6 +25,7 @@ help:
 	@echo "make format     apply the formatter"
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
+	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
 	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make clean      remove .venv and everything generated"
 
@@ -67,6 +68,10 @@ bench: $(STAMP) $(BENCH)/.installed
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/noise.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/times.py --quick
+	PYTHONPATH=src $(BENCH)/bin/python benchmarks/peers_glm.py --quick
+
+mutants: $(STAMP)
+	$(BIN)/python tools/mutants.py
 
 # The peers have an environment of their own. adelie asks for an older numpy than it needs, so the peers come without
 # their dependencies, which are listed here.
@@ -75,7 +80,7 @@ $(BENCH)/.installed: constraints.txt
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
 		threadpoolctl pyarrow matplotlib statsmodels ipython
-	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11
+	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5
 	touch $@
 
 docs: $(STAMP)

@@ -22,12 +22,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--call", help="one kind of call only: regressor, loss, classifier, network, path, limit, ...")
     given = parser.parse_args()
     rng = random.Random(given.seed)
     kinds: Counter[str] = Counter()
     start = time.monotonic()
     for i in range(given.cases):
         case = make_case(rng.choice, rng.randrange(2**31))
+        if given.call:
+            case["call"] = given.call
         begun = time.monotonic()
         problem = verdict(case)
         if problem:

@@ -46,10 +46,10 @@ class Store:
             with self.file.open("a") as out:
                 print(json.dumps(row), file=out)
 
-    def error(self, method: str, problem: str, seeds: Iterable[int]) -> float:
-        """The mean error over seeds; NaN where one is missing or failed."""
+    def error(self, method: str, problem: str, seeds: Iterable[int], measure: str = "error") -> float:
+        """The mean error, or another measure, over seeds; NaN where one is missing or failed."""
         rows = [self.rows.get((method, problem, seed), {}) for seed in seeds]
-        return float(np.mean([row.get("error", np.nan) for row in rows]))
+        return float(np.mean([row.get(measure, np.nan) for row in rows]))
 
     def failures(self, methods: list[str], problems: list[str], seeds: list[int]) -> dict[tuple[str, str], list[str]]:
         """Problems by method and reason."""
@@ -102,17 +102,21 @@ def run_all(
 
 
 def solved(problem: Any, solve: Callable[[Any], np.ndarray]) -> dict[str, Any]:
-    """The error and the seconds of one method on one problem, or why there is none."""
+    """The measures and the seconds of one method on one problem, or why there are none.
+
+    A problem's score is an error, or a dictionary of measures with the error among them.
+    """
     start = time.perf_counter()
     try:
         predicted = solve(problem)
     except Exception as failure:  # a peer may fail in its own way; what it said is the result
         return {"reason": f"{type(failure).__name__}: {failure}"[:300]}
     seconds = time.perf_counter() - start
-    error = problem.score(predicted)
-    if not np.isfinite(error):
+    score = problem.score(predicted)
+    measures = score if isinstance(score, dict) else {"error": score}
+    if not np.isfinite(measures["error"]):
         return {"reason": "predictions are not finite"}
-    return {"error": error, "seconds": round(seconds, 4)}
+    return {**measures, "seconds": round(seconds, 4)}
 
 
 # ---------------------------------------------------------------------- printing

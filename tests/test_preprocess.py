@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from covey import Groups
 from covey.preprocess import prepare
+from covey.preprocess.group_weights import read_weights
 
 SIZES = [1, 3, 5, 3, 70]
 
@@ -159,3 +161,15 @@ def test_coefficients_of_columns_on_very_different_scales_come_back():
     for l in which.tolist():
         coef[problem.members(l)] = problem.to_user(l, w[problem.starts[l] : problem.starts[l + 1]])
     np.testing.assert_allclose(problem.from_user(which, coef), np.concatenate([w[3:], w[:3]]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("first", [1.0, 10.0])
+@pytest.mark.parametrize("sizes", [[1, 1, 1], [1, 3, 5, 3, 70], list(range(1, 41))])
+def test_weights_by_noise_are_quantiles_of_chi(first, sizes):
+    """In every group noise exceeds its weight, up to one number for all, with the same probability first/(L + 1)."""
+    weights = read_weights("noise", np.array(sizes), first)
+    share = min(first / (len(sizes) + 1), 0.5)
+    norms = np.sqrt(stats.chi2.isf(share, sizes))
+    np.testing.assert_allclose(weights, norms / norms.mean(), rtol=1e-9)
+    np.testing.assert_allclose(read_weights("sqrt", np.array(sizes)), np.sqrt(sizes) / np.sqrt(sizes).mean())
+    np.testing.assert_array_equal(read_weights(None, np.array(sizes)), 1.0)

@@ -63,8 +63,10 @@ def test_importing_covey_is_light():
     assert out.stdout.strip() == "[]"
 
 
-# fig10 trains the networks of nn, and imports torch inside its functions only
-TORCH = ("nn", "batched", "designs/torch.py", "designs/torch_groups.py", "experiments/fig10.py")
+# fig10 and channels train the networks of nn, and import torch inside their functions only
+TORCH = (
+    "nn", "batched", "designs/torch.py", "designs/torch_groups.py", "experiments/fig10.py", "experiments/channels.py",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))

@@ -31,7 +31,8 @@ class PathState:
         Logarithm of every group's magnitude u, for a response of unit standard deviation.
     entered : tuple of (group position, time)
     direction_step : float
-        The constant step on the directions after the switch of the two-stage algorithm; 0 before it.
+        The constant step on the directions after the switch of the two-stage algorithm, on the response's own scale;
+        0 before it.
     directions : ndarray, shape (p,), or None
         After the switch, the directions in which sleeping groups were frozen.
     armed : bool
@@ -66,7 +67,8 @@ class Path:
         The order in which groups woke up, each with its time.
     status : str
         ``"completed"``, ``"stopped"`` by the caller, ``"exhausted"`` when the design has nothing left to
-        explain, or ``"diverged"``; `message` says more.
+        explain, ``"separated"`` when the best coefficients of some model on the path are infinite, or ``"diverged"``;
+        `message` says more.
     penalties : ndarray, shape (n_times,) or None
         The penalty at each position, where the path is one over penalties.
     strengths : scipy.sparse.csr_array, shape (n_times, n_groups), or None
@@ -76,7 +78,7 @@ class Path:
     parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
         With overlapping groups: each group's own coefficients, group after group, of which `coefs` holds the sums.
     step_size : float
-        The step on the magnitudes, on the user's scale: paths with the same step share their clock.
+        The step on the magnitudes, on the data's own scale: paths with the same step share their clock.
     init_scale : float
         The start scale of the network, where the path is one of an estimator's network; otherwise NaN.
     restarted : tuple of float

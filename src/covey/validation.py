@@ -13,6 +13,7 @@ __all__ = [
     "FloatArray",
     "as_matrix",
     "as_numeric_matrix",
+    "as_offset",
     "as_response",
     "as_sample_weight",
     "boolean",
@@ -130,6 +131,28 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     if bad.size:
         raise ValueError(f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all).")
     return np.ascontiguousarray(vector)
+
+
+def as_offset(offset: Any, n_rows: int, n_outputs: int = 1) -> FloatArray:
+    """An offset as an array of shape (n_rows, n_outputs)."""
+    try:
+        made = np.asarray(on_host(offset), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("offset must hold numbers, one per row.") from None
+    if made.ndim == 1:
+        made = made[:, None]
+    if made.shape not in ((n_rows, 1), (n_rows, n_outputs)):
+        raise ValueError(
+            f"offset has shape {np.shape(offset)}, but there are {n_rows} rows and {n_outputs} predictors: give one "
+            "number for each."
+        )
+    bad = np.flatnonzero(~np.isfinite(made).all(axis=1))
+    if bad.size:
+        raise ValueError(
+            f"offset has missing or infinite values, first in row {bad[0]} ({bad.size} in all): impute or drop them; "
+            "the logarithm of an exposure of zero is infinite."
+        )
+    return np.broadcast_to(made, (n_rows, n_outputs))
 
 
 def on_host(values: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from cli.running import covey, refused
 
+NAMES = "a,y\n" + "".join(f"{i},p{i % 40}\n" for i in range(80))
 GOOD = "a_1,a_2,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 3},{i % 7 - i % 5}\n" for i in range(40))
 
 
@@ -29,7 +30,11 @@ CASES = {
     "names twice": ("a,a,y\n1,2,3\n", "columns of the same name: 'a'; rename"),
     "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
     "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),
-    "text as target": ("a,y\n1,low\n2,high\n", "Column 'y' holds 'low' in row 1", "needs a number in every row"),
+    "misspelt target": ("a,y\n1,1\n2,l\n3,2\n", "Column 'y' holds 'l' in row 2", "needs a number in every row"),
+    "names as target": (NAMES, "'y' holds text of 40 different values", "--family multinomial"),
+    "rare class": ("a,y\n1,low\n2,low\n3,high\n", "'y' is 'high' in a single row", "put rare classes together"),
+    "one class": ("a,y\n1,low\n2,low\n", "'y' is low in every row"),
+    "missing class": ("a,y\n1,low\n2,\n3,high\n4,low\n", "'y' is missing in 1 row of 4"),
     "missing target": ("a,y\n1,\n2,1\n3,2\n", "'y' is missing in 1 row of 3"),
     "infinite target": ("a,y\n1,inf\n2,1\n", "'y' is infinite in row 1"),
     "target alone": ("y\n1\n2\n", "No column is left"),

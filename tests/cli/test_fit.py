@@ -145,7 +145,7 @@ def test_groups_that_are_always_in(table, tmp_path):
     asked = ["fit", table, *SETTINGS, "--selection", "size:1", "--out", tmp_path / "fit", "--json"]
     answer = json.loads(covey(*asked, "--always", "gene1", "--always", "kind").stdout)
     assert {row["group"] for row in answer["selected_groups"]} == {"gene1", "kind", "gene2"}
-    refused(covey(*asked, "--always", "gene4", "--overwrite"), "no group 'gene4'", "did you mean 'gene")
+    refused(covey(*asked, "--always", "gene4", "--overwrite"), "no group or column 'gene4'", "did you mean 'gene")
 
 
 @pytest.mark.parametrize(

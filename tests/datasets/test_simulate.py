@@ -3,7 +3,7 @@ import pytest
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.datasets.simulate import DESIGNS
+from covey.datasets.simulate import DESIGNS, NOISES, draw_noise
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -43,6 +43,36 @@ def test_snr():
     assert np.var(data.noise) == pytest.approx(data.sigma**2, rel=0.2)
 
 
+@pytest.mark.parametrize("kind", NOISES)
+def test_noise_of_every_kind_has_the_standard_deviation_asked_for(kind):
+    xi = draw_noise(np.random.default_rng(0), 400_000, 0.7, kind, df=9.0)
+    assert abs(xi.mean()) < 0.01
+    assert xi.std() == pytest.approx(0.7, rel=0.01)
+    data = make_group_sparse(4000, 4, 2, active=1, sigma=0.7, noise=kind, noise_df=9.0, random_state=1)
+    np.testing.assert_allclose(data.y, data.X @ data.w_star + data.noise)
+    assert data.noise.std() == pytest.approx(0.7, rel=0.05)
+
+
+def test_noise_is_of_its_kind():
+    rng = np.random.default_rng(0)
+    assert set(np.unique(draw_noise(rng, 100, 2.0, "rademacher"))) == {-2.0, 2.0}
+    uniform = draw_noise(rng, 100_000, 2.0, "uniform")
+    assert 3.46 < np.abs(uniform).max() <= 2 * np.sqrt(3)
+    # a third of the mass lies in each third of the interval
+    assert np.mean(np.abs(uniform) < 2 / np.sqrt(3)) == pytest.approx(1 / 3, abs=0.01)
+    # P(|t_3| > 5.841) = 0.01, and its variance is 3
+    student = draw_noise(rng, 400_000, 2.0, "student")
+    assert np.mean(np.abs(student) > 2 * 5.841 / np.sqrt(3)) == pytest.approx(0.01, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "rademacher", "uniform"])
+def test_sub_gaussian_kinds_meet_the_definition_with_parameter_sigma(kind):
+    # E exp(t Y) <= exp(sigma^2 t^2/2), the paper's definition, up to the error of a mean over draws
+    xi = draw_noise(np.random.default_rng(0), 1_000_000, 0.8, kind)
+    for t in (-2.0, -0.5, 0.5, 1.0, 2.0):
+        assert np.mean(np.exp(t * xi)) <= np.exp(0.8**2 * t**2 / 2) * 1.01
+
+
 def test_support_by_name_and_by_values():
     groups = Groups.from_labels(["a", "b", "a", "c"])
     data = make_group_sparse(10, 4, groups, active=["c", "a"], values=[7.0, 1.0, 2.0], random_state=0)
@@ -77,6 +107,8 @@ def test_seeds():
         ({"sigma": -1.0}, "sigma must be at least 0"),
         ({"sigma": 1.0, "snr": 1.0}, "sigma or snr, not both"),
         ({"active": 0, "snr": 1.0}, "snr needs a signal"),
+        ({"noise": "cauchy"}, "noise must be one of gaussian"),
+        ({"noise": "student", "noise_df": 2.0}, "noise_df must be above 2"),
         ({"n_rows": 0}, "n_rows must be at least 1"),
         ({"groups": 7}, "would be left over"),
     ],

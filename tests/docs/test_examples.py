@@ -38,6 +38,18 @@ def test_gene_expression_has_a_stand_in(monkeypatch, capsys, tmp_path):
     assert {"gene03", "gene11", "gene17"} <= set(found["model"].selected_groups_)
 
 
+def test_splice_sites_have_a_stand_in(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("COVEY_DATA", str(tmp_path))
+    matplotlib.use("Agg")
+    (example,) = (file for file in EXAMPLES if file.stem == "plot_splice_sites")
+    try:
+        found = runpy.run_path(str(example))
+    finally:
+        plt.close("all")
+    assert "simulated" in capsys.readouterr().out
+    assert set(found["model"].selected_groups_) == {"Pos.2", "Pos.3", "Pos.5"}
+
+
 def test_there_are_enough_of_them():
     titles = [file.read_text().split('"""')[1].strip().splitlines()[0] for file in EXAMPLES]
     assert len(EXAMPLES) >= 8

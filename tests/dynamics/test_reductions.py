@@ -88,12 +88,15 @@ def test_switch_rules_read_from_plain_values(direction_step):
     assert at("oracle") == at(SwitchOracle(data.u_star)) is not None
 
 
-def test_the_oracle_switches_when_every_group_is_half_way():
+@pytest.mark.parametrize(("depth", "options"), [(2, {}), (3, {"init_scale": 0.3, "step_size": 1e-4})])
+def test_the_oracle_switches_when_every_group_is_half_way(depth, options):
     data = make_group_sparse(values=np.arange(5.0, 14.0), random_state=0)
     path = normalized_descent(
-        data.X, data.y, data.groups, direction_step=1e-3, switch="oracle", n_steps=900, w_star=data.w_star
-    )
-    half = (path.u**2 >= data.u_star**2 / 2).all(axis=1)
+        data.X, data.y, data.groups, direction_step=1e-3, switch="oracle", n_steps=900, w_star=data.w_star,
+        depth=depth, **options,
+    )  # fmt: skip
+    half = (path.u**depth >= data.groups.norms(data.w_star) / 2).all(axis=1)
+    assert half.any()
     assert path.switch == np.argmax(half)
 
 
@@ -159,3 +162,35 @@ def test_plain_descent_follows_the_flow_as_the_step_falls():
         )
         gaps.append(np.linalg.norm(path.w[-1] - flow.w[-1]))
     assert gaps[2] < 0.3 * gaps[0]  # first order: a quarter, but for the second-order part
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_the_automatic_direction_step_is_the_lemmas_limit(depth):
+    """4/(9 c^2) with c the largest norm(X_l'y/n), which stands for u_max^2."""
+    data = make_group_sparse(60, 30, 3, active=2, values=2.0, sigma=0.5, random_state=0)
+    c = data.groups.norms(data.X.T @ data.y / 60).max()
+    assert c > 2  # so that 4/(9 c) is another number
+    options = {"step_size": 0.01, "n_steps": 150, "init_scale": 0.5, "switch": 3, "depth": depth}
+    auto, given = (
+        normalized_descent(data.X, data.y, data.groups, direction_step=step, **options)
+        for step in ("auto", 4 / (9 * c**2))
+    )
+    np.testing.assert_array_equal(auto.w, given.w)
+    other = normalized_descent(data.X, data.y, data.groups, direction_step=4 / (9 * c), **options)
+    assert np.abs(other.w - auto.w).max() > 1e-3
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+@pytest.mark.parametrize("scale", ["one", "each"])
+def test_the_aligned_start_is_balanced_and_along_the_correlation(depth, scale):
+    """norm(v_l)^2 = u_l^2/N and v_l along X_l'y/n, for plain descent and for the flow; lemma balancing keeps it so."""
+    data = make_group_sparse(40, 12, 3, active=2, values=1.0, sigma=0.5, random_state=0)
+    alpha = 0.3 if scale == "one" else np.array([0.2, 0.3, 0.4, 0.5])
+    g = (data.X.T @ data.y / 40).reshape(4, 3)
+    wanted = (np.broadcast_to(alpha, 4) / np.sqrt(depth))[:, None] * g / np.linalg.norm(g, axis=1, keepdims=True)
+    options = {"init_scale": alpha, "start": "aligned", "depth": depth}
+    path = plain_descent(data.X, data.y, data.groups, n_steps=0, **options)
+    np.testing.assert_allclose(path.v[0].reshape(4, 3), wanted, rtol=1e-12)
+    flow = gradient_flow(data.X, data.y, data.groups, t_end=0.5, **options)
+    np.testing.assert_allclose(flow.v[0].reshape(4, 3), wanted, rtol=1e-9)
+    np.testing.assert_allclose(data.groups.norms(flow.v) ** 2, flow.u**2 / depth, rtol=1e-6)

@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covey.experiments import Claim, Verdict, fig2, fig7, fig12, judge, table3
+from covey.baselines import grouped_cost
+from covey.experiments import Claim, Verdict, fig1, fig2, fig4, fig7, fig12, judge, mirror, table1, table3
 from covey.experiments.claim import tabulate
 from covey.experiments.traces import CODE, OFF, TEXT, TRUTH, rows, series
+
+HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 
 
 def test_judge():
@@ -52,11 +55,137 @@ def test_small_start_in_figure_7_is_judged_by_its_sign():
     parts = [rows(TRUTH, "signal", 0, 0, 16.0), *(rows(TRUTH, "magnitude", l, 0, 1.4) for l in range(4))]
     for kind, errors in ((fig7.ZERO, [16, 1, 0.04]), (fig7.POSITIVE, [16, 1, 0.04]), (fig7.NEGATIVE, [16, 17, 24])):
         parts += [rows(kind, "error", 0, t, errors)]
-    for l in range(4):
-        parts += [rows(fig7.ZERO, "alignment", l, t, [0, 0.95, 1.0]), rows(fig7.ZERO, "magnitude", l, t, [0, 0.1, 1.4])]
+    parts += layers_of_figure_7()
     parts += [rows(fig7.RANDOM, "error", 0, t, [16, 12, 8]), rows(fig7.RANDOM, "error", 1, t, [16, 1, 0.04])]
     claims = fig7.claims(pd.concat(parts, ignore_index=True))
-    assert [claim.verdict for claim in claims] == [Verdict.HOLDS, Verdict.HOLDS, Verdict.CODE_ONLY, Verdict.HOLDS]
+    assert [claim.verdict for claim in claims] == [HOLDS, HOLDS, FAILS, Verdict.CODE_ONLY, HOLDS]
+
+
+def layers_of_figure_7(inner=(0.0, 4e-4, 1.0), u=(1e-3, 1.05e-3, 1.4), cosine=(0.0, 0.9, 0.9), groups=range(4)):
+    """Both layers at three records, the same for every group."""
+    t = [0.0, 1.0, 2.0]
+    return [
+        rows(fig7.ZERO, quantity, l, t, list(values))
+        for l in groups
+        for quantity, values in ((fig7.INNER, inner), (fig7.MAGNITUDE, u), (fig7.COSINE, cosine))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layers", "first", "accurate"),
+    [
+        ({}, HOLDS, FAILS),
+        ({"cosine": (0.0, 0.5, 0.99)}, HOLDS, HOLDS),
+        ({"cosine": (0.0, 0.99, 0.5)}, HOLDS, FAILS),
+        ({"u": (1e-3, 1.2e-3, 1.4)}, FAILS, FAILS),  # at the same record
+        ({"inner": (0.0, -4e-4, -1.0)}, FAILS, FAILS),  # opposite to the truth
+        ({"inner": (0.0, 5e-5, 1.0), "u": (1e-3, 1.2e-3, 1.4)}, FAILS, FAILS),
+    ],
+    ids=["directions first", "getting better", "getting worse", "together", "opposite", "magnitudes first"],
+)
+def test_the_stages_of_figure_7(layers, first, accurate):
+    """One group that does not do what is claimed is enough."""
+    others = {} if accurate is FAILS else layers
+    frame = pd.concat(
+        [*layers_of_figure_7(**layers, groups=[0]), *layers_of_figure_7(**others, groups=[1, 2, 3])], ignore_index=True
+    )
+    moved, then = fig7.moves(frame)
+    early, late = fig7.cosines(frame)
+    assert judge(bool((moved < then).all())) is first
+    assert judge(bool((1 - late <= 0.9 * (1 - early)).all())) is accurate
+
+
+def figure_4(few, many, in_time):
+    """A table with these shares of the signal left, on two draws, with the fewest and the most rows."""
+    t, parts = [0, 500, 5000], [rows(TRUTH, "signal", 0, 0, 16.0), rows("published", "epochs", 0, 0, 500)]
+    for mode in (TEXT, CODE):
+        parts += [rows(mode, "error", 0, t, [16.0, 0.05, 0.05])]
+    for mode in (fig4.SIGNED, fig4.POSITIVE):
+        parts += [rows(mode, "error", 0, t, [16.0, 8.0, 16.0 * few[0]])]
+        for seed in range(2):
+            parts += [rows(mode, fig4.AT_BEST, seed, n, share[seed]) for n, share in ((100, few), (150, many))]
+            parts += [rows(mode, fig4.IN_TIME, seed, n, in_time) for n in (100, 150)]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "in_time", "rows_are_the_cause", "long_enough"),
+    [
+        ((0.05, 0.04), (0.003, 0.004), 0.1, HOLDS, FAILS),
+        ((0.05, 0.009), (0.003, 0.004), 0.1, FAILS, FAILS),  # enough rows on one draw
+        ((0.05, 0.04), (0.003, 0.04), 0.1, FAILS, FAILS),  # more rows did not help on one draw
+        ((0.05, 0.04), (0.003, 0.004), 0.005, HOLDS, HOLDS),
+    ],
+)
+def test_the_cause_in_figure_4(few, many, in_time, rows_are_the_cause, long_enough):
+    claims = {claim.claim: claim.verdict for claim in fig4.claims(figure_4(few, many, in_time))}
+    assert claims["It fails because there are too few rows."] is rows_are_the_cause
+    assert claims["(Our check.) The published 500 epochs are long enough for it."] is long_enough
+
+
+def test_table_1_fails_where_training_misses_the_optimum():
+    """Three per thousand above the optimum fails the quasi-norm row; two per cent the others."""
+    table = [(row, seed, 1.0, 1.0, 1.5) for row in table1.COSTS for seed in range(3)]
+    frame = pd.DataFrame(table, columns=["row", "seed", "trained", "predicted", "rival"])
+    assert [claim.verdict for claim in table1.claims(frame)] == [HOLDS] * 5
+    for row, excess in ((table1.SPARSE, 1.03), (table1.QUASI, 1.003), (table1.NUCLEAR, 1.03), (table1.L2, 1.03)):
+        worse = frame.copy()
+        worse.loc[(worse["row"] == row) & (worse["seed"] == 1), "trained"] = excess
+        verdicts = [claim.verdict for claim in table1.claims(worse)]
+        assert verdicts.count(FAILS) == 1
+        assert verdicts[list(table1.COSTS).index(row)] is FAILS
+
+
+def test_the_optimum_of_the_quasi_norm_row_is_one():
+    """Against the closed form on one column, and by trying neighbours and other supports on a small problem."""
+    data = table1.Settings(n_columns=12).data(0, sigma=0.1)
+    w = table1.quasi_norm_regression(data.X, data.y, 3, table1.DECAY)
+
+    def objective(w):
+        return np.mean((data.y - data.X @ w) ** 2) / 2 + table1.DECAY / 2 * grouped_cost(w, 3)
+
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(50):
+            step = size * rng.standard_normal(12) * np.repeat(rng.random(4) < 0.5, 3)
+            assert objective(w + step) >= objective(w) - 1e-7
+    for support in range(16):
+        on = np.repeat([(support >> l) & 1 for l in range(4)], 3).astype(bool)
+        fit = np.zeros(12)
+        fit[on] = np.linalg.lstsq(data.X[:, on], data.y, rcond=None)[0]
+        assert objective(fit) >= objective(w) - 1e-7
+    # one orthonormal column: minimise (c - w)^2/2 + decay/2 3/2^(2/3) w^(2/3)
+    X, grid = np.ones((4, 1)), np.linspace(1e-4, 2, 200_001)
+    best = grid[np.argmin((1.5 - grid) ** 2 / 2 + 0.1 / 2 * 3 / 2 ** (2 / 3) * grid ** (2 / 3))]
+    assert table1.quasi_norm_regression(X, np.full(4, 1.5), 1, 0.1)[0] == pytest.approx(best, abs=2e-5)
+
+
+def test_the_mirror_claims_can_fail():
+    frame = mirror.run(mirror.Settings(points=8))
+    assert [claim.verdict for claim in mirror.claims(frame)] == [HOLDS] * 5
+    for network, what, value, failing in (
+        (mirror.GROUPED, mirror.LOOP, None, [0]),
+        (mirror.DIAGONAL, mirror.LOOP, 0.1, [1]),
+        (mirror.GROUPED, "moved", 0.1, [2]),
+        (mirror.DIAGONAL, mirror.DIRECT, 0.1, [3, 4]),
+        (mirror.GROUPED, mirror.AFTER, None, [4]),
+    ):
+        other = frame.copy()
+        chosen = other.index[(other["network"] == network) & (other["what"] == what)]
+        if value is None:  # as if it had returned, or ended in the same place
+            _, curve = mirror.curve(frame, network, mirror.DIRECT if what == mirror.AFTER else what)
+            other.loc[chosen[-1], ["w1", "w2"]] = curve[-1 if what == mirror.AFTER else 0]
+        else:
+            other.loc[chosen[-1], "w1"] += value
+        verdicts = [claim.verdict for claim in mirror.claims(other)]
+        assert [k for k, verdict in enumerate(verdicts) if verdict is FAILS] == failing
+
+
+def test_two_matrices_of_figure_1():
+    frame = fig1.run(fig1.Settings(checks=5))
+    assert [claim.verdict for claim in fig1.claims(frame)] == [HOLDS, FAILS]
+    frame.loc[frame["text"] == "two matrices, off", "x"] = 0.0
+    assert fig1.claims(frame)[1].verdict is HOLDS
 
 
 def figure_12(gaps):

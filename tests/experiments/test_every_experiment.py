@@ -13,16 +13,17 @@ from covey.experiments.style import render
 TINY = {
     "fig2": {"text_steps": 700, "code_steps": 400, "long_steps": 800},
     "fig3": {"text_steps": 1000, "code_steps": 500},
-    "fig4": {"epochs": 60, "longer": 2},
+    "fig4": {"epochs": 60, "longer": 2, "draws": 1},
     "fig5": {"repeats": 2, "code_steps": 200},
     "fig6": {"factors": (1.0, 2.0), "draws": 1, "draw_steps": 50, "text_steps": 100, "code_steps": 60, "shown": 40},
     "fig7": {"epochs": 200, "random_starts": 2},
     "fig11": {"text_steps": 300, "code_steps": 200, "algorithm_1_steps": 200},
     "fig12": {"levels": 2, "repeats": 2},
+    "mirror": {"halvings": 2, "points": 10},
     "table1": {"repeats": 2},
     "table3": {"splits": 2, "penalties": 4, "dual_steps": 10, "network_steps": 100},
 }
-OURS = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig11", "fig12", "table1", "table3"]
+OURS = [*(f"fig{k}" for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)), "mirror", "table1", "table3"]
 NO_BARDET = not os.path.isfile(os.path.join(os.environ.get("COVEY_DATA", ""), "bardet.csv"))
 
 

@@ -76,6 +76,7 @@ def test_slopes_of_a_known_table():
         row = table.loc[(axis, rates.BEST)]
         assert row["slope"] == pytest.approx(exponent, abs=0.05)
         assert row["low"] < row["slope"] < row["high"]
+        assert row["se"] == pytest.approx((row["high"] - row["low"]) / (2 * 1.96), rel=0.1)
     verdicts = {c.claim: c.verdict for c in rates.claims(frame)}
     assert verdicts["error falls like 1/n"] == "holds"
     assert verdicts["error grows no faster than log p"] == "holds"
@@ -83,6 +84,39 @@ def test_slopes_of_a_known_table():
     assert sum(v == "holds" for v in verdicts.values()) == 6
     frame.loc[frame["axis"] == "n", "error"] *= frame["value"] ** 0.5
     assert rates.claims(frame)[0].verdict == "does not hold"
+
+
+def known_slopes(exponent, spread, repeats=20, seed=0):
+    """A table of the axis n alone matters: log errors on a line of this slope, with this spread."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for axis in rates.AXES:
+        for value in (2.0, 4.0, 8.0, 16.0):
+            x = np.log(value) if axis == "p" else value
+            for r in range(repeats):
+                for method in (rates.BEST, rates.HELD_OUT, rates.ORACLE):
+                    rows.append((axis, value, r, method, x**exponent * np.exp(spread * rng.standard_normal())))
+    return pd.DataFrame(rows, columns=["axis", "value", "repeat", "method", "error"])
+
+
+@pytest.mark.parametrize(
+    ("exponent", "spread", "verdict"),
+    [
+        (-1.0, 0.3, "holds"),
+        (-1.15, 0.3, "does not hold"),  # 0.15 off, and known to 0.04
+        (-1.0, 3.0, "does not hold"),  # as it should be, but known so badly that nothing is tested
+    ],
+    ids=["right", "a little wrong", "not known"],
+)
+def test_a_rate_is_rejected_at_its_level_and_a_wide_interval_is_no_proof(exponent, spread, verdict):
+    claim = rates.claims(known_slopes(exponent, spread))[0]
+    assert claim.verdict == verdict
+    assert "standard error" in claim.measured
+
+
+def test_a_true_slope_is_rejected_about_as_often_as_stated():
+    rejected = [rates.claims(known_slopes(-1.0, 0.3, seed=k))[0].verdict == "does not hold" for k in range(60)]
+    assert sum(rejected) <= 9  # 5% of 60 is 3; the bootstrap of 20 repeats is a little short
 
 
 def test_rates_picture(rates_frame):

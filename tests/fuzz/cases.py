@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from covey import Groups, GroupSparseRegressor, Network, group_path, limit_path, stability_selection
+from covey import (
+    Groups,
+    GroupSparseClassifier,
+    GroupSparseRegressor,
+    Network,
+    group_path,
+    limit_path,
+    stability_selection,
+)
+from covey.losses import Huber
 from covey.selection import Folds, HoldOut, Size
 from covey.stopping import AtTime, Discrepancy, InformationCriterion, TheoryWindow
 
@@ -25,7 +34,11 @@ NUMBERS = ["nan", "inf", "-inf", 0, -1, 1e-300, 1e300, "text", None, True, [1.0]
 
 # field: harmless values (always drawn from), and odd ones (drawn for a few fields of a case)
 FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
-    "call": (["regressor", "regressor", "regressor", "network", "network", "path", "limit", "stability"], []),
+    "call": (
+        ["regressor", "regressor", "regressor", "network", "network", "path", "limit", "stability", "loss", "loss",
+         "classifier", "classifier"],
+        [],
+    ),
     "n": ([20, 35, 50], [0, 1, 2, 3, 4, 7, 12]),
     "p": ([6, 12, 24], [1, 2, 3, 60, 150]),
     "x_kind": (
@@ -76,6 +89,18 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "average": ([False], [True, None, "yes"]),
     "engine": (["auto"], ["exact", "screened", "fast"]),
     "max_iter": ([300], [1, 2, 3000, 0, -1, 1.5, None, 10**6]),
+    "loss": (
+        ["poisson", "gamma", "huber", "binomial", "several"],
+        ["squared", "multi-squared", "multinomial", "nonsense", None, "wide huber", "narrow huber", 3, "a class"],
+    ),
+    "domain": (["fitting"], ["as it is", "all zero", "all one", "rare"]),
+    "labels": (
+        ["two", "three"],
+        ["text", "booleans", "floats", "one class", "one row of a class", "two rows of a class", "many", "separable",
+         "a category", "none", "mixed"],
+    ),
+    "class_weight": (["none"], ["balanced", "dictionary", "zero", "unknown", "text"]),
+    "offset": (["none"], ["zeros", "noise", "large", "huge", "nan", "short", "text", "columns", "scalar", "inf"]),
 }  # fmt: skip
 
 
@@ -180,6 +205,58 @@ def response(case: Case, X: np.ndarray, rng: np.random.Generator) -> Any:
             "text": lambda: [f"y{v}" for v in y], "none": lambda: None, "list": y.tolist,
             "series": lambda: pd.Series(y),
         }.get(kind, lambda: y)()  # fmt: skip
+
+
+def in_domain(case: Case, y: Any, rng: np.random.Generator) -> Any:
+    """The response as the loss wants it, or nearly so."""
+    if case["domain"] == "as it is" or not isinstance(y, np.ndarray) or y.dtype != float or y.ndim != 1 or not y.size:
+        return y
+    if case["domain"] in ("all zero", "all one"):
+        return np.full(y.size, float(case["domain"] == "all one"))
+    with np.errstate(all="ignore"):
+        shown = np.clip(y / case["y_scale"], -20, 20)
+        made: dict[Any, Callable[[], Any]] = {
+            "poisson": lambda: np.floor(np.exp(shown) * max(case["y_scale"], 1.0)),
+            "gamma": lambda: np.exp(shown) * case["y_scale"], "binomial": lambda: (shown > 0.3).astype(float),
+            "several": lambda: np.stack([y, y[::-1], rng.standard_normal(y.size) * case["y_scale"]], axis=1),
+            "multi-squared": lambda: np.stack([y, y[::-1]], axis=1),
+        }  # fmt: skip
+        found = made.get(case["loss"], lambda: y)()
+    if case["domain"] == "rare" and found.ndim == 1:
+        found[: found.size - 2] = found.min()
+    return found
+
+
+def labels_of(case: Case, y: Any, rng: np.random.Generator) -> Any:
+    """Classes from a response."""
+    word = case["labels"]
+    if word == "none" or not isinstance(y, np.ndarray) or y.dtype != float or y.ndim != 1 or not y.size:
+        return y
+    n = y.size
+    with np.errstate(all="ignore"):
+        score = np.argsort(np.argsort(y + rng.standard_normal(n) * np.nanstd(y)))
+    two, three = (score > n // 2).astype(int), np.minimum(3 * score // max(n, 1), 2)
+    made: dict[str, Callable[[], Any]] = {
+        "two": lambda: two, "three": lambda: three, "text": lambda: np.array(["a", "b", "c"])[three],
+        "booleans": lambda: two > 0, "floats": lambda: 1.5 * three, "one class": lambda: np.zeros(n, dtype=int),
+        "one row of a class": lambda: np.arange(n) // max(n - 1, 1),
+        "two rows of a class": lambda: np.where(np.arange(n) < 2, 2, two),
+        "many": lambda: np.arange(n) // 2, "separable": lambda: (np.argsort(np.argsort(y)) > n // 2).astype(int),
+        "a category": lambda: pd.Categorical(np.array(["x", "y"])[two]),
+        "mixed": lambda: np.array([0, "one"] * n, dtype=object)[:n],
+    }  # fmt: skip
+    return made[word]()
+
+
+def offset_of(case: Case) -> Any:
+    """What is passed as ``offset=``."""
+    n, rng = case["n"], np.random.default_rng(case["seed"])
+    shifts: dict[str, Any] = {
+        "none": None, "zeros": np.zeros(n), "noise": 0.3 * rng.standard_normal(n), "large": np.linspace(-30, 30, n),
+        "huge": np.full(n, 1e200), "nan": np.full(n, np.nan), "short": np.zeros(max(n - 1, 0)), "text": ["a"] * n,
+        "columns": np.zeros((n, 3)), "scalar": 1.0, "inf": np.full(n, -np.inf),
+    }  # fmt: skip
+    return shifts[case["offset"]]
 
 
 def groups_of(case: Case) -> Any:
@@ -290,11 +367,32 @@ def run(case: Case) -> dict[str, Any]:
         options["network"] = Network(**network)
     else:
         options |= {"always": always_of(case, groups), "factors": number(case["factors"]), "average": case["average"]}
-    model = GroupSparseRegressor(groups, **options)
-    model.fit(X, y, weight)
-    assert model.coef_.shape == (model.n_features_in_,)
+    if case["call"] == "classifier":
+        weights = {"none": None, "dictionary": {0: 2.0}, "zero": {0: 0.0, 1: 0.0}, "unknown": {"no such": 2.0}}
+        word = case["class_weight"]
+        y = labels_of(case, y, rng)
+        options["selection"] = selection_of(case, X, y)
+        model: Any = GroupSparseClassifier(groups, class_weight=weights.get(word, word), **options)
+    else:
+        if case["call"] == "loss":
+            losses = {"several": "squared", "wide huber": Huber(1e9), "narrow huber": Huber(1e-9), "a class": Huber}
+            word = case["loss"]
+            options["loss"] = losses.get(word, word) if isinstance(word, str) else word
+            y = in_domain(case, y, rng)
+            options["selection"] = selection_of(case, X, y)
+        model = GroupSparseRegressor(groups, **options)
+    offset = offset_of(case) if case["call"] in ("loss", "classifier", "regressor") else None
+    model.fit(X, y, weight, offset)
+    coef = np.atleast_2d(model.coef_)
+    assert coef.shape[1] == model.n_features_in_
     assert set(model.selected_groups_) == {model.groups_.names[l] for l in np.flatnonzero(model.group_norms_)}
-    np.testing.assert_array_equal(model.path_.model(len(model.path_) - 1)[0].astype(model.coef_.dtype), model.coef_)
+    end = np.atleast_2d(model.path_.model(len(model.path_) - 1)[0])
+    np.testing.assert_array_equal(end.astype(coef.dtype), coef)
     model.group_table()
-    out = {"coef_": model.coef_, "intercept_": model.intercept_, "group_norms_": model.group_norms_}
-    return out | {"prediction": model.predict(X)}
+    out = {"coef_": coef, "intercept_": model.intercept_, "group_norms_": model.group_norms_}
+    if case["call"] == "classifier":
+        assert set(model.predict(X)) <= set(model.classes_.tolist())
+        chances = model.predict_proba(X, offset)
+        np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
+        return out | {"chances": chances, "logarithms": model.predict_log_proba(X), "score": model.score(X, y)}
+    return out | {"prediction": model.predict(X, offset), "score": model.score(X, y, offset=offset)}

@@ -51,7 +51,7 @@ def _where(error: BaseException) -> str:
 def _from_below(error: BaseException) -> bool:
     """Whether an error was raised by a library in the middle of a computation, where covey should have spoken."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    checks = ("validation.py", "_param_validation.py", "_split.py", "checks.py")
+    checks = ("validation.py", "_param_validation.py", "_split.py", "checks.py", "multiclass.py", "class_weight.py")
     return not ("covey" in last.filename or last.filename.endswith(checks))
 
 

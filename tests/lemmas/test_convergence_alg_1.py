@@ -145,6 +145,16 @@ def test_as_printed_the_window_is_empty(log_u, ratio, L, log_zeta, share, step, 
     assert window.printed_upper < 0.63 * window.lower
 
 
+def test_an_empty_window_in_numbers():
+    """The instance of the errata: alpha is 0.9 times its limit, and noise as large as epsilon."""
+    limit = largest_scale(np.sqrt(2), np.sqrt(2), 10, 1e-3)
+    assert limit == pytest.approx(6.25e-14)
+    window = Window(np.sqrt(2), np.sqrt(2), 10, 1e-3, 1e-3, 1 / 40, 5.6e-14)
+    assert round(window.lower) == 1436
+    assert round(window.printed_upper) == 763
+    assert round(window.corrected_upper(1e-3)) == 3021
+
+
 @pytest.mark.parametrize(("alpha", "least"), [(0.9e-8, 300), (1e-14, 1e5)])
 def test_as_printed_fails_outside_the_support_in_a_large_group(alpha, least):
     # 225 columns of noise, 1/81 each: norm(X'xi/n)_inf = 1/81 but 15/81 in the group, which grows past alpha by T_lb

@@ -12,9 +12,10 @@ switch, when half of each group was still missing, with an angle of order ``delt
 tau smaller for the directions.)
 
 Corrected: ``gamma/u_min^2 <= eta <= 4/(9 u_max^4)``, with zeta, T_lb and T_ub of the corrected
-convergence-alg-1. The lower limit: after the switch a step multiplies the tangent of the angle by at most about
-``1 - eta u_star^4/2``, so that ``5/(2 gamma u_min^2)`` steps, which T_lb allows per halving, halve the angle
-too when ``eta >= gamma/u_min^2``.
+convergence-alg-1. That leaves an eta only for ``gamma <= 4 u_min^2/(9 u_max^4)``, which is less than the
+``1/(20 u_max^2)`` of convergence-alg-1 once ``u_max^2/u_min^2 > 80/9 = 8.9``. The lower limit on eta: after the
+switch a step multiplies the tangent of the angle by at most about ``1 - eta u_star^4/2``, so that ``5/(2 gamma
+u_min^2)`` steps, which T_lb allows per halving, halve the angle too when ``eta >= gamma/u_min^2``.
 
 Verdict: fails as printed; holds corrected.
 """
@@ -26,28 +27,40 @@ from hypothesis import strategies as st
 
 from covey.dynamics import normalized_descent
 from covey.groups import Groups
-from lemmas.instances import coherence, lemma, model_with_gram, random_directions, seeds
+from covey.theory import bounds
+from lemmas.instances import ROUNDING, coherence, lemma, model_with_gram, random_directions, seeds
 from lemmas.windows import Window, assert_recovers, draw
 
 
 @lemma
-@given(seeds, st.floats(-5.0, -3.5), st.floats(0, 1))
-def test_corrected(seed, log_epsilon, portion):
+@given(seeds, st.floats(-5.0, -3.5), st.floats(0, 1), st.sampled_from([1.4, 2.5, 4.0]))
+def test_corrected(seed, log_epsilon, portion, high):
+    # u_max/u_min up to 4: for the largest ratios gamma of convergence-alg-1 leaves no eta
     rng = np.random.default_rng(seed)
     epsilon = 10**log_epsilon
-    model, sizes = draw(rng, epsilon, lambda zeta, truth: np.sqrt(zeta) / truth.u_max)
-    window = Window.of(model, model.group_noise.max(), epsilon)
+    model, sizes = draw(rng, epsilon, lambda zeta, truth: np.sqrt(zeta) / truth.u_max, high=high)
+    gamma = min(1 / (20 * model.u_max**2), 4 * model.u_min**2 / (9 * model.u_max**4))
+    window = Window.of(model, model.group_noise.max(), epsilon, gamma)
     least, most = window.gamma / model.u_min**2, 4 / (9 * model.u_max**4)
-    assert least <= most
+    assert least <= most * (1 + ROUNDING)
     path = normalized_descent(
         model.X, model.y, model.groups, init_scale=window.alpha, step_size=window.gamma,
         direction_step=least * (most / least) ** portion, switch="oracle", w_star=model.w_star,
         start=random_directions(rng, sizes), n_steps=int(window.corrected_upper(model.group_noise[model.off].max())),
-        record_every=7,
+        record_every=max(7, int(window.lower) // 200),
     )  # fmt: skip
     assert path.switch is not None
     assert path.switch <= window.lower
     assert_recovers(model, path, window)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 8.8, 8.9, 20.0])
+def test_with_the_step_of_the_first_theorem_an_eta_exists_for_ratios_up_to_80_ninths(ratio):
+    b = bounds([1.0, np.sqrt(ratio)], n=10, p=4, L=4, epsilon=1e-4)
+    assert b.step_size == b.step_size_max
+    assert (b.direction_step_min <= b.direction_step_lemma) == (ratio <= 80 / 9)
+    room = bounds([1.0, np.sqrt(ratio)], n=10, p=4, L=4, epsilon=1e-4, step_size=b.step_size_max_alg_2)
+    assert room.direction_step_min <= room.direction_step_lemma * (1 + ROUNDING)
 
 
 def leaning(u_star, epsilon):

@@ -103,12 +103,18 @@ def test_that_form_is_sharp_for_small_starts():
 
 
 def test_as_printed_fails():
-    theta, h = 0.5, 100.0
-    B = h / theta - ROOT2 * theta**2
-    u_grid = np.linspace(theta, 6.0, 1000)
-    assert (growth(u_grid, h) <= (u_grid**6 + ROOT2 * u_grid**4 * B) * (1 + ROUNDING)).all(), "hypothesis"
+    theta, h, u_grid = 0.5, 100.0, np.linspace(0.5, 6.0, 1000)
+
+    def meets_the_hypothesis(B):
+        return bool((growth(u_grid, h) <= u_grid**6 + ROOT2 * u_grid**4 * B).all())
+
+    B = 199.65
+    assert meets_the_hypothesis(B)
+    assert not meets_the_hypothesis(199.64), "the least B is h/theta - sqrt(2) theta^2 = 199.646"
     T = printed_time(theta, B)
+    assert abs(T - 0.00489) < 5e-6
     u = off_support_flow(np.random.default_rng(0), 2, h, theta, np.array([0.0, T]))
+    assert abs(u[-1] - 0.764) < 5e-4
     assert u[-1] > 1.08 * np.sqrt(theta)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey.network.awake import largest_eigenvalue
-from covey.network.kernels import curvature_of, gram_times, step_groups
+from covey.network.kernels import curvature_of, gains, gram_times, step_groups
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 30])
@@ -23,7 +23,7 @@ def test_a_product_with_the_leading_block(n):
     [(2, 1e-75), (2, 1.0), (2, 1e20), (2, 1e110), (2, 1e150), (3, 1e-115), (3, 1e-20), (3, 1.0), (3, 1e110)],
 )
 @pytest.mark.parametrize("eta", [0.0, 0.3])
-def test_a_step_is_that_of_the_paper(depth, scale, eta):
+def test_a_fast_step_is_its_formula(depth, scale, eta):
     """``v <- (w + s g) / norm``, ``u <- u (1 + N gamma u^(N-2) v'g)``, whatever the size of the coefficients."""
     rng = np.random.default_rng(0)
     starts = np.array([0, 1, 4, 4, 6])
@@ -80,3 +80,24 @@ def test_the_curvature_is_that_of_the_groups_that_have_entered():
         np.testing.assert_allclose(vector[own], end, rtol=1e-10)
         rest = np.setdiff1d(np.arange(12), own)
         np.testing.assert_array_equal(vector[rest], 0.3)
+
+
+def test_growth_between_nodes_is_exact_for_a_parabola():
+    """A norm that is a parabola along the way: its mean lies a third of the way from the middle's to the ends'."""
+    w = np.linspace(0, 1, 10_001)
+    for share, along in ((0.5, w), (1 / 3, w**2)):  # at even speed, and speeding up
+        norm = 2.0 + 3.0 * (along - 0.3) ** 2
+        left, right, middle = (2.0 + 3.0 * (at - 0.3) ** 2 for at in (0.0, 1.0, share))
+        rate, steps = 1e-9, 1000
+        gain, doubt = np.empty(2), np.empty(2)
+        asleep = np.array([True, False])
+        arrays = [np.full(2, value) for value in (left, right, middle)]
+        worst = gains(*arrays, share, steps, np.full(2, rate), 3, 1, asleep, False, gain, doubt)
+        low, ends = middle * rate * steps, (left * (1 - share) + right * share) * rate * steps
+        assert gain[0] == pytest.approx(low + (ends - low) / 3, rel=1e-12)
+        assert doubt[0] == pytest.approx((ends - low) / 3, rel=1e-12)
+        assert worst == pytest.approx(doubt[0] / (1.1 * gain[0]), rel=1e-9)
+        assert (gain[1], doubt[1]) == (0.0, 0.0)
+        if share == 0.5:
+            # the mean over the way is exact
+            assert gain[0] == pytest.approx(np.mean((norm[1:] + norm[:-1]) / 2) * rate * steps, rel=1e-6)

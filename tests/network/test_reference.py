@@ -1,4 +1,4 @@
-"""The exact engine against a plain loop of the paper's algorithms."""
+"""The exact engine against a plain loop of its fast step; `test_paper.py` has the paper's."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,10 @@ from covey import Groups, group_path
 
 
 def plain_loop(X, y, groups, gamma, alpha, n_steps, tau=0.0, share=4 / 9):
-    """Algorithms 1 and 2 for orthonormal groups, centred X and y of unit mean square."""
+    """Both algorithms with the fast step, for orthonormal groups, centred X and y of unit mean square.
+
+    The text has g at the new directions in the change of the magnitudes; here it is that of the old ones.
+    """
     n, labels = X.shape[0], groups.labels
     u, w = np.full(groups.n_groups, alpha), np.zeros(X.shape[1])
     first = groups.norms(X.T @ y / n)
@@ -38,7 +41,7 @@ def orthonormal_problem(n=120, p=90, size=3, noise=0.3, seed=0):
 
 
 @pytest.mark.parametrize("algorithm", ["single-stage", "two-stage"])
-def test_exact_is_the_papers_loop(algorithm):
+def test_exact_is_a_plain_loop_of_the_fast_step(algorithm):
     X, y, groups = orthonormal_problem()
     gamma = 1 / (20 * groups.norms(X.T @ y / len(y)).max())
     tau = 0.01 if algorithm == "two-stage" else 0.0

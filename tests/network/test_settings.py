@@ -8,6 +8,7 @@ import pytest
 
 import covey
 from covey import group_path
+from covey.datasets import make_group_sparse
 from covey.network import Network, PathRunner
 from network_problems import LAYOUTS, make
 
@@ -55,3 +56,21 @@ def test_its_options_are_those_of_the_path(settings):
     np.testing.assert_array_equal(path.times, expected.times)
     np.testing.assert_array_equal(path.coefs.toarray(), expected.coefs.toarray())
     assert path.init_scale == network.init_scale
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]], ids=["even", "weighted"])
+def test_the_automatic_step_is_its_formula(depth, weights):
+    """N^2 gamma u^(2N-2) = 0.2 at the fastest group's u^N = norm(X_l'y/n)/c_l; for N = 2, 1/(20 u_max^2)."""
+    data = make_group_sparse(80, 12, 3, design="orthogonal", active=2, values=5.0, sigma=0.5, random_state=0)
+    norms = data.groups.norms(data.X.T @ data.y / 80)
+    c = np.ones(4) if weights is None else np.array(weights) / np.mean(weights)
+    options = {"fit_intercept": False, "group_weights": weights, "depth": depth, "max_iter": 1, "init_scale": 0.1}
+    fastest = (norms / c).max()
+    wanted = 0.2 / (depth**2 * fastest ** ((2 * depth - 2) / depth))
+    if depth == 2:
+        assert wanted == pytest.approx(1 / (20 * fastest))
+    assert group_path(data.X, data.y, data.groups, **options).step_size == pytest.approx(wanted, rel=1e-9)
+    # and in other units of y: magnitudes scale as its N-th root, correlations as it does
+    scaled = group_path(data.X, 7 * data.y, data.groups, **options)
+    assert scaled.step_size == pytest.approx(wanted / 7 ** ((2 * depth - 2) / depth), rel=1e-9)

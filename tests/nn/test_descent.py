@@ -41,6 +41,8 @@ def torch_run(data, groups, n_steps, *, scale=1.0, depth=2, init_scale=1e-6, **o
 CASES = {
     "algorithm 1": ({}, {}),
     "algorithm 2, at a step": ({"direction_step": 0.01, "switch": 150},) * 2,
+    "algorithm 2, at the first step": ({"direction_step": 0.01, "switch": 1},) * 2,
+    "algorithm 2, from the start": ({"direction_step": 0.01, "switch": 0},) * 2,
     "algorithm 2, when settled": ({"direction_step": 0.01, "switch": 0.01},) * 2,
     "a small step throughout": ({"direction_step": 0.01},) * 2,
     "old directions": ({"magnitude_at": "old"},) * 2,
@@ -60,6 +62,8 @@ def test_it_trains_along_the_same_trajectory(data, name):
     np.testing.assert_allclose(w, path.w, rtol=0, atol=1e-8)
     np.testing.assert_allclose(losses, ours.get("gradient_scale", 1.0) * path.loss[:-1], rtol=1e-8)
     assert descent.switched == path.switch
+    if isinstance(ours.get("switch"), int):
+        assert path.switch == max(1, ours["switch"])
     assert path.u.max() > 0.9, "the run went far enough to mean something"
 
 

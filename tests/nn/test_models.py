@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
@@ -54,7 +55,39 @@ def test_the_variational_loss_is_its_formula(tiny, digits):
     posterior = torch.distributions.Normal(mean, (log_variance / 2).exp())
     divergence = torch.distributions.kl_divergence(posterior, torch.distributions.Normal(0.0, 1.0)).sum()
     wanted = float((pixels + 0.3 * divergence).detach() / 2)
-    assert float(model.loss(x, torch.Generator().manual_seed(4)).detach()) == pytest.approx(wanted, rel=1e-4)
+    assert float(model.loss(x, torch.Generator().manual_seed(4)).detach()) == pytest.approx(wanted, rel=1e-6)
+
+
+class Given(torch.nn.Module):
+    """A layer that answers with what it was given."""
+
+    def __init__(self, answer=None):
+        super().__init__()
+        self.answer, self.asked = answer, None
+
+    def forward(self, x):
+        self.asked = x
+        return x if self.answer is None else self.answer
+
+
+@pytest.mark.parametrize("beta", [0.1, 2.0])
+def test_each_term_of_the_variational_loss_counts(tiny, beta):
+    """Codes of known means and variances, logits that do not depend on them: the divergence is left, in numbers."""
+    rng = np.random.default_rng(0)
+    mean, log_variance = 3 * rng.standard_normal((2, 5, 16))
+    model, x = VAE(**tiny, beta=beta), torch.rand(5, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    model.encoder = Given(torch.from_numpy(np.concatenate([mean, log_variance], axis=1)).float())
+    model.decoder = Given(torch.zeros(5, 1, 32, 32))
+    pixels = 32 * 32 * np.log(2)  # the cross entropy of a half, whatever the pixel
+    divergence = 0.5 * np.sum(np.exp(log_variance) + mean**2 - 1 - log_variance) / 5
+    assert beta * divergence > 0.01 * pixels
+    assert float(model.loss(x)) == pytest.approx(pixels + beta * divergence, rel=1e-6)
+    # and what is decoded is the mean plus noise of the standard deviation, not of the variance
+    noise = torch.randn((5, 16), generator=torch.Generator().manual_seed(4)).double().numpy()
+    model.loss(x, torch.Generator().manual_seed(4))
+    np.testing.assert_allclose(
+        model.decoder.asked.numpy(), mean + noise * np.exp(log_variance / 2), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_images_are_padded_and_cropped_without_loss(digits):

@@ -134,3 +134,13 @@ def test_groups_see_their_own_channels_only():
     (gradient,) = torch.autograd.grad(z[0, :4].sum(), h)  # the first of four groups of codes
     used = np.flatnonzero(gradient.abs().sum((0, 2, 3)).numpy())
     assert used.tolist() == list(range(8)), "32 channels in four groups of 8"
+
+
+@pytest.mark.parametrize(("dim", "groups"), [(64, 1), (64, 4), (96, 3)])
+def test_it_starts_as_linear_layers_of_its_groups_do(dim, groups):
+    """Uniform within one over the root of the channels of a group, up to the ends and with its variance."""
+    weight = GroupedLinearStack(dim, groups, 3).weight.detach()
+    bound = (dim // groups) ** -0.5
+    assert 0.99 * bound < float(weight.abs().max()) <= bound
+    assert float(weight.mean()) == pytest.approx(0.0, abs=0.03 * bound)
+    assert float(weight.var()) == pytest.approx(bound**2 / 3, rel=0.06)

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from covey import GroupSparseRegressor, Network, group_path
+from covey import GroupSparseClassifier, GroupSparseRegressor, Network, group_path
 from covey.datasets import load_diabetes_splines
 from covey.plots import CandidatesDisplay, GroupPathDisplay
 from covey.selection.judged import Judged
@@ -118,3 +118,38 @@ def test_what_is_not_fitted_is_refused(data):
     given = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(50)).fit(data.X, data.y)
     with pytest.raises(ValueError, match="nothing to choose from"):
         CandidatesDisplay.from_estimator(given)
+
+
+SEVERAL = {
+    "classes": (GroupSparseClassifier, {"selection": 3}, "mean deviance on held-out rows"),
+    "counts": (GroupSparseRegressor, {"selection": 3, "loss": "poisson"}, "mean deviance on held-out rows"),
+    "responses": (
+        GroupSparseRegressor,
+        {"selection": 3},
+        "squared error on held-out rows, summed over responses of unit variance",
+    ),
+    "criterion": (GroupSparseClassifier, {"selection": "bic"}, "Bayesian information criterion"),
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL, ids=str)
+def test_every_response_is_drawn(case):
+    kind, options, label = SEVERAL[case]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 12))
+    eta = X @ np.r_[1.5, -1.0, np.zeros(6), 1.2, 0.0, 0.0, 0.0]
+    y = {
+        "counts": rng.poisson(np.exp(0.5 * eta)),
+        "responses": np.column_stack([eta, -eta]) + rng.standard_normal((90, 2)),
+    }.get(case, np.digitize(eta + rng.logistic(size=90), [-1.0, 1.0]))
+    model = kind(2, **options).fit(X, y)
+    ax = GroupPathDisplay.from_estimator(model).ax_
+    points = [float(line.get_ydata()[0]) for line in ax.lines if line.get_marker() == "o"]
+    assert sorted(points) == pytest.approx(sorted(model.group_strengths_[model.group_norms_ > 0]))
+    norms = GroupPathDisplay.from_path(model.path_).path.group_norms
+    np.testing.assert_allclose(norms[-1], model.group_norms_, rtol=1e-6)
+    judged_ax = CandidatesDisplay.from_estimator(model).ax_
+    assert judged_ax.get_ylabel() == label
+    (curve,) = [line for line in judged_ax.lines if len(line.get_xdata()) > 2]
+    name = "bic" if case == "criterion" else "deviance"
+    np.testing.assert_allclose(curve.get_ydata(), model.candidates_.groupby("groups")[name].min())

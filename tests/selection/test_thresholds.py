@@ -40,6 +40,7 @@ def test_every_threshold_has_a_test():
     """A new field needs a test here that fails when it is changed carelessly."""
     tested = {
         "most_columns", "improvement", "patience", "prefixes", "rounds", "worthwhile", "noisy", "dense", "ridges",
+        "low_ridges",
         "penalties", "reweightings", "within", "evidence",
     }  # fmt: skip
     assert {field.name for field in fields(Thresholds)} == tested
@@ -116,6 +117,19 @@ def test_ridges_are_tried_where_noise_is_strong_and_only_there():
     result = found(*noisy_problem("strong"), noisy=10.0, dense=10.0)
     assert not any(recipe.ridge > 0 for recipe in cleaned(result))
     assert not dense(result)
+
+
+def test_classes_are_fitted_with_lower_ridges_whatever_they_leave():
+    """Classes that can be told apart leave no deviance at all, and shrinking them matters all the more."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12))
+    y = (X[:, 0] > 0).astype(float)
+    X[:, 0] += 2 * np.sign(X[:, 0])
+    posed = posed_problem(X, y, Groups.from_sizes([2] * 6), loss=Binomial())
+    result = search(posed, thresholds=replace(DEFAULT, low_ridges=(0.02, 0.5)))
+    assert result.left < DEFAULT.dense
+    assert {recipe.ridge for recipe in cleaned(result)} == {0.0, 0.02, 0.5}
+    assert dense(result)
 
 
 def test_a_second_round_does_not_change_whether_noise_is_strong():

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask, TheoryWindow
+from covey.path import Path
+from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask
 
 
 def make_task(n=120, p=60, size=3, active=4, sigma=0.5, weight=None, seed=0, **options):
@@ -128,26 +130,6 @@ def test_bad_rules(rule, message):
         rule.choose(task)
 
 
-def test_the_theory_window_is_the_formula_of_its_ends():
-    """Strong groups on a nearly orthogonal design, where the theorem's window is not empty."""
-    data = make_group_sparse(400, 12, 3, design="orthogonal", active=2, values=3.0, sigma=0.05, random_state=0)
-    task = PathTask(data.X, data.y, data.groups, np.ones(400), {"max_iter": 100_000, "fit_intercept": False})
-    times = {where: TheoryWindow(0.05, where).choose(task).time for where in ("lower", "middle", "upper")}
-    assert times["lower"] < times["middle"] < times["upper"]
-    choice = TheoryWindow(0.05).choose(task)
-    assert chosen_groups(choice) == {0, 1}
-    assert np.sum((choice.path.at(choice.time) - data.w_star) ** 2) < 2 * np.sum((data.oracle() - data.w_star) ** 2)
-    assert choice.scores["T_lb"].iloc[0] == pytest.approx(choice.time, abs=1)
-
-
-def test_the_theory_window_needs_its_numbers():
-    _, task = make_task()
-    with pytest.raises(ValueError, match="sigma must be above 0"):
-        TheoryWindow(0.0).choose(task)
-    with pytest.raises(ValueError, match="'lower', 'middle' or 'upper'"):
-        TheoryWindow(0.5, "end").choose(task)
-
-
 def test_a_task_prepares_its_problem_once_and_another_one_for_other_rows():
     _, task = make_task()
     assert task.design is task.design
@@ -164,3 +146,28 @@ def test_a_task_says_what_happens(capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("1 groups awake")
     assert said[-1].startswith("[covey] path to iteration 200")
+
+
+def test_the_noise_is_the_residual_over_what_freedom_leaves():
+    """``sqrt(rss/(n - df))`` at the least of generalised cross-validation, recomputed from the model there."""
+    from covey.stopping.discrepancy import estimate_sigma
+
+    for intercept in (True, False):
+        _, task = make_task(n=60, fit_intercept=intercept)
+        choice = InformationCriterion("gcv").choose(task)
+        w, b = choice.model
+        df = 3 * len(chosen_groups(choice)) + intercept
+        rss = np.sum((task.y - task.X @ w - b) ** 2)
+        assert estimate_sigma(task) == pytest.approx(np.sqrt(rss / (60 - df)), rel=1e-9)
+
+
+def test_awake_groups_and_their_freedom_are_counted_at_their_times():
+    """A group counts from its own time on, the time itself included."""
+    from covey.stopping.information import awake_counts, degrees_of_freedom
+
+    times = np.array([0, 5, 10, 11, 30])
+    entered = [(2, 10.0), (0, 5.0), (1, 11.0)]
+    path = Path(times, sp.csr_array((5, 6)), np.zeros(5), Groups.from_sizes([1, 2, 3]), entered)
+    np.testing.assert_array_equal(awake_counts(path), [0, 1, 2, 3, 3])
+    np.testing.assert_array_equal(degrees_of_freedom(path, False), [0, 1, 4, 6, 6])
+    np.testing.assert_array_equal(degrees_of_freedom(path, True), [1, 2, 5, 7, 7])

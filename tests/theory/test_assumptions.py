@@ -1,9 +1,12 @@
 """check_assumptions: the right numbers, verdicts that flip where they should, and messages that help."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.special import comb
 
 from covey import Groups
 from covey.datasets import make_group_sparse
@@ -44,6 +47,7 @@ def test_everything_holds_on_an_orthogonal_design(orthogonal):
         ({"direction_step": 0.1}, "direction_step, lemma"),
         ({"direction_step": 0.2}, "direction_step, theorem"),
         ({"direction_step": 1e-4}, "direction_step, not too small"),
+        ({"direction_step": 0.01, "step_size": 0.5}, "room for a direction step"),
         ({"epsilon": 0.05}, "weakest group above zeta"),
         ({"init_scale": 0.9}, "window opens before it closes"),
     ],
@@ -57,6 +61,33 @@ def test_each_condition_can_fail(orthogonal, settings, name):
     assert report[name].meaning
     line = next(line for line in str(report).splitlines() if line.strip().startswith(name))
     assert line.endswith("FAIL")
+
+
+@pytest.mark.parametrize("weak", [10.0, 2.0, 0.3, 0.02], ids=lambda weak: f"ratio {10 / weak:g}")
+@pytest.mark.parametrize("direction_step", [1e-8, 10.0])
+def test_advice_on_the_direction_step_is_never_an_empty_interval(weak, direction_step):
+    """Whatever the groups, following the advice meets all three conditions on the direction step."""
+    d = make_group_sparse(
+        200, 30, 3, design="orthogonal", values=[10.0] * 3 + [weak] * 3, active=2, sigma=1e-4, random_state=0
+    )
+    given = {"coef": d.w_star, "sigma": d.sigma, "init_scale": 1e-30}
+    report = check_assumptions(d.X, d.y, d.groups, direction_step=direction_step, **given)
+    of_step = ["room for a direction step", *(f"direction_step, {k}" for k in ("theorem", "lemma", "not too small"))]
+    failed = [report[name] for name in of_step if not report[name].passed]
+    assert failed
+    for condition in failed:
+        numbers = re.findall(r"direction_step between (\S+) and (\S+)\.$", condition.meaning)
+        numbers = numbers or [re.findall(r"direction_step=(\S+)\.$", condition.meaning) * 2]
+        low, high = map(float, numbers[0])
+        assert low <= high
+        step = re.findall(r"take step_size=(\S+) or less first", condition.meaning)
+        assert bool(step) == (10 / weak > 80 / 9)
+        followed = check_assumptions(
+            d.X, d.y, d.groups, direction_step=(low * high) ** 0.5,
+            step_size=0.99 * float(step[0]) if step else None, **given,
+        )  # fmt: skip
+        assert all(followed[name].passed for name in of_step if name != "direction_step, lemma"), str(followed)
+        assert followed["direction_step, lemma"].measured <= 1.01 * followed["direction_step, lemma"].required
 
 
 def test_the_papers_first_experiment(data):
@@ -153,3 +184,49 @@ def test_pilot_selects_no_group_in_pure_noise():
     fit = pilot_fit(X, y, Groups.from_size(3, 90))
     assert fit.selected == ()
     assert fit.sigma == pytest.approx(np.sqrt(np.mean(y**2)))
+
+
+def test_noise_counts_by_its_norm_in_a_group():
+    """Groups of 40 columns: the conditions on zeta, their count and the report have the norm of a group's noise."""
+    values = [3.0] * 40 + [0.1] * 40
+    d = make_group_sparse(200, 120, 40, design="orthogonal", active=2, values=values, sigma=0.2, random_state=0)
+    report = check_assumptions(d.X, d.y, d.groups, coef=d.w_star, sigma=d.sigma, epsilon=1e-6)
+    noise = d.X.T @ d.noise / 200
+    zeta, by_entry = 80 * d.groups.norms(noise).max(), 80 * np.abs(noise).max()
+    assert zeta > 1.5 * by_entry
+    for name in ("strongest group above zeta", "weakest group above zeta"):
+        assert report[name].required == pytest.approx(zeta)
+    norms = d.groups.norms(d.w_star)
+    assert report.bounds.n_recoverable == np.sum(norms >= zeta) == 1
+    assert f"zeta={zeta:.4g}" in str(report)
+
+
+def test_the_pilot_is_the_least_extended_bic_over_forward_selection():
+    """Recomputed from the text of its docstring, choice term and all; without that term it would take more groups."""
+    rng = np.random.default_rng(3)
+    n, L, size = 60, 100, 2
+    X = rng.standard_normal((n, L * size))
+    y = X[:, :2] @ [1.0, 1.0] + X[:, 2:4] @ [0.35, 0.35] + rng.standard_normal(n)
+    groups = Groups.from_size(size, L * size)
+
+    def forward(choice_term):
+        chosen, residual = [], y
+        best, best_score = [], n * np.log(y @ y / n)
+        while 2 * (len(chosen) + 1) <= n / 2 and len(chosen) <= len(best) + 3:
+            scores = groups.norms(X.T @ residual / n)
+            scores[chosen] = -1
+            chosen = [*chosen, int(np.argmax(scores))]
+            own = np.concatenate([groups.lists()[l] for l in chosen])
+            residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
+            s = len(chosen)
+            score = n * np.log(residual @ residual / n) + size * s * np.log(n) + choice_term * 2 * np.log(comb(L, s))
+            if score < best_score:
+                best, best_score = chosen, score
+        return best
+
+    found = pilot_fit(X, y, groups)
+    assert list(found.selected) == forward(1.0)
+    assert len(forward(0.0)) > len(found.selected)
+    own = np.concatenate([groups.lists()[l] for l in found.selected])
+    residual = y - X[:, own] @ np.linalg.lstsq(X[:, own], y, rcond=None)[0]
+    assert found.sigma == pytest.approx(np.sqrt(residual @ residual / (n - own.size)))

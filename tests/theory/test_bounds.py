@@ -49,6 +49,16 @@ def test_the_two_direction_steps(b):
     assert b.direction_step_min == pytest.approx(0.001 / 4)
 
 
+def test_the_step_size_that_leaves_room_for_a_direction_step(b):
+    """4 u_min^2/(9 u_max^4) once u_max^2/u_min^2 exceeds 80/9; at that step the two limits on eta meet."""
+    assert b.step_size_max_alg_2 == pytest.approx(1 / 180)
+    apart = bounds([1.0, 3.1], n=100, p=20, L=10, epsilon=1e-3)
+    assert apart.step_size_max_alg_2 == pytest.approx(4 / (9 * 3.1**4))
+    assert apart.step_size_max_alg_2 < apart.step_size_max
+    at = bounds([1.0, 3.1], n=100, p=20, L=10, epsilon=1e-3, step_size=apart.step_size_max_alg_2)
+    assert at.direction_step_min == pytest.approx(at.direction_step_lemma)
+
+
 def test_direction_steps_of_the_papers_figure_3():
     """The setting in which the printed limit, 0.0213, diverges and the lemma's, 0.00102, does not."""
     u = np.sqrt([math.sqrt(5**2 + 6**2 + 7**2), math.sqrt(8**2 + 9**2 + 10**2), math.sqrt(11**2 + 12**2 + 13**2)])

@@ -41,7 +41,7 @@ def test_examples_run():
 
 
 def table():
-    lines = PAGE.read_text().split("## Every lemma and theorem")[1].splitlines()
+    lines = PAGE.read_text().split("## Every lemma and theorem")[1].split("\n## ")[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("|")]
     return rows[2:]
 

@@ -54,7 +54,8 @@ def group_paths(
         A stop rule for each path; see `group_path`.
     batch : bool or None
         Whether to run them as one batch; None where that is faster: from 20 paths on, on a GPU. A batch has one stage
-        only (``algorithm="single-stage"``), no ``engine="exact"``, no ``start`` and no group of more than 64 columns.
+        only (``algorithm="single-stage"``), no ``engine="exact"``, no
+        ``update="printed"``, no ``start`` and no group of more than 64 columns.
     **options
         `algorithm`, `init_scale`, `step_size`, `depth`, `group_weights`, `max_iter`, `fit_intercept`, `standardize`,
         `times`, `tol` and the other options of `group_path`.
@@ -149,6 +150,8 @@ def _obstacle(design: Design, groups: Groups, options: dict[str, Any]) -> str:
         return f"algorithm={options['algorithm']!r} runs by itself"
     if options.get("engine", "auto") == "exact":
         return "engine='exact' runs by itself"
+    if options.get("update", "fast") == "printed":
+        return "update='printed' runs by itself"
     if options.get("start") is not None:
         return "a path with start= runs by itself"
     if largest > LARGEST_BLOCK:

@@ -86,7 +86,7 @@ PER_PATH = (
     "paths", "gamma", "enter", "threshold", "rate", "speeds", "phi", "pull", "g", "asleep",
     "count", "which", "entered", "u", "w", "c", "K", "Z", "T", "mean", "speed", "vector", "curvature", "s",
 )  # fmt: skip
-PROBLEM = ("q", "y", "y_mean", "y_scale", "mean", "T", "ranks", "c")
+PROBLEM = ("q", "y", "y_mean", "y_scale", "column_scale", "mean", "T", "ranks", "c")
 
 
 class Lockstep:

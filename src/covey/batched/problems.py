@@ -67,7 +67,8 @@ class Problems:
     padding : Padding
     q, y : tensors, shape (m, n)
         Row weights that add up to one, and responses of mean zero and unit mean square.
-    y_mean, y_scale : tensors, shape (m,)
+    y_mean, y_scale, column_scale : tensors, shape (m,)
+        As in `covey.preprocess.WorkingProblem`.
     mean : tensor, shape (m, groups, size)
         Column means.
     T : tensor, shape (m, groups, size, size)
@@ -83,6 +84,7 @@ class Problems:
     y: torch.Tensor
     y_mean: torch.Tensor
     y_scale: torch.Tensor
+    column_scale: torch.Tensor
     mean: torch.Tensor
     T: torch.Tensor
     ranks: torch.Tensor
@@ -168,13 +170,15 @@ def prepare_many(
         c[:, own] = (cross[..., :, None] * factor).sum(dim=2)
         T[:, own] = (factor * gain[..., :, None]).to(X.dtype)
         ranks[:, own] = rank
+    column_scale = torch.ones_like(roots)
     if standardize is False:
         # one number for all columns: the largest has unit variance
-        unit = torch.where(roots > 0, roots, 1.0)[:, None, None]
+        column_scale = torch.where(roots > 0, roots, 1.0)
+        unit = column_scale[:, None, None]
         T /= unit[..., None].to(X.dtype)
         c /= unit
     y_mean, y_scale = (design.put(np.array([made[i] for made in standard])) for i in (1, 2))
-    return Problems(X, padding, q, y, y_mean, y_scale, mean, T, ranks, c)
+    return Problems(X, padding, q, y, y_mean, y_scale, column_scale, mean, T, ranks, c)
 
 
 def _piece(

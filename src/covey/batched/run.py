@@ -16,7 +16,7 @@ from covey.designs.torch import TorchDesign
 from covey.groups import Groups
 from covey.network import Snapshot, StopRule
 from covey.network.runner import MESSAGES, read_times
-from covey.network.settings import ENTER, RETURN_RATE, check_engine, read_step
+from covey.network.settings import ENTER, RETURN_RATE, check_engine, check_update, read_step
 from covey.path import Path
 from covey.preprocess import Standardize, check_standardize
 from covey.preprocess.group_weights import read_weights
@@ -51,12 +51,14 @@ def run_batch(
     standardize: Standardize = "group",
     times: ArrayLike | None = None,
     engine: str = "auto",
+    update: str = "fast",
     tol: float = 1e-3,
     start: None = None,
     verbose: int = 0,
 ) -> list[Path]:
     """The paths of many responses and weights, as rows, on one design; see `covey.group_paths`."""
     check_engine(engine)
+    check_update(update, engine)
     check_standardize(standardize)
     max_iter, tol = whole(max_iter, "max_iter"), positive(tol, "tol")
     wanted = read_times(times, max_iter)
@@ -98,7 +100,7 @@ def _numbers(
     if step is None:
         gamma = torch.where(fastest > 0, RETURN_RATE / (N * N * fastest**power), 1.0)
     else:
-        gamma = step * problems.y_scale**power
+        gamma = step * problems.y_scale**power * problems.column_scale ** (2 / N)
     enter = ENTER * torch.where(largest > 0, largest, 1.0)
     joins = (min(1.0, tol / ENTER) * enter) ** (1.0 / N)
     threshold = joins.log() if N == 2 else -(joins ** (2.0 - N)) / (N - 2.0)
@@ -115,7 +117,9 @@ class _Batch:
         self.groups, self.max_iter, self.wanted = groups, max_iter, wanted
         self.max_groups, self.rules = max_groups, rules
         self.columns, self.real = (part.cpu().numpy() for part in (problems.padding.columns, problems.padding.real))
-        self.step_sizes = (numbers.gamma / problems.y_scale ** ((2 * numbers.depth - 2) / numbers.depth)).cpu().numpy()
+        N = numbers.depth
+        unit = problems.y_scale ** ((2 * N - 2) / N) * problems.column_scale ** (2 / N)
+        self.step_sizes = (numbers.gamma / unit).cpu().numpy()
         self.running = Lockstep(problems, numbers, tol)
         self.nodes: list[Node] = []
         self.paths: list[Path | None] = [None] * problems.c.shape[0]

@@ -12,6 +12,8 @@ from covey.cli.console import NOT_CONVERGED, complaints, notice, plain, stages, 
 from covey.cli.options import (
     MODEL,
     PAPER,
+    RESPONSE_OPTIONS,
+    TABLE,
     TABLE_OPTIONS,
     Data,
     Drop,
@@ -20,7 +22,7 @@ from covey.cli.options import (
     Json,
     OneHot,
     Spline,
-    Target,
+    Targets,
     Weights,
     asked,
     table_settings,
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["fit", "print_fit"]
 
 # Options of the command itself, and those of the network; every other one is a parameter of the estimator.
-OWN = (*TABLE_OPTIONS, "out", "overwrite", "selection", "always", "network", "seed", "as_json")
+OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
+OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, *OUTPUT_OPTIONS, "selection", "always", "network", "seed", "refits")
 NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
 # Groups that a terminal shows; the folder has them all.
@@ -42,13 +45,32 @@ SHOWN = 20
 def fit(
     context: typer.Context,
     data: Data,
-    target: Target,
+    target: Targets,
     groups: GroupsOption = None,
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
     impute: Impute = None,
     weights: Weights = None,
+    family: Annotated[
+        Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial"],
+        typer.Option(
+            help="What the target is: numbers (gaussian; huber where some are wild), counts (poisson), positive "
+            "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
+            "all other numbers as gaussian, and says so.",
+            rich_help_panel=TABLE,
+        ),
+    ] = "auto",
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="A column that is added to the linear predictor with a coefficient of one; log:COL takes its "
+            "logarithm, for the exposure of counts.",
+            rich_help_panel=TABLE,
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a fit that is in the folder.")] = False,
     as_json: Json = False,
@@ -81,8 +103,8 @@ def fit(
     always: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="GROUP",
-            help="A group that is in every model, such as age and sex. Repeat it.",
+            metavar="NAME",
+            help="A group, term or column that is in every model, such as age and sex. Repeat it.",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -113,6 +135,16 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
+    refits: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="For classes: in how many folds the whole fit is repeated, for the table of mistakes and the "
+            "calibration plot of the report; 0 for none.",
+            show_default="5",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     network: Annotated[
         bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
     ] = False,
@@ -137,7 +169,8 @@ def fit(
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
-      coefficients.csv  every column's coefficient, in the table's units
+      coefficients.csv  every column's coefficient, in the table's units, and ratios
+                        of odds or rates
       groups.csv        every group: selected or not, strength, norm, wake-up, folds
       path.parquet      every coefficient along the path; the model is its last
       run.json          settings, versions, seed, and the hash of the input
@@ -149,12 +182,15 @@ def fit(
       covey fit 'parts/*.parquet' --target y --groups groups.csv --rule 1se
       covey fit table.csv --target y --groups 'gene01_*' --impute median --json
       covey fit table.csv --target y --always age --selection size:3
+      covey fit patients.csv --target diagnosis --always age --always sex
+      covey fit claims.csv --target n --family poisson --offset log:years
     """
     with complaints():
         from covey.persistence import import_skops
 
         import_skops()  # the model's file will need it, and it is quickest to import first
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
+        from covey.workflow.fit import REFITS, refit_stage
         from covey.workflow.folder import describe
 
         check_out(out, overwrite)
@@ -165,8 +201,10 @@ def fit(
             network=_network(context),
             seed=seed,
             options=asked(context, *OWN, *NETWORK_OPTIONS),
+            refits=refits,
         )
-        with stages(["reading", "expanding", "fitting", "writing"], quiet=as_json) as told:
+        repeated = [refit_stage(fold) for fold in range(1, (REFITS if refits is None else refits) + 1)]
+        with stages(["reading", "expanding", "fitting", *repeated, "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")
             write_fit(result, out, overwrite=overwrite)
@@ -197,26 +235,52 @@ def print_fit(result: Fit, out: Path) -> None:
     from covey.selection.judged import how_chosen, in_words
 
     console = Console(highlight=False, soft_wrap=True)
-    model, problem, scores = result.estimator, result.problem, result.scores
+    model, problem = result.estimator, result.problem
+    response, n_always = problem.response, len(model.always_groups_)
     every = result.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
-    n_columns = int((model.coef_ != 0).sum())
+    n_columns = int((model.coef_ != 0).any(axis=0).sum() if model.coef_.ndim > 1 else (model.coef_ != 0).sum())
+    beside = f", beside {n_always} always in" if n_always else ""
     console.print(
-        f"{len(selected)} of {len(every)} groups predict {plain(result.settings.table.target)} "
+        f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
         f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows).\n"
+        f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
         f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
         markup=False,
     )
+    if n_always:
+        selected["always"] = ["yes" if own else "" for own in selected["always"]]
+    else:
+        selected = selected.drop(columns="always")
     if "folds" in selected:
         selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
     if len(selected):
         console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": ".4g"}, most=SHOWN))
     if len(selected) > SHOWN:
         console.print(f"and {len(selected) - SHOWN} more: {out / 'groups.csv'}", markup=False)
+    _print_scores(console, result)
+    console.print(f"The report: {out / 'report.html'}", markup=False)
+
+
+def _classes(result: Fit) -> str:
+    """Whose odds the coefficients are about, where there are two classes."""
+    if not result.problem.response.has_classes or result.outputs:
+        return ""
+    first, second = (plain(label) for label in result.estimator.classes_)
+    return f"; coefficients are about the odds of {second} against {first}"
+
+
+def _print_scores(console: Any, result: Fit) -> None:
+    scores = result.scores
+    name = "R^2" if scores.measure == "R²" else "Share of the deviance explained:"
     if scores.held_out_r2 is not None:
         console.print(
-            f"R^2 {scores.held_out_r2:.3f} held out ({scores.held_out_by}), {scores.train_r2:.3f} on all rows."
+            f"{name} {scores.held_out_r2:.3f} held out ({scores.held_out_by}), {scores.train_r2:.3f} on all rows."
         )
     else:
-        console.print(f"R^2 {scores.train_r2:.3f} on the rows that it was fitted to.")
-    console.print(f"The report: {out / 'report.html'}", markup=False)
+        console.print(f"{name} {scores.train_r2:.3f} on the rows that it was fitted to.")
+    if scores.accuracy is not None:
+        console.print(
+            f"Classes of {scores.accuracy:.1%} of the rows are predicted right by fits without them ({scores.refits} "
+            "refits)."
+        )

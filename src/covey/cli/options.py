@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MODEL",
     "PAPER",
+    "RESPONSE_OPTIONS",
+    "TABLE",
     "TABLE_OPTIONS",
     "Data",
     "Drop",
@@ -21,6 +23,7 @@ __all__ = [
     "OneHot",
     "Spline",
     "Target",
+    "Targets",
     "Weights",
     "asked",
     "table_settings",
@@ -38,6 +41,13 @@ Data = Annotated[
     ),
 ]
 Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
+Targets = Annotated[
+    list[str],
+    typer.Option(
+        "--target", "-t", metavar="COL", help="The column to predict. Repeat it for several responses.",
+        show_default=False,
+    ),
+]  # fmt: skip
 GroupsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -110,6 +120,7 @@ NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
 
 
 TABLE_OPTIONS = ("data", "target", "groups", "spline", "onehot", "drop", "impute", "weights")
+RESPONSE_OPTIONS = ("family", "offset")
 
 
 def table_settings(context: typer.Context) -> TableSettings:
@@ -117,8 +128,11 @@ def table_settings(context: typer.Context) -> TableSettings:
     from covey.workflow import TableSettings
 
     several = ("data", "groups", "spline", "onehot", "drop")
-    given = {name: context.params[name] for name in TABLE_OPTIONS}
+    given = {name: context.params[name] for name in (*TABLE_OPTIONS, *RESPONSE_OPTIONS) if name in context.params}
     values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
+    target = values["target"]
+    if not isinstance(target, str):
+        values["target"] = target[0] if len(target) == 1 else tuple(target)
     return TableSettings(**values)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covey.cli.console import complaints, stages, write
+from covey.cli.console import complaints, plain, stages, write
 from covey.cli.options import Data, Json
 
 __all__ = ["predict"]
@@ -34,15 +34,23 @@ def predict(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="COL", help="The true values: also print R^2 and the error.")
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COL",
+            help="The true values: also print how good the predictions are. Repeat it for several responses.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
 
     The table is the raw one: columns are found by name, expanded and filled as
-    at the fit; others are ignored. A model file is data, not a program: nothing
-    in it is run.
+    at the fit; others are ignored. The column `prediction` is a mean; for classes
+    it is the class, and the columns probability_CLASS follow; several responses
+    have a column prediction_RESPONSE each. A model with an offset reads its
+    column again. A model file is data, not a program: nothing in it is run.
 
     \b
     Examples:
@@ -57,21 +65,33 @@ def predict(
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(model, data, target=target, keep=keep or (), told=told)
+            made = predict_table(model, data, target=target or (), keep=keep or (), told=told)
         if out is not None:
             write(made.table, out)
         if as_json:
-            shown = {"r2": made.r2, "rmse": made.rmse} if target is not None else {}
             content: Any = (
                 {"out": str(out)}
                 if out is not None
                 else made.table.astype(object).where(made.table.notna(), None).to_dict("list")
             )
-            typer.echo(json.dumps({"rows": len(made.table), **shown, **content}, ensure_ascii=False, default=str))
+            typer.echo(json.dumps({"rows": len(made.table), **made.scores, **content}, ensure_ascii=False, default=str))
             return
         if out is None:
             made.table.to_csv(sys.stdout, index=False)
         else:
             typer.echo(f"{len(made.table)} predictions: {out}", err=True)
-        if target is not None:
-            typer.echo(f"R^2 {made.r2:.4f}, root mean squared error {made.rmse:.4g}", err=True)
+        if made.scores:
+            typer.echo(_told(made.scores), err=True)
+
+
+def _told(scores: dict[str, float]) -> str:
+    """How good predictions are, in a line."""
+    words = {"r2": "R^2", "rmse": "root mean squared error", "log_loss": "log loss", "accuracy": "accuracy"}
+    words |= {"deviance_explained": "share of the deviance explained", "deviance": "mean deviance"}
+    shown = []
+    for name, value in scores.items():
+        kind = next((kind for kind in words if name == kind or name.startswith(f"{kind}_")), name)
+        of = plain(name.removeprefix(kind).removeprefix("_"))
+        digits = ".4g" if kind in ("rmse", "deviance", "log_loss") else ".4f"
+        shown.append(f"{words.get(kind, kind)}{f' of {of}' if of else ''} {value:{digits}}")
+    return ", ".join(shown)

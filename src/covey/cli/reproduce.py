@@ -24,7 +24,7 @@ def reproduce(
 ) -> None:
     """Run the paper's figures and tables, and judge its claims.
 
-    Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, and
+    Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, claims.md, and
     index.html, which holds everything. Results are kept: the same command again
     takes up where it was stopped.
 

@@ -6,6 +6,7 @@ from covey.datasets.grouped import GroupedData
 from covey.datasets.legacy import legacy_paper_data
 from covey.datasets.mnist import load_mnist
 from covey.datasets.simulate import GroupSparseData, make_group_sparse
+from covey.datasets.splice import load_splice
 from covey.datasets.splines import load_diabetes_splines
 from covey.datasets.storage import DataNotFoundError
 
@@ -18,6 +19,7 @@ __all__ = [
     "load_bardet",
     "load_diabetes_splines",
     "load_mnist",
+    "load_splice",
     "make_digits",
     "make_group_sparse",
 ]

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from covey.groups import Groups
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["DESIGNS", "GroupSparseData", "make_group_sparse"]
+__all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
 
 Design = Literal["rademacher", "gaussian", "ar", "equicorrelated", "orthogonal"]
 DESIGNS: tuple[str, ...] = ("rademacher", "gaussian", "ar", "equicorrelated", "orthogonal")
+Noise = Literal["gaussian", "rademacher", "uniform", "student"]
+NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "student")
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def make_group_sparse(
     values: float | ArrayLike | Literal["normal"] = 10.0,
     sigma: float | None = None,
     snr: float | None = None,
+    noise: Noise = "gaussian",
+    noise_df: float = 3.0,
     random_state: int | np.random.Generator | None = None,
 ) -> GroupSparseData:
     """Simulate ``y = X w_star + noise`` with ``w_star`` zero outside a few groups.
@@ -111,6 +115,11 @@ def make_group_sparse(
     sigma, snr : float
         The noise, by its standard deviation (0.5 when neither is given), or by the ratio
         ``norm(X w_star)^2 / (n sigma^2)``.
+    noise : {"gaussian", "rademacher", "uniform", "student"}
+        Its distribution, of standard deviation sigma for every kind. The first three are sub-Gaussian with parameter
+        sigma, as the paper's corollary asks; Student's t is not, whatever its degrees of freedom.
+    noise_df : float
+        Degrees of freedom of Student's t, above 2, where the variance begins to exist.
     random_state : int, Generator or None
 
     Returns
@@ -138,8 +147,29 @@ def make_group_sparse(
         if signal == 0:
             raise ValueError("snr needs a signal, but w_star is zero: give sigma instead.")
         sigma = signal / np.sqrt(n * positive(snr, "snr"))
-    noise = sigma * rng.standard_normal(n)
-    return GroupSparseData(X, X @ w_star + noise, w_star, partition, noise, sigma)
+    xi = draw_noise(rng, n, sigma, noise, df=noise_df)
+    return GroupSparseData(X, X @ w_star + xi, w_star, partition, xi, sigma)
+
+
+def draw_noise(
+    rng: np.random.Generator, size: int | tuple[int, ...], sigma: float, kind: str = "gaussian", *, df: float = 3.0
+) -> FloatArray:
+    """Independent noise of mean 0 and standard deviation sigma.
+
+    >>> draw_noise(np.random.default_rng(0), 3, 2.0, "rademacher").tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if kind == "gaussian":
+        return sigma * rng.standard_normal(size)
+    if kind == "rademacher":
+        return sigma * (2.0 * rng.integers(0, 2, size=size) - 1.0)
+    if kind == "uniform":
+        return sigma * np.sqrt(3) * rng.uniform(-1, 1, size=size)
+    if kind == "student":
+        if not positive(df, "noise_df") > 2:
+            raise ValueError(f"noise_df must be above 2, not {df!r}: Student's t has no variance otherwise.")
+        return sigma * np.sqrt((df - 2) / df) * rng.standard_t(df, size=size)
+    raise ValueError(f"noise must be one of {', '.join(NOISES)}, not {kind!r}.")
 
 
 def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: float) -> FloatArray:

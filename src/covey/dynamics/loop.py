@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.dynamics.clock import LEAST_LOSS, LossClock
 from covey.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
 from covey.dynamics.problem import Problem
 from covey.dynamics.trajectory import Status, Trajectory
@@ -35,6 +36,7 @@ class State:
     u: FloatArray
     v: FloatArray
     log: NDArray[np.int64] = field(default_factory=_fresh_log)
+    underflow: bool = False
 
     @property
     def t(self) -> int:
@@ -63,6 +65,9 @@ class Descent(ABC):
     problem: Problem
     groups: Groups
     depth: int
+    scale: float
+    clock: LossClock | None = None
+    last_loss: float = np.inf
 
     @abstractmethod
     def start(self) -> State:
@@ -84,6 +89,17 @@ class Descent(ABC):
     def diverged(self, state: State) -> bool:
         """Whether the iterates have left every sensible range."""
 
+    def drive(self, w: FloatArray) -> FloatArray:
+        """What moves the factors: minus the gradient in w, times the scale, and times the pace of the clock."""
+        if self.clock is None:
+            return self.scale * self.problem.correlation(w)
+        g, self.last_loss = self.problem.correlation_and_loss(w)
+        return self.scale * self.clock.pace(self.last_loss) * g
+
+    def underflows(self) -> bool:
+        """Whether the loss, as the last step saw it, is too small for the clock to divide by much less."""
+        return self.last_loss < LEAST_LOSS
+
 
 def divergence_bound(problem: Problem) -> float:
     """Coefficients beyond this have diverged: ten orders of magnitude above what the data can ask for."""
@@ -101,12 +117,13 @@ def run(
 ) -> Trajectory:
     """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
 
-    ``stop(t, w)`` is asked at each record. With ``reference`` the plain-numpy step is used.
+    ``stop(t, w)`` is asked at each record. With ``reference`` the plain-numpy step is used, as it always is for a loss
+    that is not squared.
     """
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = whole(record_every, "record_every")
     times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
-    advance = _reference_advance(method) if reference else _interruptible(method)
+    advance = _reference_advance(method) if reference or not method.problem.squared else _interruptible(method)
     state = method.start()
     U = np.empty((times.size, state.u.size))
     V = np.empty((times.size, state.v.size))
@@ -117,10 +134,13 @@ def run(
         if state.diverged:
             status = Status.DIVERGED
             break
+        times[recorded] = state.t
         U[recorded], V[recorded] = state.u, state.v
         recorded += 1
         if stop is not None and stop(int(t), method.coefficients(state.u, state.v)):
             status = Status.STOPPED
+            break
+        if state.underflow:
             break
     U, V = U[:recorded], V[:recorded]
     W = method.coefficients(U, V)
@@ -146,7 +166,8 @@ def _reference_advance(method: Descent) -> Callable[[State, int], None]:
                 method.step(state)
                 state.log[T] += 1
                 state.log[DIVERGED] = method.diverged(state)
-                if state.diverged:
+                state.underflow = method.underflows()
+                if state.diverged or state.underflow:
                     return
 
     return advance
@@ -171,6 +192,10 @@ def _message(status: Status, state: State) -> str:
         )
     if status is Status.STOPPED:
         return f"Stopped by the caller at step {state.t}."
+    if state.underflow:
+        return (
+            f"The loss fell below {LEAST_LOSS:g} at step {state.t}, and float64 holds little less: the run ends there."
+        )
     return f"Ran {state.t} steps."
 
 

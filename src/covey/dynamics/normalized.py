@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from covey.dynamics.clock import LossClock, read_clock
 from covey.dynamics.kernels import SWITCH, normalized_steps
 from covey.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
 from covey.dynamics.problem import Problem
 from covey.dynamics.switching import CompiledRule, SwitchRule, read_switch
 from covey.dynamics.trajectory import Trajectory
 from covey.groups import Groups
+from covey.losses import Loss
 from covey.validation import FloatArray, positive, whole
 
 __all__ = ["normalized_descent"]
@@ -38,11 +40,14 @@ def normalized_descent(
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
     magnitude_at: Literal["new", "old"] = "new",
+    loss: str | Loss = "squared",
+    offset: Any = None,
+    clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:
     r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` with every direction ``v_l`` kept at unit norm.
 
-    With ``g = X'(y - X w)/n`` an iteration is
+    (Or another loss, see `loss`.) With ``g = X'(y - X w)/n`` an iteration is
 
     .. math::
 
@@ -86,6 +91,17 @@ def normalized_descent(
         two differ in more than speed, see `docs/errata.md`.
     magnitude_at : {"new", "old"}
         Directions at which the magnitude's gradient is taken: the text has the new ones, the authors' code the old.
+    loss : str or Loss
+        The loss of a row, by name or from `covey.losses`: the objective is its mean over rows, and ``y - X w`` becomes
+        its residual, minus its derivative in the linear predictor. Losses other than the squared one use the
+        plain-numpy step.
+    offset : array of shape (n,), optional
+        Added to the linear predictor. No intercept is fitted: that of the model without groups is the offset
+        ``np.full(n, loss.null(y, weight))``.
+    clock : {"steps", "loss"}
+        "loss" divides every gradient by the loss (`docs/theory.md`), so that on separable classes the direction of
+        ``w`` converges in thousands of steps where the bare steps would need exponentially many. For
+        ``loss="binomial"``.
     reference : bool
         Use the plain-numpy step instead of the compiled one.
 
@@ -102,9 +118,9 @@ def normalized_descent(
     >>> path.error[-1] < 0.02, sorted(l for l, t in path.woke())
     (np.True_, [0, 1, 2])
     """
-    problem = Problem.pose(X, y, groups, w_star)
+    problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=2)
-    rule = read_switch(switch, problem)
+    rule = read_switch(switch, problem, depth)
     if direction_step == "large":
         if rule is not None:
             raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
@@ -130,6 +146,7 @@ def normalized_descent(
         scale=positive(gradient_scale, "gradient_scale"),
         old_direction=magnitude_at == "old",
         bound=divergence_bound(problem),
+        clock=read_clock(clock, problem.row_loss, depth),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
@@ -150,6 +167,7 @@ class NormalizedDescent(Descent):
     scale: float
     old_direction: bool
     bound: float
+    clock: LossClock | None
 
     def start(self) -> State:
         """``u(0) = alpha 1`` and unit-norm directions."""
@@ -163,7 +181,7 @@ class NormalizedDescent(Descent):
     def gradients(self, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The loss's gradients in u and in v."""
         N, groups = self.depth, self.groups.lists()
-        g = self.scale * self.problem.correlation(self.coefficients(u, v))
+        g = self.drive(self.coefficients(u, v))
         in_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)])
         in_v = -(u[self.groups.labels] ** N) * g
         return in_u, in_v

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from covey.dynamics.clock import LossClock, read_clock
 from covey.dynamics.kernels import plain_steps
 from covey.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
 from covey.dynamics.problem import Problem
 from covey.dynamics.trajectory import Trajectory
 from covey.groups import Groups
+from covey.losses import Loss
 from covey.validation import FloatArray, positive, whole
 
 __all__ = ["plain_descent", "read_plain_start"]
@@ -33,6 +35,9 @@ def plain_descent(
     w_star: Any = None,
     stop: Callable[[int, FloatArray], bool] | None = None,
     gradient_scale: float = 1.0,
+    loss: str | Loss = "squared",
+    offset: Any = None,
+    clock: Literal["steps", "loss"] = "steps",
     reference: bool = False,
 ) -> Trajectory:
     r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` by gradient descent on ``u`` and ``v`` together.
@@ -47,8 +52,10 @@ def plain_descent(
 
     Parameters
     ----------
-    X, y, groups, n_steps, record_every, depth, w_star, stop, gradient_scale, reference
+    X, y, groups, n_steps, record_every, w_star, stop, gradient_scale, loss, offset, clock, reference
         As in `normalized_descent`.
+    depth : int
+        The power N, at least 1: ``w_l = u_l v_l`` is depth 1.
     init_scale : float or array of shape (L,)
         Start of the magnitudes.
     step_size : float
@@ -64,8 +71,8 @@ def plain_descent(
     -------
     Trajectory
     """
-    problem = Problem.pose(X, y, groups, w_star)
-    depth = whole(depth, "depth", least=2)
+    problem = Problem.pose(X, y, groups, w_star, loss, offset)
+    depth = whole(depth, "depth", least=1)
     alpha = check_scale(init_scale, problem.groups.n_groups)
     method = PlainDescent(
         problem=problem,
@@ -77,6 +84,7 @@ def plain_descent(
         decay=positive(weight_decay, "weight_decay", zero=True),
         scale=positive(gradient_scale, "gradient_scale"),
         bound=divergence_bound(problem),
+        clock=read_clock(clock, problem.row_loss, depth + 1),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)
 
@@ -111,6 +119,7 @@ class PlainDescent(Descent):
     decay: float
     scale: float
     bound: float
+    clock: LossClock | None
 
     def start(self) -> State:
         """The given magnitudes and directions."""
@@ -124,7 +133,7 @@ class PlainDescent(Descent):
     def step(self, state: State) -> None:
         """Both gradients at the old point."""
         u, v, N, groups = state.u, state.v, self.depth, self.groups.lists()
-        g = self.scale * self.problem.correlation(self.coefficients(u, v))
+        g = self.drive(self.coefficients(u, v))
         gradient_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)]) + self.decay * u
         gradient_v = -(u[self.groups.labels] ** N) * g + self.decay * v
         state.u, state.v = u - self.gamma * gradient_u, v - self.gamma * gradient_v

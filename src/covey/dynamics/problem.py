@@ -1,29 +1,38 @@
-"""Problem: the frozen data of a run, on the loss ``norm(y - X w)^2 / (2 n)``."""
+"""Problem: the frozen data of a run, and its loss, which is ``norm(y - X w)^2 / (2 n)`` unless another is given."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from covey.groups import Groups
-from covey.validation import FloatArray, as_matrix, as_response, column_names
+from covey.losses import Loss, Squared, get_loss
+from covey.validation import FloatArray, as_matrix, as_offset, as_response, column_names
 
 __all__ = ["Problem"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Validated data. Columns stay in the user's order; ``groups.labels`` says which group each belongs to."""
+    """Validated data. Columns stay in the user's order; ``groups.labels`` says which group each belongs to.
+
+    ``row_loss`` is the loss of one row, and ``offset`` is added to every linear predictor. With the squared loss it has
+    been subtracted from y instead, which is the same.
+    """
 
     X: FloatArray
     y: FloatArray
     groups: Groups
     w_star: FloatArray | None
+    row_loss: Loss = field(default_factory=Squared)
+    offset: FloatArray | None = None
 
     @classmethod
-    def pose(cls, X: Any, y: Any, groups: Any, w_star: Any = None) -> Problem:
+    def pose(
+        cls, X: Any, y: Any, groups: Any, w_star: Any = None, loss: str | Loss = "squared", offset: Any = None
+    ) -> Problem:
         """Validate the arguments of a dynamics."""
         matrix = as_matrix(X)
         n, p = matrix.shape
@@ -33,24 +42,53 @@ class Problem:
             truth = np.asarray(w_star, dtype=float)
             if truth.shape != (p,) or not np.isfinite(truth).all():
                 raise ValueError(f"w_star must hold {p} finite numbers, one per column of X, not shape {truth.shape}.")
-        return cls(matrix, as_response(y, n), partition, truth)
+        row_loss, response = get_loss(loss), as_response(y, n)
+        shift = None if offset is None else as_offset(offset, n)[:, 0]
+        if row_loss.vector:
+            raise ValueError(
+                f"The network has one linear predictor, and the {row_loss.name} loss needs several. "
+                "covey.limit_path takes it."
+            )
+        if isinstance(row_loss, Squared):
+            return cls(matrix, response if shift is None else response - shift, partition, truth)
+        return cls(matrix, row_loss.check(response), partition, truth, row_loss, shift)
 
     @property
     def n(self) -> int:
         """The number of rows."""
         return self.X.shape[0]
 
+    @property
+    def squared(self) -> bool:
+        """Whether the loss is the squared one, for which there are compiled steps."""
+        return isinstance(self.row_loss, Squared)
+
     def correlation(self, w: FloatArray) -> FloatArray:
-        """``g = X'(y - X w) / n``, minus the gradient of the loss in w."""
-        return self.X.T @ (self.y - self.X @ w) / self.n
+        """``g = X' residual / n``, minus the gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
+        if self.squared:
+            return self.X.T @ (self.y - self.X @ w) / self.n
+        return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
+
+    def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
+        """`correlation` and the mean loss, of one linear predictor."""
+        eta = self.predictor(w)
+        return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
+
+    def predictor(self, w: FloatArray) -> FloatArray:
+        """The linear predictor ``X w`` plus the offset; one row for each row of w where there are several."""
+        eta = w @ self.X.T
+        return eta if self.offset is None else eta + self.offset
 
     def loss(self, W: FloatArray) -> FloatArray:
-        """The loss of each row of ``W``, in blocks of rows so that no more than the size of X is held."""
+        """The mean loss at each row of ``W``, in blocks of rows so that no more than the size of X is held."""
         out = np.empty(len(W))
         block = max(1, self.X.size // (2 * self.n))
         for i in range(0, len(W), block):
-            R = self.y - W[i : i + block] @ self.X.T
-            out[i : i + block] = np.einsum("tn,tn->t", R, R) / (2 * self.n)
+            if self.squared:
+                R = self.y - W[i : i + block] @ self.X.T
+                out[i : i + block] = np.einsum("tn,tn->t", R, R) / (2 * self.n)
+            else:
+                out[i : i + block] = self.row_loss.value(self.y, self.predictor(W[i : i + block])).mean(axis=1)
         return out
 
     def error(self, W: FloatArray) -> FloatArray | None:

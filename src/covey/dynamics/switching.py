@@ -40,7 +40,10 @@ class SwitchSettled:
 
 @dataclass(frozen=True)
 class SwitchOracle:
-    """The rule of theorem convergence-alg-2, for experiments: ``u_l^2 >= u_star_l^2 / 2`` for every group."""
+    """The rule of theorem convergence-alg-2, for experiments: ``u_l^N >= u_star_l^N / 2`` for every group.
+
+    The true magnitudes are those of the power N in use: ``u_star_l^N = norm(w_star_l)``.
+    """
 
     u_star: FloatArray
 
@@ -87,7 +90,7 @@ class CompiledRule:
         return False
 
 
-def read_switch(switch: Any, problem: Problem) -> SwitchRule | None:
+def read_switch(switch: Any, problem: Problem, depth: int) -> SwitchRule | None:
     """What a user may pass as ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule."""
     if switch is None:
         return None
@@ -96,7 +99,7 @@ def read_switch(switch: Any, problem: Problem) -> SwitchRule | None:
             raise ValueError(f"switch must be None, an iteration, a tolerance, 'oracle' or a rule, not {switch!r}.")
         if problem.w_star is None:
             raise ValueError("switch='oracle' needs the truth: pass w_star=.")
-        return SwitchOracle(np.sqrt(problem.groups.norms(problem.w_star)))
+        return SwitchOracle(problem.groups.norms(problem.w_star) ** (1 / depth))
     if isinstance(switch, SwitchAt):
         return SwitchAt(whole(switch.step, "the step of SwitchAt", least=0))
     if isinstance(switch, SwitchSettled):

@@ -39,7 +39,7 @@ class Trajectory:
     w : ndarray, shape (n_records, n_columns)
         Coefficients.
     loss : ndarray, shape (n_records,)
-        ``norm(y - X w)^2 / (2 n)``.
+        ``norm(y - X w)^2 / (2 n)``, or the mean over rows of another loss.
     error : ndarray, shape (n_records,), or None
         ``norm(w - w_star)^2`` when the truth was given.
     switch : int or None

@@ -18,6 +18,7 @@ from covey.estimators.reading import read_offset, read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
+from covey.selection.splitting import MissingClassError
 from covey.validation import FloatArray
 
 __all__ = ["GroupSparseClassifier"]
@@ -195,7 +196,10 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             )
         shift = None if offset is None else self._offset(offset, design)
         loss: Loss = Binomial() if self.classes_.size == 2 else Multinomial()
-        made = self._fit(design, self._coded(codes), weight, shift, loss, split_groups)
+        try:
+            made = self._fit(design, self._coded(codes), weight, shift, loss, split_groups)
+        except MissingClassError as error:
+            raise ValueError(f"Class {self.classes_[error.position].item()!r} {error.rest}") from None
         self._publish(made, design.dtype, one_output=False)
         return self
 
@@ -253,7 +257,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         ndarray of shape (n_rows, n_classes)
             In the order of `classes_`.
         """
-        p = self.loss_.inverse_link(self.decision_function(X, offset))
+        eta = self.decision_function(X, offset)
+        p = self.loss_.inverse_link(eta)
         return np.stack([1 - p, p], axis=1) if self.classes_.size == 2 else p
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:

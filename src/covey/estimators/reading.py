@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from covey.designs import Design, as_design, is_table
 from covey.losses import Loss, Squared
+from covey.validation import as_offset
 
 __all__ = ["read_offset", "read_problem", "read_rows"]
 
@@ -78,22 +79,7 @@ def read_problem(
 
 def read_offset(offset: Any, design: Design, n_outputs: int) -> Any:
     """An offset as an array of shape (n_rows, n_outputs)."""
-    n = design.shape[0]
-    try:
-        made = np.asarray(offset, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("offset must hold numbers, one per row.") from None
-    if made.ndim == 1:
-        made = made[:, None]
-    if made.shape not in ((n, 1), (n, n_outputs)):
-        raise ValueError(f"offset has shape {np.shape(offset)}, but there are {n} rows and {n_outputs} predictors.")
-    bad = np.flatnonzero(~np.isfinite(made).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"offset has missing or infinite values, first in row {bad[0]} ({bad.size} in all): impute or drop them; "
-            "the logarithm of an exposure of zero is infinite."
-        )
-    return np.broadcast_to(made, (n, n_outputs))
+    return as_offset(offset, design.shape[0], n_outputs)
 
 
 def _refuse_text(y: Any) -> None:

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from covey.designs import Design, is_table
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.reading import read_offset, read_problem, read_rows
-from covey.losses import Huber, Loss, Multinomial, MultiSquared, Squared, get_loss
+from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
+from covey.losses.arrays import weighted_median
 from covey.selection import Problem, Selected
 from covey.selection.reading import Selection
 from covey.validation import FloatArray, boolean
@@ -56,7 +57,9 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
         a little better under strong noise and is dense; everything then describes the mean.
     network : Network, optional
-        Run the paper's network from a finite start instead, and choose a time on its path.
+        Run the paper's network from a finite start instead, and choose a time on its path. ``Network.paper()`` is the
+        paper's Algorithm 1 to the letter, ``Network.paper(2)`` Algorithm 2: the printed step on raw columns, no
+        weights, no factors. It decides on `standardize`, `group_weights` and `fit_intercept` itself.
     factors : "auto" or int
         How many common factors of the columns are in the model while the order of the groups is found, so that groups
         do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
@@ -163,9 +166,12 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        if isinstance(self.loss, str | Loss):
-            tags.target_tags.positive_only = get_loss(self.loss).name in ("poisson", "gamma")
+        try:
+            loss = get_loss(self.loss)
+        except ValueError:  # fit will say so
+            return tags
+        tags.target_tags.multi_output = isinstance(loss, Squared | MultiSquared)
+        tags.target_tags.positive_only = isinstance(loss, Poisson | Gamma)
         return tags
 
     def fit(
@@ -216,7 +222,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         if first == loss:
             return self._fit(design, y, weight, offset, loss, split_groups)
         shift = 0.0 if offset is None else offset
-        first = loss.scaled_to(y - shift - np.median(y - shift), weight)
+        first = loss.scaled_to(y - shift - weighted_median(y - shift, weight), weight)
         made = self._fit(design, y, weight, offset, first, split_groups)
         used = np.flatnonzero(made.coef.any(axis=0))
         residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]

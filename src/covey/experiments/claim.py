@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-__all__ = ["Claim", "Verdict", "judge", "tabulate"]
+__all__ = ["Claim", "Verdict", "judge", "markdown", "tabulate"]
 
 
 class Verdict(StrEnum):
@@ -50,6 +50,15 @@ def judge(text: bool, code: bool = False) -> Verdict:
     (<Verdict.HOLDS: 'holds'>, <Verdict.CODE_ONLY: 'holds in the code only'>, <Verdict.FAILS: 'does not hold'>)
     """
     return Verdict.HOLDS if text else Verdict.CODE_ONLY if code else Verdict.FAILS
+
+
+def markdown(claims: Iterable[Claim]) -> str:
+    """The claims as a table of a page: the experiment, the claim, what was measured, the verdict."""
+    lines = ["| id | claim | measured | verdict |", "| --- | --- | --- | --- |"]
+    for claim in claims:
+        cells = (cell.replace("|", "\\|") for cell in (claim.id, claim.claim, claim.measured, str(claim.verdict)))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def tabulate(claims: Iterable[Claim]) -> pd.DataFrame:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from covey.datasets import make_group_sparse
+from covey.datasets.simulate import Noise
 from covey.dynamics import Trajectory, diagonal_descent, normalized_descent
 from covey.experiments.claim import Claim, judge
 from covey.experiments.tasks import Row, run_tasks
@@ -42,6 +43,7 @@ class Settings:
     tolerance: float = 0.05
     n_steps: int = 2000
     init_scale: float = 1e-6
+    noise: Noise = "gaussian"
     seed: int = 0
 
     @classmethod
@@ -67,6 +69,7 @@ class Settings:
             "tolerance": self.tolerance,
             "n_steps": self.n_steps,
             "init_scale": self.init_scale,
+            "noise": self.noise,
         }
         return [
             {"n": n, "s": s, "repeat": r, "seed": [self.seed, n, s, r], **shared}
@@ -92,11 +95,12 @@ def phase_task(
     tolerance: float,
     n_steps: int,
     init_scale: float,
+    noise: Noise = "gaussian",
 ) -> list[Row]:
     """One data set, three dynamics; each run ends as soon as it has recovered the truth."""
     rng = np.random.default_rng(seed)
     signs = rng.choice([-1.0, 1.0], size=s * group_size)
-    data = make_group_sparse(n, p, group_size, active=s, values=signs, sigma=sigma, random_state=rng)
+    data = make_group_sparse(n, p, group_size, active=s, values=signs, sigma=sigma, noise=noise, random_state=rng)
     target = tolerance * float(np.sum(data.w_star**2))
     correlation = data.X.T @ data.y / n
 

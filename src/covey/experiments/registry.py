@@ -42,8 +42,13 @@ MODULES: dict[str, str] = {
     "table1": "covey.experiments.table1",
     "table2": "covey.experiments.table2",
     "table3": "covey.experiments.table3",
+    "mirror": "covey.experiments.mirror",
     "rates": "covey.experiments.rates",
     "phase": "covey.experiments.phase",
+    "powers": "covey.experiments.powers",
+    "delta": "covey.experiments.delta",
+    "noise": "covey.experiments.noise",
+    "channels": "covey.experiments.channels",
 }
 
 

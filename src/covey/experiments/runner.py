@@ -24,7 +24,7 @@ import pandas as pd
 import covey
 from covey.datasets import DataNotFoundError
 from covey.experiments import style
-from covey.experiments.claim import Claim, tabulate
+from covey.experiments.claim import Claim, markdown, tabulate
 from covey.experiments.parallel import keeping, watched
 from covey.experiments.registry import Experiment, Mode, find
 from covey.experiments.versions import code_version, look_version
@@ -187,7 +187,9 @@ def prepare_folder(folder: Path) -> None:
 
 
 def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:
-    """``claims.csv``: all claims with what was expected, what was measured, and the verdict."""
-    frame = tabulate(claim for outcome in outcomes for claim in outcome.claims)
+    """``claims.csv``: all claims with what was expected, what was measured, and the verdict; ``claims.md``: a table."""
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    frame = tabulate(claims)
     write_atomically(folder / "claims.csv", frame.to_csv(index=False).encode())
+    write_atomically(folder / "claims.md", markdown(claims).encode())
     return frame

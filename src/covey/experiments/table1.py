@@ -5,7 +5,7 @@ Each network is trained, and what its training is said to minimise is computed a
 | network | training | regulariser | computed by |
 | --- | --- | --- | --- |
 | diagonal, ``w = u^2 - v^2`` | descent from a small start, no noise | l1 norm | linear programme |
-| grouped, ``w_l = u_l^2 v_l`` | descent with weight decay | group quasi-norm, power 2/3 | closed form |
+| grouped, ``w_l = u_l^2 v_l`` | descent with weight decay | group quasi-norm, power 2/3 | reweighted ridges |
 | convolutional, size 3 | minimised with weight decay | nuclear norm (semidefinite programme) | proximal method |
 | one group of all columns | normalised descent, no noise | l2 norm | pseudo-inverse |
 | grouped, ``w_l = u_l^2 v_l`` | normalised descent, noise, stopped early | few groups | true groups known |
@@ -41,11 +41,15 @@ SPARSE, QUASI, NUCLEAR, L2, GROUP = (
 )
 COSTS = {
     SPARSE: r"$\|w\|_1$",
-    QUASI: r"$\|u\|^2 + \|v\|^2$",
+    QUASI: "objective",
     NUCLEAR: r"$\|U\|_F^2 + \|V\|_F^2$",
     L2: r"$\|w\|_2$",
     GROUP: r"$\|w - w^\star\|_2^2$",
 }
+
+
+# The weight decay of the grouped network.
+DECAY = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,16 +99,35 @@ def _sparse(settings: Settings, seed: int) -> tuple[float, float, float]:
 
 
 def _quasi(settings: Settings, seed: int) -> tuple[float, float, float]:
-    """Squared weights after training; the quasi-norm of its coefficients; that of the start's balance undone."""
+    """Loss plus decay after training; the least loss plus quasi-norm, found without factors; a group lasso's best."""
     data = settings.data(seed, sigma=0.1)
     path = plain_descent(
-        data.X, data.y, 3, init_scale=0.3, start="aligned", weight_decay=0.05, n_steps=30_000, record_every=30_000
+        data.X, data.y, 3, init_scale=0.3, start="aligned", weight_decay=DECAY, n_steps=30_000, record_every=30_000
     )
-    trained = float(np.sum(path.u[-1] ** 2) + np.sum(path.v[-1] ** 2))
-    w = path.w[-1]
-    norms = np.linalg.norm(w.reshape(-1, 3), axis=1)
-    unbalanced = float(np.sum(norms + (norms > 1e-6)))  # the weights u^2 = norm, norm(v) = 1 of weight normalisation
-    return trained, grouped_cost(w, 3), unbalanced
+    trained = float(path.loss[-1] + DECAY / 2 * (np.sum(path.u[-1] ** 2) + np.sum(path.v[-1] ** 2)))
+
+    def objective(w: np.ndarray) -> float:
+        return float(np.mean((data.y - data.X @ w) ** 2) / 2 + DECAY / 2 * grouped_cost(w, 3))
+
+    lasso = GroupLasso(groups=3, fit_intercept=False).path(data.X, data.y, n_penalties=60)
+    best = min(objective(w) for w in lasso.coefs.toarray())
+    return trained, objective(quasi_norm_regression(data.X, data.y, 3, DECAY)), best
+
+
+def quasi_norm_regression(X: np.ndarray, y: np.ndarray, size: int, decay: float) -> np.ndarray:
+    """A minimiser of ``norm(y - Xw)^2/(2n) + decay/2 c sum_l norm(w_l)^(2/3)``, c = 3/2^(2/3), by reweighted ridges.
+
+    ``m^(1/3)`` lies below its tangent in ``m = norm(w_l)^2 + e``, so each ridge lowers the smoothed objective. The
+    smoothing e is taken from 1 to nothing: at first the problem is nearly convex. No factor u, v comes into it.
+    """
+    n, p = X.shape
+    K, c = X.T @ X / n, X.T @ y / n
+    w = np.linalg.solve(K + decay * np.eye(p), c)
+    for smoothing in np.geomspace(1.0, 1e-16, 100):
+        for _ in range(3):
+            m = np.repeat(np.sum(w.reshape(-1, size) ** 2, axis=1), size) + smoothing
+            w = np.linalg.solve(K + np.diag(decay / 2 ** (2 / 3) * m ** (-2 / 3)), c)
+    return w
 
 
 def _nuclear(settings: Settings, seed: int) -> tuple[float, float, float]:
@@ -145,10 +168,13 @@ def _group(settings: Settings, seed: int) -> tuple[float, float, float]:
     return float(errors(path).min()), float(np.sum((data.oracle() - data.w_star) ** 2)), best
 
 
+# How near a trained cost must come. The objectives of the quasi-norm row differ little between good solutions.
+CLOSE = {SPARSE: 0.02, QUASI: 0.001, NUCLEAR: 0.02, L2: 0.02}
+
 ROWS = {SPARSE: _sparse, QUASI: _quasi, NUCLEAR: _nuclear, L2: _l2, GROUP: _group}
 RIVALS = {
     SPARSE: "least-l2 interpolant",
-    QUASI: "same $w$, unit directions",
+    QUASI: "group lasso at its best",
     NUCLEAR: "same $w$, one channel",
     L2: "the truth",
     GROUP: "group lasso at its best",
@@ -193,10 +219,10 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             Claim(
                 "table1",
                 what,
-                "trained cost within 2% of the predicted one on every draw",
+                f"trained cost within {CLOSE[row]:.1%} of the predicted one on every draw",
                 f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(rows)} draws "
                 f"({RIVALS[row].replace('$', '')}: {rival.min():.2f} to {rival.max():.2f})",
-                judge(bool((ratio - 1).abs().max() < 0.02)),
+                judge(bool((ratio - 1).abs().max() < CLOSE[row])),
             )
         )
     rows = frame[frame["row"] == GROUP]

@@ -43,6 +43,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     message = MESSAGES[status].format(time=float(times[-1]))
     if separated.size:
         time = times[separated[0]]
+        status = "separated"
         message += " " + SEPARATED.format(time=float(time), ridge=SEPARATED_RIDGE)
     wide = np.concatenate([columns + output * problem.mean.size for output in range(m)])
     path = Path(

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.designs import as_design
+from covey.designs import Design, as_design
 from covey.groups import Groups
 from covey.limit.as_path import as_path
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
+from covey.losses import Loss, MultiSquared, Squared, get_loss
 from covey.path import Path
 from covey.preprocess import Standardize
-from covey.validation import whole
+from covey.validation import as_offset, whole
 
 __all__ = ["limit_path"]
 
@@ -34,19 +35,24 @@ def limit_path(
     fit_intercept: bool = True,
     factors: int | str = 0,
     sample_weight: ArrayLike | None = None,
+    loss: str | Loss = "squared",
+    offset: ArrayLike | None = None,
 ) -> Path:
     r"""Models along the network's path in the limit of small starts, for the loss :math:`\frac{1}{2n}\|y - Xw\|^2`.
 
+    (Or another one, see `loss`.)
+
     As the start scale goes to 0, the path of the network :math:`w_l = u_l^N v_l` becomes a list of events, the same for
-    every depth :math:`N \ge 2`: a sleeping group adds up :math:`\|g_l\| / c_l` over time, with :math:`g_l` the
-    correlation of its columns with the residual and :math:`c_l` its weight, and wakes when the sum reaches 1; the awake
-    groups are at least squares at once. Nothing is iterated and nothing is shrunk.
+    every depth :math:`N \ge 2`: a sleeping group adds up :math:`\|g_l\| / c_l` over time, with :math:`g_l` minus the
+    gradient of the loss on its columns (their correlation with the residual) and :math:`c_l` its weight, and wakes when
+    the sum reaches 1; the awake groups are at the minimiser of the loss (least squares, or maximum likelihood) at once.
+    There is no step size, and nothing is shrunk.
 
     Parameters
     ----------
     X : array-like or Design, shape (n, p)
         Any kind that `covey.designs.as_design` knows; never copied.
-    y : array-like, shape (n,)
+    y : array-like, shape (n,), or (n, n_outputs) for several responses or classes
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None is every column for itself.
     always : iterable
@@ -67,12 +73,20 @@ def limit_path(
         models on the path are those of the groups alone.
     sample_weight : array-like, shape (n,), or None
         Equal to repeating rows that often.
+    loss : str or Loss
+        By name or from `covey.losses`; "squared" takes several responses too. Classes are 0 and 1 for "binomial" and a
+        column each for "multinomial". A `Huber` loss without a threshold takes its scale from the model without groups.
+    offset : array-like, shape (n,) or (n, n_outputs), or None
+        Added to the linear predictor of every model, with a coefficient of one.
 
     Returns
     -------
     Path
-        One model per event: least squares on the groups awake after it. Times are those of the events, for a response
-        of unit standard deviation.
+        One model per event: the minimiser of the loss on the groups awake after it. Times are those of the events, for
+        a response of unit standard deviation where the loss is squared. Where the awake groups tell classes apart
+        without error (or counts of zero from others), the minimiser lies at infinity: models from there on have a small
+        ridge, the status is "separated", and the message says from when on. ``path.predict`` gives linear predictors,
+        without the offset.
 
     See Also
     --------
@@ -93,18 +107,50 @@ def limit_path(
     >>> path = limit_path(X, y, 4, max_groups=2)
     >>> path.entered[0][0], path.status, len(path)
     (0, 'completed', 3)
+
+    Counts, each over a time of its own:
+
+    >>> hours = rng.uniform(1, 5, 60)
+    >>> counts = rng.poisson(hours * np.exp(X[:, 4:8] @ [0.5, -0.5, 0.5, 0.5]))
+    >>> path = limit_path(X, counts, 4, max_groups=2, loss="poisson", offset=np.log(hours))
+    >>> path.entered[0][0], path.status, len(path)
+    (1, 'completed', 3)
     """
     design = as_design(X)
     made = Groups.coerce(groups, design.shape[1], design.columns)
     first = list(dict.fromkeys([*made.positions(always, "always"), *made.positions(start, "start")]))
     most = made.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
-    response = design.rows(y)
-    weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
-    design.weights(weight)
+    own_loss, response, weight, shift = _read_rows(design, y, sample_weight, get_loss(loss), offset)
     posed = pose(
-        design, response, made, weight, [weight], [design.count(weight)], [Split((0,))],
+        design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss, offset=shift,
         group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
     )  # fmt: skip
     paths = Paths(Near(posed), [first])
     paths.advance(max(0, most - len(first)))
     return as_path(paths, 0, made)
+
+
+def _read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:
+    """The loss, and all that has a number per row: the response, its weight, and the offset or None."""
+    n = design.shape[0]
+    given = np.shape(y)
+    if isinstance(loss, Squared) and len(given) == 2 and given[1] > 1:
+        loss = MultiSquared()
+    if isinstance(loss, Squared):
+        response = design.rows(y)
+        weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
+        design.weights(weight)
+        shift = None if offset is None else design.rows(as_offset(offset, n)[:, 0], name="offset")
+        return loss, response, weight, shift
+    # other losses see every row, where the model is fitted
+    response = loss.check(y)
+    if len(response) != n:
+        raise ValueError(f"y has {len(response)} entries, but {design.name} has {n} rows.")
+    weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
+    design.weights(weight)
+    shift = None if offset is None else as_offset(offset, n, response.shape[1] if loss.vector else 1)
+    if not loss.vector:
+        centred = response if shift is None else response - shift[:, 0]
+        null = loss.null(response, weight, None if shift is None else shift[:, 0])
+        loss = loss.scaled_to(centred - null, weight)
+    return loss, response, weight, shift

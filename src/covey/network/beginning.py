@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.network.awake import AwakeGroups, unit_groups
 from covey.network.near_awake import AwakeView
-from covey.network.settings import Settings
+from covey.network.settings import Settings, direction_to_user, direction_to_working
 from covey.network.switching import Switch
 from covey.path import Path, PathState
 from covey.preprocess import WorkingProblem, offsets, spans
@@ -76,7 +76,8 @@ def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Begin
     log_u[awake[up]] = np.log(sizes[up]) / settings.depth
     of_up = np.repeat(up, problem.ranks[awake])
     v[own[of_up]] = unit_groups(w, first)[of_up]
-    return Beginning(state.time, log_u, v, awake, state.direction_step, state.armed, state.entered)
+    eta = direction_to_working(problem, state.direction_step)
+    return Beginning(state.time, log_u, v, awake, eta, state.armed, state.entered)
 
 
 def ending(
@@ -99,5 +100,6 @@ def ending(
         directions = problem.to_columns(v)
     return PathState(
         time=time, coef=coef, awake=groups, log_magnitudes=log_magnitudes,
-        entered=tuple(entered), direction_step=switch.eta, directions=directions, armed=switch.armed,
+        entered=tuple(entered), direction_step=direction_to_user(problem, switch.eta), directions=directions,
+        armed=switch.armed,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from covey.network.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.network.beginning import Beginning, ending
 from covey.network.growth import phi_of
 from covey.network.kernels import EXPLODED, risen, step_groups, substeps_of
+from covey.network.printed import printed_step
 from covey.network.recorder import Recorder
 from covey.network.settings import ENTER, Settings
 from covey.network.switching import Switch
@@ -89,6 +90,11 @@ class ExactPath:
     def _step(self) -> float:
         """One iteration of every group; the largest relative change of a magnitude."""
         settings, awake = self.settings, self.awake
+        if settings.printed:
+            change = printed_step(self.problem, settings, self.u, self.v, self.w, self._at, self.switch.eta)
+            self.g = None
+            self.t += 1
+            return change if self.u.max() < LARGEST_MAGNITUDE else np.inf
         substeps = substeps_of(self.u, self.u.size, settings.speeds, settings.gamma, awake.curvature, settings.depth)
         change = 0.0
         for _ in range(substeps):
@@ -105,8 +111,12 @@ class ExactPath:
 
     def _correlations(self) -> FloatArray:
         if self.g is None:
-            self.g = self.problem.correlation - self._gram_product(self.w)
+            self.g = self._at(self.w)
         return self.g
+
+    def _at(self, w: FloatArray) -> FloatArray:
+        """The correlations of a model."""
+        return self.problem.correlation - self._gram_product(w)
 
     def _gram_product(self, w: FloatArray) -> FloatArray:
         """``Z' diag(q) Z w``."""

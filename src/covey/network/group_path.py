@@ -32,6 +32,7 @@ def group_path(
     sample_weight: ArrayLike | None = None,
     times: ArrayLike | None = None,
     engine: str = "auto",
+    update: str = "fast",
     tol: float = 1e-3,
     stop: StopLike | None = None,
     start: Path | PathState | None = None,
@@ -54,14 +55,16 @@ def group_path(
     algorithm : {"single-stage", "two-stage"}
         The paper's Algorithm 1 or Algorithm 2.
     init_scale : float
-        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
+        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation; with
+        ``update="printed"`` on the data's own scale.
     step_size : "auto" or float
-        Step on the magnitudes (gamma), on the response's own scale: paths with the same step share their clock. "auto"
-        is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a group with y.
+        Step on the magnitudes (gamma), on the data's own scale: that of the response, and of the columns where
+        ``standardize=False`` leaves them alone, so that gamma is the paper's. Paths with the same step share their
+        clock. "auto" is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a group with y.
     direction_step : "auto" or float
-        Step on the directions (eta) after the switch of the two-stage algorithm. Before it, and always in the
-        single-stage algorithm, it is ``1/u^4``, or the largest stable one where the awake groups are so correlated
-        that this one would oscillate.
+        Step on the directions (eta) after the switch of the two-stage algorithm, on the data's own scale too. Before
+        it, and always in the single-stage algorithm, it is ``1/u^4``; with ``update="fast"``, the largest stable one
+        where the awake groups are so correlated that this one would oscillate.
     switch_tol : "auto" or float
         Relative change of the magnitudes below which the two-stage algorithm switches (tau).
     depth : int
@@ -82,6 +85,11 @@ def group_path(
     engine : {"auto", "screened", "exact"}
         "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
         the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
+    update : {"fast", "printed"}
+        "printed" is the step of the paper's text, in the exact engine: the magnitudes move by the correlation at the
+        new directions, and no step is cut. "fast" has the correlation at the old directions for both, which halves the
+        work, and cuts steps that would oscillate. With ``standardize=False, group_weights=None, fit_intercept=False``
+        too, "printed" is `covey.Network.paper`.
     tol : float
         Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
         correlation below which a group counts as asleep.
@@ -117,5 +125,5 @@ def group_path(
     return runner.run(
         algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
         switch_tol=switch_tol, depth=depth, group_weights=group_weights, max_iter=max_iter, times=times,
-        engine=engine, tol=tol, stop=stop, start=start, verbose=verbose,
+        engine=engine, update=update, tol=tol, stop=stop, start=start, verbose=verbose,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from covey.network.exact import ExactPath, all_awake
 from covey.network.overlap import InColumns
 from covey.network.recorder import Recorder
 from covey.network.screened import NearGroups, ScreenedPath
-from covey.network.settings import check_engine, read_settings, step_unit
+from covey.network.settings import check_engine, check_update, read_settings, step_unit
 from covey.network.snapshots import StopLike, as_stop_rule
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
@@ -79,6 +79,7 @@ class PathRunner:
         max_iter: int = 100_000,
         times: ArrayLike | None = None,
         engine: str = "auto",
+        update: str = "fast",
         tol: float = 1e-3,
         stop: StopLike | None = None,
         start: Path | PathState | None = None,
@@ -86,6 +87,7 @@ class PathRunner:
     ) -> Path:
         """Run the network; see `covey.group_path`."""
         check_engine(engine)
+        check_update(update, engine)
         max_iter = whole(max_iter, "max_iter")
         tol = positive(tol, "tol")
         wanted = read_times(times, max_iter)
@@ -95,7 +97,7 @@ class PathRunner:
             rule = InColumns(rule, self.groups)
         settings = read_settings(
             problem, algorithm=algorithm, init_scale=init_scale, step_size=step_size, direction_step=direction_step,
-            switch_tol=switch_tol, depth=depth, group_weights=group_weights,
+            switch_tol=switch_tol, depth=depth, group_weights=group_weights, update=update,
         )  # fmt: skip
         begin = read_start(start, problem, settings)
         if begin.time >= max_iter:
@@ -103,7 +105,7 @@ class PathRunner:
         recorder = Recorder(problem, rule, wanted, self.groups.names, verbose)
         recorder.enter(begin.entered)
         run: ScreenedPath | ExactPath
-        if engine == "exact" or (engine == "auto" and all_awake(settings)):
+        if settings.printed or engine == "exact" or (engine == "auto" and all_awake(settings)):
             run = ExactPath(problem, settings, recorder, begin)
         else:
             run = ScreenedPath(problem, settings, recorder, begin, tol, self._near)
@@ -120,7 +122,7 @@ class PathRunner:
             message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
             strengths=recorder.strengths(),
             step_size=settings.gamma / step_unit(problem, settings.depth),
-            init_scale=settings.start,
+            init_scale=float(init_scale),
             n_passes=self._count_passes(),
             n_gram_columns=run.n_gram_columns,
             state=state,

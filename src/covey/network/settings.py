@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 
 from covey.preprocess import WorkingProblem
 from covey.preprocess.group_weights import read_weights
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, boolean, positive, whole
 
 __all__ = [
     "ALGORITHMS",
     "ENGINES",
     "ENTER",
+    "UPDATES",
     "Network",
     "Settings",
     "check_engine",
+    "check_update",
+    "direction_to_user",
+    "direction_to_working",
     "read_settings",
     "read_step",
     "step_unit",
@@ -26,6 +30,7 @@ __all__ = [
 
 ALGORITHMS = ("single-stage", "two-stage")
 ENGINES = ("auto", "screened", "exact")
+UPDATES = ("fast", "printed")
 
 # A group has woken up when its norm passes this share of the largest group correlation with y. A thousandth is far
 # below anything a validation set can see, and late enough that the group is on its final, steep rise.
@@ -56,15 +61,16 @@ class Network:
     Parameters
     ----------
     init_scale : float
-        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation.
+        Start value of every magnitude (alpha in the paper), for a response of unit standard deviation; with
+        ``update="printed"`` on the data's own scale.
     depth : int
         Power N on the magnitudes, at least 2.
     algorithm : {"single-stage", "two-stage"}
         The paper's Algorithm 1 or Algorithm 2.
     step_size : "auto" or float
-        Step on the magnitudes (gamma), on the response's own scale.
+        Step on the magnitudes (gamma), on the data's own scale: see `covey.group_path`.
     direction_step : "auto" or float
-        Step on the directions (eta) after the switch of the two-stage algorithm.
+        Step on the directions (eta) after the switch of the two-stage algorithm, on the data's own scale.
     switch_tol : "auto" or float
         Relative change of the magnitudes below which the two-stage algorithm switches (tau).
     max_iter : int
@@ -72,6 +78,15 @@ class Network:
     engine : {"auto", "screened", "exact"}
         Step the awake groups only and add up the growth of the others ("screened"), or step every group at every
         iteration ("exact"). "auto" takes the screened one unless all groups are awake from the start, or nearly so.
+    update : {"fast", "printed"}
+        One iteration. "fast" moves directions and magnitudes by one and the same correlation, that of the old
+        directions, with steps cut where they would oscillate: made for speed, and neither the paper's text nor the
+        authors' code. "printed" is the text of Algorithm 1: the magnitudes move by the correlation at the new
+        directions, and no step is cut. It costs two products per iteration and runs in the exact engine.
+    raw : bool
+        Run on the columns as they are, as the paper does: not centred, and so without an intercept, neither scaled nor
+        orthonormalised, and without group weights. The estimator's `standardize`, `group_weights` and `fit_intercept`
+        are then not used.
 
     Examples
     --------
@@ -92,18 +107,48 @@ class Network:
     switch_tol: float | str = "auto"
     max_iter: int = 100_000
     engine: str = "auto"
+    update: str = "fast"
+    raw: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that no problem could be run with."""
         whole(self.max_iter, "max_iter")
         check_engine(self.engine)
+        check_update(self.update, self.engine)
+        boolean(self.raw, "raw")
         _check_start(self.init_scale, whole(self.depth, "depth", least=2))
         read_step(self.step_size)
         _read_stages(self.algorithm, self.direction_step, self.switch_tol)
 
+    @classmethod
+    def paper(cls, algorithm: int = 1, **settings: Any) -> Network:
+        """The paper's Algorithm 1 or 2, to the letter: the printed step on raw columns, no weights, no factors.
+
+        Parameters
+        ----------
+        algorithm : 1 or 2
+        **settings
+            Any other field: ``step_size`` (gamma), ``direction_step`` (eta), ``switch_tol`` (tau), ``init_scale``
+            (alpha), all on the data's own scale, as in `covey.dynamics.normalized_descent`.
+
+        Examples
+        --------
+        >>> from covey.network import Network
+        >>> Network.paper(2, step_size=1e-3, direction_step=1e-3, switch_tol=0.01).algorithm
+        'two-stage'
+        """
+        if algorithm not in (1, 2):
+            raise ValueError(f"algorithm must be 1 or 2, the paper's numbers, not {algorithm!r}.")
+        options: dict[str, Any] = {"algorithm": ALGORITHMS[algorithm - 1], "update": "printed", "raw": True}
+        return cls(**options | settings)
+
     def options(self) -> dict[str, Any]:
         """Keyword arguments for `PathRunner.run`."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "raw"}
+
+    def problem_options(self) -> dict[str, Any]:
+        """Those options of the problem that the network itself decides: all of them for raw columns, else none."""
+        return {"standardize": False, "group_weights": None, "fit_intercept": False} if self.raw else {}
 
 
 @dataclass(frozen=True)
@@ -126,6 +171,10 @@ class Settings:
         Magnitude of every group at time zero.
     enter : float
         Norm at which a group has woken up.
+    printed : bool
+        Whether an iteration is the paper's text, without any cut of a step.
+    large : float
+        The s of the large direction step ``w + s g``: 1 where columns have unit variance.
     """
 
     depth: int
@@ -135,6 +184,8 @@ class Settings:
     speeds: FloatArray
     start: float
     enter: float
+    printed: bool = False
+    large: float = 1.0
 
     def restrict(self, which: NDArray[np.intp]) -> Settings:
         """The settings for some of the groups."""
@@ -151,11 +202,16 @@ def read_settings(
     switch_tol: Any,
     depth: int,
     group_weights: Any,
+    update: str = "fast",
 ) -> Settings:
     """Check the user's parameters and resolve the automatic ones."""
     eta, tau = _read_stages(algorithm, direction_step, switch_tol)
+    eta = direction_to_working(problem, eta)
     N = whole(depth, "depth", least=2)
     start = _check_start(init_scale, N)
+    printed = update == "printed"
+    if printed:
+        start *= (problem.column_scale / problem.y_scale) ** (1.0 / N)
     speeds = 1.0 / read_weights(group_weights, problem.ranks)
     norms = problem.group_norms(problem.correlation)
     largest = float(norms.max(initial=0.0))
@@ -173,13 +229,25 @@ def read_settings(
             )
     if tau is None:
         tau = SWITCH_SHARE * N * gamma * fastest ** ((2 * N - 2) / N)
-    return Settings(N, gamma, eta, tau, speeds, start, ENTER * (largest if largest > 0 else 1.0))
+    enter = ENTER * (largest if largest > 0 else 1.0)
+    large = problem.column_scale * problem.column_scale if printed else 1.0
+    return Settings(N, gamma, eta, tau, speeds, start, enter, printed, large)
 
 
 def check_engine(engine: Any) -> None:
     """Refuse an unknown engine."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, not {engine!r}.")
+
+
+def check_update(update: Any, engine: Any = "auto") -> None:
+    """Refuse an unknown update, or an engine that cannot make it."""
+    if update not in UPDATES:
+        raise ValueError(f"update must be one of {', '.join(map(repr, UPDATES))}, not {update!r}.")
+    if update == "printed" and engine == "screened":
+        raise ValueError(
+            "update='printed' steps every group at every iteration: leave engine='auto', or use update='fast'."
+        )
 
 
 def _check_start(init_scale: Any, N: int) -> float:
@@ -210,12 +278,22 @@ def _read_stages(algorithm: Any, direction_step: Any, switch_tol: Any) -> tuple[
 
 
 def step_unit(problem: WorkingProblem, N: int) -> float:
-    """What a step on the user's scale is worth in working coordinates, where the response has unit size.
+    """What a step on the magnitudes, on the data's own scale, is worth in working coordinates.
 
-    With ``y = s y~``, magnitudes scale as ``s^(1/N)`` and correlations as ``s``, so the same trajectory needs
-    ``gamma~ = gamma s^((2N-2)/N)``.
+    With ``y = s y~`` and ``X = k X~`` (k other than 1 only where columns are left alone), ``u = (s/k)^(1/N) u~`` and
+    ``g = s k g~``, so the same trajectory needs ``gamma~ = gamma s^((2N-2)/N) k^(2/N)``.
     """
-    return float(problem.y_scale ** ((2 * N - 2) / N))
+    return float(problem.y_scale ** ((2 * N - 2) / N) * problem.column_scale ** (2 / N))
+
+
+def direction_to_working(problem: WorkingProblem, eta: float) -> float:
+    """A step on the directions in working coordinates: ``eta u^N g = eta s^2 u~^N g~``, whatever the columns' scale."""
+    return eta * problem.y_scale * problem.y_scale
+
+
+def direction_to_user(problem: WorkingProblem, eta: float) -> float:
+    """The way back: a step on the directions on the response's own scale."""
+    return eta / problem.y_scale / problem.y_scale
 
 
 def read_step(step_size: Any) -> float | None:

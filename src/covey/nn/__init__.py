@@ -1,4 +1,4 @@
-"""Torch layers with groups, and the autoencoders of the paper's last experiment.
+"""Torch layers with groups, structured pruning, and the autoencoders of the paper's last experiment.
 
 Torch and numpy are all that this room needs; `pip install 'covey[torch]'` brings torch.
 """
@@ -11,6 +11,14 @@ if find_spec("torch") is None:
 from covey.nn.checkpoint import load_model
 from covey.nn.descent import NormalizedDescent
 from covey.nn.diagonal import GroupedDiagonalLinear, GroupPower
+from covey.nn.factored import (
+    DGatedConv2d,
+    DGatedLinear,
+    FactoredWeight,
+    GroupedPowerConv2d,
+    GroupedPowerLinear,
+    factor_penalty,
+)
 from covey.nn.interpolation import interpolate
 from covey.nn.models import AE, GAE, IRMAE, VAE, build
 from covey.nn.stack import GroupedLinearStack
@@ -22,12 +30,18 @@ __all__ = [
     "GAE",
     "IRMAE",
     "VAE",
+    "DGatedConv2d",
+    "DGatedLinear",
+    "FactoredWeight",
     "GroupPower",
     "GroupedDiagonalLinear",
     "GroupedLinearStack",
+    "GroupedPowerConv2d",
+    "GroupedPowerLinear",
     "NormalizedDescent",
     "TrainingResult",
     "build",
+    "factor_penalty",
     "interpolate",
     "load_model",
     "measure",

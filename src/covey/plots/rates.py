@@ -26,7 +26,7 @@ def draw_rates(frame: pd.DataFrame, slopes: pd.DataFrame, axes: Mapping[str, str
     frame : DataFrame
         As `covey.experiments.rates.run` returns it: axis, value, method, error, corollary, minimax.
     slopes : DataFrame
-        axis, method, slope, low, high; written into each panel.
+        axis, method, slope, se; written into each panel.
     axes : mapping from the axis to its label
     """
     shown = [axis for axis in axes if (frame["axis"] == axis).any()]
@@ -46,7 +46,7 @@ def draw_rates(frame: pd.DataFrame, slopes: pd.DataFrame, axes: Mapping[str, str
             x = place(by_value.mean().index.to_numpy(dtype=float))
             mean, low, high = by_value.mean(), by_value.quantile(0.25), by_value.quantile(0.75)
             s = fitted.loc[(axis, method)]
-            label = f"{s['slope']:+.2f} [{s['low']:+.2f}, {s['high']:+.2f}]"
+            label = f"{s['slope']:+.2f} ± {s['se']:.2f}"
             ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
             ax.plot(x, mean, color=colour, marker=marker, ms=4, lw=1.3, label=label)
         lines = part.groupby("value")[["minimax", "corollary"]].first()
@@ -62,7 +62,7 @@ def draw_rates(frame: pd.DataFrame, slopes: pd.DataFrame, axes: Mapping[str, str
         if axis == "p":
             # flat curves: make room for the legend below them
             ax.set_ylim(bottom=0.2 * float(part["error"].mean()))
-        ax.legend(fontsize=7, frameon=False, title="slope, 95% interval", title_fontsize=7, loc=where)
+        ax.legend(fontsize=7, frameon=False, title="slope ± standard error", title_fontsize=7, loc=where)
     for ax in panels.flat[len(shown) :]:
         ax.axis("off")
     handles = [

@@ -51,6 +51,9 @@ class WorkingProblem:
     ranks, starts : ndarray
         The number of working columns of each group, and where they start.
     y_mean, y_scale : float
+    column_scale : float
+        The one number that all columns were divided by where they are left alone otherwise; 1 where each group or
+        column has a scale of its own.
     response : ndarray, shape (n,)
         y~.
     correlation : ndarray, shape (r,)
@@ -67,6 +70,7 @@ class WorkingProblem:
     starts: NDArray[np.intp]
     y_mean: float
     y_scale: float
+    column_scale: float
     response: FloatArray
     correlation: FloatArray
 
@@ -315,6 +319,8 @@ def prepare(
     layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
-        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
+        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale,
+        column_scale=1.0 / float(factors.max()) if standardize is False and factors.any() else 1.0,
+        response=unit_y, correlation=correlation,
     )  # fmt: skip
     return problem, made

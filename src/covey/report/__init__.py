@@ -1,5 +1,6 @@
 """Reports: self-contained pages, and the same on a terminal."""
 
 from covey.report.fit import FitReport, fit_report, render, write
+from covey.report.held_out import HeldOut, refit_in_folds
 
-__all__ = ["FitReport", "fit_report", "render", "write"]
+__all__ = ["FitReport", "HeldOut", "fit_report", "refit_in_folds", "render", "write"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,9 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import covey
 from covey.files import write_atomically
+from covey.losses import Squared
+from covey.report.along import Along, along_the_path
 from covey.report.fit_page import render_page
-from covey.report.quality import Score, in_memory, quality
+from covey.report.held_out import HeldOut, refit_in_folds
+from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
+from covey.report.response_section import ResponsePart, response_parts
 from covey.report.traces import Frames, keep_frames
 from covey.selection.judged import Judged, how_chosen, in_words, judged
 
@@ -31,6 +35,13 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 
 # A longer value of a setting, such as the list of every column's group, is cut: the page is for people.
 LONGEST_SETTING = 300
+
+# What linear predictors are, where their exponentials have a name.
+UNITS = {
+    "odds ratio": "log odds",
+    "rate ratio": "the logarithm of the rate",
+    "ratio of means": "the logarithm of the mean",
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,24 @@ class FitReport:
         What to mind, in words.
     settings, versions : mapping of str to str
         What to repeat it with.
+    unpenalised : str
+        What the models on the path are.
+    effect : str or None
+        What the exponential of a coefficient is called.
+    strength_unit : str
+        What the strength is measured in.
+    classes : tuple of str
+        The labels, where classes are predicted.
+    always : tuple of str
+        Groups that are in every model: they count neither as selected nor as groups to select from.
+    along : Along or None
+        How the error on the rows of the fit falls along the path, for other losses than squared.
+    held_out : HeldOut or None
+        For classes: predictions of rows by fits that have not seen them.
+    no_held_out : str
+        Why there are none.
+    responses : tuple of ResponsePart
+        Where there are several.
     """
 
     title: str
@@ -86,6 +115,15 @@ class FitReport:
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    unpenalised: str = "least squares"
+    effect: str | None = None
+    strength_unit: str = ""
+    classes: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    along: Along | None = None
+    held_out: HeldOut | None = None
+    no_held_out: str = ""
+    responses: tuple[ResponsePart, ...] = ()
 
     @classmethod
     def from_model(
@@ -94,25 +132,36 @@ class FitReport:
         X: Any = None,
         y: Any = None,
         *,
+        sample_weight: Any = None,
+        offset: Any = None,
         title: str | None = None,
         target: str | None = None,
-        test: tuple[Any, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        test: tuple[Any, ...] | None = None,
+        held_out: HeldOut | int = 5,
         settings: Mapping[str, object] | None = None,
     ) -> FitReport:
         """Gather what a report shows.
 
         Parameters
         ----------
-        model : GroupSparseRegressor, or a Pipeline that ends with one
+        model : GroupSparseRegressor or GroupSparseClassifier, or a Pipeline that ends with one
             Fitted.
         X, y : array-like, optional
             The data that it was fitted on. Without them the report has no training R^2 and no word on correlated
             groups.
+        sample_weight, offset : array-like, optional
+            As they were given to `fit`.
         title : str, optional
         target : str, optional
             The name of the response; by default that of `y`, where it has one.
-        test : (X, y), optional
+        outputs : sequence of str, optional
+            The names of several responses; by default those of the columns of `y`, where it has names.
+        test : (X, y), or (X, y, offset), optional
             Rows that were kept apart throughout: the report then leads with the R^2 on them.
+        held_out : int or HeldOut
+            For classes: in how many folds the whole fit is repeated, for a table of mistakes and a plot of the
+            probabilities on rows that were not seen; 0 for none. Or what `covey.report.refit_in_folds` has made.
         settings : mapping, optional
             Further lines for the section on how to repeat the fit: the command, the file and its hash, the seed.
 
@@ -125,30 +174,45 @@ class FitReport:
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
         name = target or str(getattr(y, "name", None) or "y")
-        chosen_by = judged(model, None if y is None else in_memory(y))
-        selected = model.group_norms_ > 0
+        null = None if y is None else null_error(model, y, sample_weight, offset)
+        chosen_by = judged(model, null)
+        always = {model.groups_.position(group) for group in model.always_groups_}
+        n_selected = sum(l not in always for l in np.flatnonzero(model.group_norms_))
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
+        names = _outputs(model, y, outputs)
+        frames = keep_frames(model.path_, folds, always=always, outputs=names)
+        tried, why_not = _held_out(model, X, y, sample_weight, offset, held_out)
+        along = None if X is None else along_the_path(model, X, y, sample_weight, offset, frames)
         return cls(
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
             target=name,
             n_rows=None if y is None else len(y),
             n_columns=model.groups_.n_columns,
-            n_groups=model.groups_.n_groups,
+            n_groups=model.groups_.n_groups - len(always),
             model=in_words(model),
             how_chosen=how_chosen(model),
-            n_selected=int(selected.sum()),
-            n_selected_columns=int(np.count_nonzero(model.coef_)),
-            scores=quality(model, chosen_by, X, y, test),
-            frames=keep_frames(model.path_, folds),
+            n_selected=n_selected,
+            n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
+            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, tried),
+            frames=frames,
             strength_label="standard deviation of the group's part of the prediction"
             if model.standardize == "group"
             else "norm of the group's coefficients on the columns as they were scaled for the fit",
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
-            remarks=remarks(model, chosen_by, X, y),
+            remarks=remarks(model, chosen_by, X, _numbers(model, y)),
             settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
             versions=_versions(),
+            unpenalised=model.loss_.unpenalised,
+            effect=model.loss_.effect,
+            strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
+            classes=tuple(map(str, getattr(model, "classes_", ()))),
+            always=tuple(str(group) for group in model.always_groups_),
+            along=along,
+            held_out=tried,
+            no_held_out=why_not,
+            responses=response_parts(model, X, y, names),
         )
 
 
@@ -174,7 +238,7 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     path : path
         The HTML file.
     **options
-        ``title``, ``target``, ``test``, ``settings`` of `FitReport.from_model`.
+        Further parameters of `FitReport.from_model`.
 
     Returns
     -------
@@ -196,7 +260,41 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     return write(FitReport.from_model(model, X, y, **options), path)
 
 
-def _last_step(model: Any, X: Any, test: tuple[Any, Any] | None) -> tuple[Any, Any, tuple[Any, Any] | None]:
+def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]:
+    """What each of several outputs is of: a class, or a response."""
+    m = model.path_.n_outputs
+    if hasattr(model, "classes_"):
+        return tuple(map(str, model.classes_)) if m > 1 else ()
+    if np.ndim(model.coef_) == 1:
+        return ()
+    names = given if given is not None else getattr(y, "columns", None)
+    found = tuple(map(str, range(m) if names is None else names))
+    if len(found) != m:
+        raise ValueError(f"outputs has {len(found)} names, but the model has {m} responses.")
+    return found
+
+
+def _held_out(model: Any, X: Any, y: Any, weight: Any, offset: Any, given: HeldOut | int) -> tuple[HeldOut | None, str]:
+    """Predictions of rows that were not seen, or why there are none."""
+    if isinstance(given, HeldOut):
+        return given, ""
+    if not hasattr(model, "classes_") or X is None or not given:
+        return None, ""
+    try:
+        return refit_in_folds(model, X, y, given, sample_weight=weight, offset=offset), ""
+    except ValueError as reason:
+        return None, str(reason)
+
+
+def _numbers(model: Any, y: Any) -> Any:
+    """A response of one number per row; it does not matter which where groups are compared."""
+    if y is None or isinstance(model.loss_, Squared):
+        return y
+    response = coded(model, y)
+    return response if response.ndim == 1 else response[:, 0]
+
+
+def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:
     """The estimator at the end of a pipeline, with the data as it sees them."""
     if not hasattr(model, "steps"):
         return model, X, test
@@ -204,7 +302,7 @@ def _last_step(model: Any, X: Any, test: tuple[Any, Any] | None) -> tuple[Any, A
     if len(before.steps) == 0:
         return last, X, test
     X = None if X is None else before.transform(X)
-    return last, X, None if test is None else (before.transform(test[0]), test[1])
+    return last, X, None if test is None else (before.transform(test[0]), *test[1:])
 
 
 def _parameters(model: Any) -> dict[str, str]:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covey.report.along import along_plot
 from covey.report.axis import Axis
+from covey.report.class_section import class_section
 from covey.report.group_table import MOST_SHOWN, group_table
 from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
-from covey.report.plot import judged_plot, path_plot, positions, strength_axis, time_axis
+from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
+from covey.report.response_section import response_section
 
 if TYPE_CHECKING:
     from covey.report.fit import FitReport
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["render_page"]
 
 LIMIT = (
-    "Groups wake up one after another, the strongest first, and those awake are fitted by least squares. The fitted "
+    "Groups wake up one after another, the strongest first, and those awake are fitted by {how}. The fitted "
     "model stands apart at the right: groups that it does not need were dropped again."
 )
 NETWORK = "Groups of the network wake up one after another, the strongest first, up to the chosen iteration."
@@ -41,8 +44,8 @@ def render_page(report: FitReport) -> str:
         figures=_figures(report),
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
-        target=escape(report.target),
-        how_groups_rise=LIMIT if frames.stepwise else NETWORK,
+        strength_unit=escape(report.strength_unit) or f"units of <bdi>{escape(report.target)}</bdi>",
+        how_groups_rise=LIMIT.format(how=escape(report.unpenalised)) if frames.stepwise else NETWORK,
         path_plot=path_plot(frames, times, strengths),
         xlabel=f"{unit} (log scale)" if times.log else unit,
         readout=escape(told[frames.chosen]),
@@ -52,7 +55,11 @@ def render_page(report: FitReport) -> str:
         if report.n_folds
         else "",
         folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
-        table=group_table(frames),
+        ratio_words=_ratio_words(report),
+        table=group_table(frames, report.effect),
+        along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
+        classes=_classes(report),
+        responses=_responses(report),
         choice=_choice(report),
         remarks="".join(_remark(remark) for remark in report.remarks) or "<p>Nothing stands out.</p>",
         settings=_settings(report.settings),
@@ -66,10 +73,62 @@ def _lead(report: FitReport) -> str:
     rows = "" if report.n_rows is None else f"{report.n_rows} rows and "
     what = f"{rows}{report.n_columns} columns in {report.n_groups} groups"
     found = f"<b>{report.n_selected} of {report.n_groups} groups</b>"
+    if report.always:
+        n = len(report.always)
+        what += f", and {n} more that {'is' if n == 1 else 'are'} always in"
+        found += f", beside <bdi>{escape(_listed(report.always))}</bdi>"
+    verb = "are" if report.responses else "is"
     return (
-        f"From {what}, <bdi>{escape(report.target)}</bdi> is predicted with {found}. The model is "
+        f"From {what}, <bdi>{escape(report.target)}</bdi> {verb} predicted with {found}. The model is "
         f"<b>{escape(report.model)}</b>, chosen by {escape(report.how_chosen)}."
     )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """The first few names."""
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def _ratio_words(report: FitReport) -> str:
+    """What the exponentials of coefficients mean."""
+    if report.effect is None:
+        return ""
+    if report.frames.outputs:
+        return (
+            f" Coefficients are shown as {escape(report.effect)}s, of each class against the geometric mean of all: "
+            "what its odds are multiplied by when the column grows by one."
+        )
+    grown = {"odds ratio": "odds", "rate ratio": "rate"}.get(report.effect, "mean")
+    if report.classes:
+        grown = f"odds of <bdi>{escape(report.classes[-1])}</bdi> against <bdi>{escape(report.classes[0])}</bdi>"
+    return f" The {escape(report.effect)} is what the {grown} is multiplied by when the column grows by one."
+
+
+def _along(report: FitReport, times: Axis, xlabel: str) -> str:
+    if report.along is None:
+        return ""
+    return (
+        '<figure><p class="note">On the rows of the fit, which always flatters the later models:</p>'
+        f'{along_plot(report.frames, times, report.along)}<p class="xlabel">{xlabel}</p></figure>'
+    )
+
+
+def _classes(report: FitReport) -> str:
+    if report.held_out is not None:
+        body = class_section(report.held_out)
+    elif report.no_held_out:
+        body = f"<p>There are no predictions of rows held out: {escape(report.no_held_out)}.</p>"
+    else:
+        return ""
+    return _section("classes", "Classes of rows that were not seen", body)
+
+
+def _responses(report: FitReport) -> str:
+    return _section("responses", "Each response", response_section(report.responses)) if report.responses else ""
+
+
+def _section(id: str, heading: str, body: str) -> str:
+    return f'<section id="{id}" aria-labelledby="{id}-heading"><h2 id="{id}-heading">{heading}</h2>{body}</section>'
 
 
 def _choice(report: FitReport) -> str:
@@ -100,7 +159,8 @@ def _figures(report: FitReport) -> str:
 
 
 def _out_of(report: FitReport) -> str:
-    return f"Of {report.n_groups}; they hold {report.n_selected_columns} of {report.n_columns} columns."
+    beside = f", beside {len(report.always)} always in" if report.always else ""
+    return f"Of {report.n_groups}{beside}; the model holds {report.n_selected_columns} of {report.n_columns} columns."
 
 
 def _notice(remarks: tuple[Remark, ...]) -> str:
@@ -114,15 +174,17 @@ def _notice(remarks: tuple[Remark, ...]) -> str:
 
 def _readouts(report: FitReport) -> list[str]:
     """What is said of each frame."""
-    frames, of = report.frames, f"of {report.n_groups} groups"
+    frames, of = report.frames, f"of {report.n_groups + len(report.always)} groups"
     if frames.stepwise:
         told = [
-            f"Time {time(t)}: least squares on {awake} {of}" if awake else f"Time {time(t)}: no group"
+            f"Time {time(t)}: {report.unpenalised} on {awake} {of}" if awake else f"Time {time(t)}: no group"
             for t, awake in zip(frames.times, frames.awake, strict=True)
         ]
     else:
         told = [f"Iteration {time(t)}: {awake} {of}" for t, awake in zip(frames.times, frames.awake, strict=True)]
     told[-1] = f"The fitted model: {report.model}"
+    if report.along is not None:
+        told = [f"{text}; {report.along.words(i)}" for i, text in enumerate(told)]
     return told
 
 
@@ -156,6 +218,8 @@ def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> d
         "groups": [[group.first, group.size, len(group.columns)] for group in frames.groups],
         "series": _series(report),
         "bytes": _dtype(report).itemsize,
+        "outputs": max(len(frames.outputs), 1),
+        "effect": report.effect,
     }
 
 

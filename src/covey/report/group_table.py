@@ -13,7 +13,7 @@ from covey.report.plot import swatch
 from covey.report.traces import Frames, GroupTrace
 from covey.validation import FloatArray
 
-__all__ = ["MOST_SHOWN", "group_table"]
+__all__ = ["MOST_SHOWN", "group_table", "ratio", "short_name"]
 
 # Rows before "show all". The style sheet hides the rest by position, in fit.css under `tr:nth-child`.
 MOST_SHOWN = 40
@@ -21,23 +21,36 @@ MOST_SHOWN = 40
 # A name longer than this says nothing more to a reader.
 LONGEST_NAME = 120
 
+# Exponentials of more are infinite.
+LARGEST_POWER = 700.0
 
-def group_table(frames: Frames) -> str:
-    """The body of the table, the strongest group first."""
+
+def group_table(frames: Frames, effect: str | None = None) -> str:
+    """The body of the table, the strongest group first.
+
+    Parameters
+    ----------
+    frames : Frames
+    effect : str, optional
+        What the exponential of a coefficient is called.
+    """
     strongest = max((group.strength(frames.chosen) for group in frames.groups), default=0.0) or 1.0
-    return "".join(_row(i, group, frames.chosen, strongest) for i, group in enumerate(frames.groups))
+    return "".join(_row(i, group, frames, strongest, effect) for i, group in enumerate(frames.groups))
 
 
-def _row(i: int, group: GroupTrace, frame: int, strongest: float) -> str:
-    facts, coefs = group.at(frame)
+def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: str | None) -> str:
+    facts, coefs = group.at(frames.chosen)
     strength, norm, plus, minus = facts.tolist()
     hidden = "" if strength > 0 else " hidden"
     signs = " ".join(part for part in (f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else "") if part)
-    if group.columns:
-        signs = shown(float(coefs[0]), 4) if group.size == 1 else _details(group, coefs, signs)
+    if group.columns and group.size == 1 and not frames.outputs:
+        signs = _single(float(coefs[0]), effect)
+    elif group.columns:
+        signs = _details(group, coefs, signs, frames.outputs, effect)
+    always = ' <small class="always">always in</small>' if group.always else ""
     return (
         f'<tr{hidden}><td class="rank">{i + 1}</td>'
-        f'<th scope="row">{swatch(i)}<bdi>{_name(group.name)}</bdi></th>'
+        f'<th scope="row">{swatch(i)}<bdi>{short_name(group.name)}</bdi>{always}</th>'
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
@@ -50,23 +63,60 @@ def _folds(group: GroupTrace) -> str:
     return "" if group.folds is None else f'<td data-label="folds">{group.folds}</td>'
 
 
-def _details(group: GroupTrace, coefs: FloatArray, signs: str) -> str:
+def ratio(value: float) -> float:
+    """The exponential of a coefficient, within what a number holds; `ratio` of fit.js gives the same."""
+    return float(np.exp(np.clip(value, -LARGEST_POWER, LARGEST_POWER)))
+
+
+def _single(value: float, effect: str | None) -> str:
+    return shown(value, 4) if effect is None else f"{shown(value, 4)} ({escape(effect)} {shown(ratio(value), 4)})"
+
+
+def _details(group: GroupTrace, coefs: FloatArray, signs: str, outputs: tuple[str, ...], effect: str | None) -> str:
+    if outputs:
+        table = _many(group, coefs.reshape(len(group.columns), len(outputs)), outputs, effect)
+    else:
+        table = _one(group, coefs, effect)
+    rest = group.size - len(group.columns)
+    note = f"<p>The {rest} smallest are not listed.</p>" if rest else ""
+    return f"<details><summary>{signs}</summary>{table}{note}</details>"
+
+
+def _one(group: GroupTrace, coefs: FloatArray, effect: str | None) -> str:
+    """A line per column: its coefficient, what it means where it has a name, and a bar."""
     largest = float(np.abs(coefs).max(initial=0)) or 1.0
     rows = "".join(
-        f'<tr><th scope="row"><bdi>{_name(column)}</bdi></th><td>{shown(value, 4)}</td>'
+        f'<tr><th scope="row"><bdi>{short_name(column)}</bdi></th><td>{shown(value, 4)}</td>'
+        f"{'' if effect is None else f'<td>{shown(ratio(value), 4)}</td>'}"
         f'<td><i class="{_side(value)}" style="width:{50 * abs(value) / largest:.1f}%"></i></td></tr>'
         for column, value in zip(group.columns, coefs.tolist(), strict=True)
     )
-    rest = group.size - len(group.columns)
-    note = f"<p>The {rest} smallest are not listed.</p>" if rest else ""
-    return f'<details><summary>{signs}</summary><table class="coefs">{rows}</table>{note}</details>'
+    if effect is None:
+        return f'<table class="coefs">{rows}</table>'
+    head = f'<tr><td></td><th scope="col">coefficient</th><th scope="col">{escape(effect)}</th><td></td></tr>'
+    return f'<table class="coefs rated"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+
+
+def _many(group: GroupTrace, coefs: FloatArray, outputs: tuple[str, ...], effect: str | None) -> str:
+    """A line per column, a number for each output: its coefficient, or what it means where it has a name."""
+    values = coefs.tolist() if effect is None else [[ratio(v) for v in row] for row in coefs.tolist()]
+    head = "".join(f'<th scope="col"><bdi>{short_name(name)}</bdi></th>' for name in outputs)
+    cells = ["".join(f"<td>{shown(v, 4)}</td>" for v in row) for row in values]
+    rows = "".join(
+        f'<tr><th scope="row"><bdi>{short_name(column)}</bdi></th>{row}</tr>'
+        for column, row in zip(group.columns, cells, strict=True)
+    )
+    caption = f"<caption>{escape(effect.capitalize())}s</caption>" if effect else ""
+    table = f"{caption}<thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div class="scroll"><table class="coefs many">{table}</table></div>'
 
 
 def _side(value: float) -> str:
     return "minus" if value < 0 else "plus"
 
 
-def _name(name: str) -> str:
+def short_name(name: str) -> str:
+    """A name as HTML, its middle left out where it is very long."""
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
     return escape(name)

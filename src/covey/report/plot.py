@@ -1,16 +1,11 @@
-"""The two plots of a fit's report, drawn as SVG that stretches with the page.
-
-Lines live in a square of 1000 by 1000 that is stretched to whatever room there is, with strokes of constant width;
-text and dots are HTML on top, placed in per cent. So text has one size on a phone, a screen and paper, and no script
-is needed to fit the page.
-"""
+"""The two plots of every report, as SVG that stretches with the page: the path, and the judged candidates."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.report.axis import Axis, round_ticks
+from covey.report.axis import Axis
+from covey.report.drawing import Ticks, Vector, from_top, grid, mark_label, place, plot, points, rule, tick_labels
 from covey.report.numbers import shown
 from covey.report.page import escape
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
@@ -38,9 +33,6 @@ LABEL_GAP = 0.068
 
 # Numbers below an axis at most.
 MOST_TICKS = 12
-
-Vector = NDArray[np.float64]
-Ticks = list[tuple[float, str]]
 
 
 def time_axis(frames: Frames) -> Axis:
@@ -84,11 +76,11 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
         "the right edge. The values are in the table of selected groups below."
     )
     ticks: Ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
-    return _plot(
+    return plot(
         "path-plot",
         description,
-        f"{_grid(ticks, strengths)}{lines}{_rule(1.0)}",
-        f"{_ticks(ticks, strengths)}{_mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
+        f"{grid(ticks, strengths)}{lines}{rule(1.0)}",
+        f"{tick_labels(ticks, strengths)}{mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
     )
 
 
@@ -101,21 +93,21 @@ def judged_plot(chosen_by: Judged) -> str:
     if chosen_by.band is not None:
         upper = 1 - values.position(chosen_by.values + chosen_by.band)
         lower = 1 - values.position(chosen_by.values - chosen_by.band)
-        band = f'<path class="band" d="{_points(np.r_[across, across[::-1]], np.r_[upper, lower[::-1]])}z"/>'
+        band = f'<path class="band" d="{points(np.r_[across, across[::-1]], np.r_[upper, lower[::-1]])}z"/>'
     order = np.argsort(chosen_by.x)
     mark = float(np.interp(chosen_by.at, chosen_by.x[order], across[order]))
-    dot = f'<i class="dot" id="chosen-dot" style="{_place(mark, _from_top(chosen_by.value, values))}"></i>'
+    dot = f'<i class="dot" id="chosen-dot" style="{place(mark, from_top(chosen_by.value, values))}"></i>'
     unit = "groups" if chosen_by.by == "groups" else "iterations"
     best = float(chosen_by.x[int(np.argmin(chosen_by.values))])
     description = (
         f"Line plot: {chosen_by.label} against the number of {unit}; it is least at {best:g}, and the model has "
         f"{chosen_by.at:g} at {shown(chosen_by.value, 4)}."
     )
-    return _plot(
+    return plot(
         "judged-plot",
         description,
-        f'{_grid(ticks, values)}{band}<path class="curve" d="{_points(across, y)}"/>{_rule(mark)}',
-        f"{_ticks(ticks, values)}{_mark_label(mark, 'the model')}{dot}",
+        f'{grid(ticks, values)}{band}<path class="curve" d="{points(across, y)}"/>{rule(mark)}',
+        f"{tick_labels(ticks, values)}{mark_label(mark, 'the model')}{dot}",
     )
 
 
@@ -125,7 +117,7 @@ def _judged_axis(chosen_by: Judged) -> tuple[Vector, Ticks]:
     if chosen_by.by == "groups":
         across = np.linspace(0, 1, x.size) if x.size > 1 else np.array([0.5])
         step = -(-x.size // MOST_TICKS)
-        return across, [(float(place), f"{k:g}") for place, k in zip(across[::step], x[::step], strict=True)]
+        return across, [(float(at), f"{k:g}") for at, k in zip(across[::step], x[::step], strict=True)]
     moved = np.flatnonzero(np.abs(chosen_by.values - chosen_by.values[0]) > 1e-3 * abs(chosen_by.values[0]))
     low = float(x[max(0, int(moved[0]) - 1)]) if moved.size else float(x[0])
     axis = Axis(low, max(float(x[-1]), low + 1.0), log=low > 0 and x[-1] > WIDE_RANGE * low)
@@ -160,67 +152,22 @@ def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, frames: Frames)
     if frames.stepwise:
         x, y = np.append(np.repeat(x, 2)[1:], LEVEL_END if frames.apart else 1.0)[: 2 * len(y)], np.repeat(y, 2)
     style = f"c{i + 1}" if i < MOST_NAMED else "grey"
-    return f'<path class="line {style}" data-line="{i}" d="{_points(x, y)}"/>'
-
-
-def _points(x: Vector, y: Vector) -> str:
-    """A path through the points, in whole thousandths; points in the middle of a level stretch are left out."""
-    across, down = np.rint(1000 * x).astype(int), np.rint(1000 * y).astype(int)
-    level = np.zeros(len(down), dtype=bool)
-    level[1:-1] = (down[1:-1] == down[:-2]) & (down[1:-1] == down[2:])
-    pairs = [f"{a} {b}" for a, b in zip(across[~level], down[~level], strict=True)]
-    return f"M{'L'.join(pairs)}" if pairs else ""
-
-
-def _grid(ticks: Ticks, values: Axis) -> str:
-    rows = "".join(f"M0 {1000 * _from_top(v, values):.0f}H1000" for v in _value_ticks(values))
-    columns = "".join(f"M{1000 * place:.0f} 0V1000" for place, _ in ticks)
-    return f'<path class="grid" d="{rows}{columns}"/>'
-
-
-def _ticks(ticks: Ticks, values: Axis) -> str:
-    across = "".join(f'<b class="xtick" style="left:{100 * place:.2f}%">{label}</b>' for place, label in ticks)
-    down = "".join(
-        f'<b class="ytick" style="top:{100 * _from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values)
-    )
-    return f'<span aria-hidden="true">{across}{down}</span>'
-
-
-def _value_ticks(values: Axis) -> list[float]:
-    return round_ticks(values.low, values.high, 5)
-
-
-def _from_top(value: float, values: Axis) -> float:
-    return 1 - float(values.position(value))
-
-
-def _place(left: float, top: float) -> str:
-    return f"left:{100 * left:.2f}%;top:{100 * top:.2f}%"
+    return f'<path class="line {style}" data-line="{i}" d="{points(x, y)}"/>'
 
 
 def _dot(i: int, mark: float, strength: float, strengths: Axis) -> str:
     hidden = "" if strength > 0 else " hidden"
-    return f'<i class="dot c{i + 1}" data-dot="{i}" style="{_place(mark, _from_top(strength, strengths))}"{hidden}></i>'
+    return f'<i class="dot c{i + 1}" data-dot="{i}" style="{place(mark, from_top(strength, strengths))}"{hidden}></i>'
 
 
 def _cursor(mark: float) -> str:
     return f'<i class="cursor" style="left:{100 * mark:.2f}%"></i>'
 
 
-def _rule(mark: float) -> str:
-    return f'<path class="rule" d="M{1000 * mark:.0f} 0V1000"/>'
-
-
-def _mark_label(mark: float, text: str) -> str:
-    """A name at the top, beside its line."""
-    side = "before" if mark > 0.12 else "after"
-    return f'<b class="rule-label {side}" style="left:{100 * mark:.2f}%" aria-hidden="true">{escape(text)}</b>'
-
-
 def _end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
     """Names beside the ends of their lines, pushed apart so that they do not overlap."""
     downwards = sorted(named, key=lambda label: -label[1])
-    tops = _spread([_from_top(last, strengths) for _, last, _ in downwards])
+    tops = _spread([from_top(last, strengths) for _, last, _ in downwards])
     labels = "".join(
         f'<b class="end" style="top:{100 * top:.2f}%">{swatch(i)}<bdi>{escape(name)}</bdi></b>'
         for (name, _, i), top in zip(downwards, tops, strict=True)
@@ -238,11 +185,3 @@ def _spread(tops: list[float]) -> list[float]:
         out[k] = min(out[k], ceiling)
         ceiling = out[k] - LABEL_GAP
     return out
-
-
-def _plot(id: str, description: str, drawing: str, overlay: str) -> str:
-    return (
-        f'<div class="plot" id="{id}"><div class="area">'
-        f'<svg role="img" aria-label="{escape(description)}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
-        f"{drawing}</svg>{overlay}</div></div>"
-    )

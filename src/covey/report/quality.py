@@ -1,4 +1,4 @@
-"""How well a model predicts: R^2 on rows that it has not seen, and on those that it has."""
+"""How well a model predicts, on rows that it has and has not seen: R^2, or its like for other losses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import r2_score
 
+from covey.losses import MultiSquared, Squared
+from covey.report.held_out import HeldOut
 from covey.selection.judged import Judged
 from covey.validation import FloatArray
 
-__all__ = ["Score", "in_memory", "quality"]
+__all__ = ["Score", "coded", "explained", "in_memory", "measure", "null_error", "quality"]
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,64 @@ class Score:
     note: str
 
 
-def quality(model: Any, chosen_by: Judged | None, X: Any, y: Any, test: tuple[Any, Any] | None) -> tuple[Score, ...]:
+def quality(
+    model: Any, chosen_by: Judged | None, X: Any, y: Any, weight: Any, offset: Any, test: tuple[Any, ...] | None,
+    held_out: HeldOut | None,
+) -> tuple[Score, ...]:  # fmt: skip
     """The figures that can be had, the most telling first."""
-    found = []
+    name, found = measure(model), []
     if test is not None:
-        value = _r2(model, *test)
+        shift = test[2] if len(test) > 2 else None
         note = f"On {len(test[1])} rows that were kept apart throughout."
-        found.append(Score("R² on test rows", value, note))
+        found.append(Score(f"{name} on test rows", explained(model, test[0], test[1], offset=shift), note))
+        if hasattr(model, "classes_"):
+            found.append(Score("Right on test rows", model.score(test[0], test[1], offset=shift), note))
+    if held_out is not None:
+        note = f"Share of rows whose class is predicted right by a fit without them ({held_out.n_folds} refits)."
+        found.append(Score("Right, held out", held_out.accuracy, note))
     if chosen_by is not None and chosen_by.r2 is not None:
-        found.append(Score("Held-out R²", chosen_by.r2, _how_held_out(model)))
+        found.append(Score(f"Held-out {name}", chosen_by.r2, _how_held_out(model)))
     if X is not None:
-        found.append(Score("R² on training rows", _r2(model, X, y), "On the rows of the fit: always flattering."))
+        note = "On the rows of the fit: always flattering."
+        found.append(Score(f"{name} on training rows", explained(model, X, y, weight, offset), note))
     return tuple(found)
 
 
-def _r2(model: Any, X: Any, y: Any) -> float:
-    return float(r2_score(in_memory(y), in_memory(model.predict(X))))
+def measure(model: Any) -> str:
+    """What `explained` is called: R² for squared loss, and D², its like for the deviance, for others."""
+    return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
+
+
+def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
+    """The share of the deviance of the best constant that a model removes: R^2 for squared loss."""
+    if not hasattr(model, "classes_"):
+        return float(model.score(X, y, weight, offset))
+    response, loss = coded(model, y), model.loss_
+    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    left = float(q @ loss.deviance(response, model.decision_function(X, offset)))
+    return 1 - left / (null_error(model, y, weight, offset) * float(q.sum()))
+
+
+def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
+    """The error of the best constant, in the units in which candidates are judged."""
+    response, loss = coded(model, y), model.loss_
+    if isinstance(loss, MultiSquared):
+        return float(response.shape[1])
+    q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
+    shift = np.zeros_like(response)
+    if offset is not None:
+        shift += np.reshape(np.asarray(offset, dtype=float), response.shape)
+    null = loss.null(response, q, shift) + shift
+    return float(q @ loss.deviance(response, null)) / float(q.sum())
+
+
+def coded(model: Any, y: Any) -> FloatArray:
+    """The response as the model's loss has it: numbers, 0 and 1, or one column per class."""
+    if not hasattr(model, "classes_"):
+        values = in_memory(y)
+        return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
+    codes = np.searchsorted(model.classes_, np.asarray(y))
+    return codes.astype(float) if len(model.classes_) == 2 else np.eye(len(model.classes_))[codes]
 
 
 def in_memory(values: Any) -> FloatArray:
@@ -56,7 +99,8 @@ def in_memory(values: Any) -> FloatArray:
 
 def _how_held_out(model: Any) -> str:
     where = f"Mean of {model.n_splits_} folds" if model.n_splits_ > 1 else "On held-out rows"
+    error = "squared error" if measure(model) == "R²" else "deviance"
     return (
-        f"{where}: the share of the squared error without any group that the model removes. "
+        f"{where}: the share of the {error} without any group that the model removes. "
         "The same rows chose the model, so it is slightly flattering."
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from covey.losses import MultiSquared, Squared
 from covey.report.overlap import Overlap, find_overlaps, inner_coherence
 from covey.selection.judged import Judged
 
@@ -69,13 +70,13 @@ def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) 
     X, y : the data; without them nothing is said on correlated groups.
     """
     selected = np.flatnonzero(model.group_norms_)
-    found = [*_on_the_network(model), *_on_the_error(chosen_by)]
+    error = "squared error" if isinstance(model.loss_, Squared | MultiSquared) else "deviance"
+    found = [*_on_the_network(model), *_on_the_error(chosen_by, error)]
     if selected.size == 0:
         found.append(
             Remark(
                 "No group was selected",
-                "No candidate predicts better than the mean, as far as can be told: the model gives the same value for "
-                "every row.",
+                _nothing_found(model),
                 "If you expect an effect, look at the first groups on the path, or gather more rows.",
                 True,
             )
@@ -87,13 +88,27 @@ def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) 
     return tuple(sorted(found, key=lambda remark: not remark.serious))
 
 
+def _nothing_found(model: Any) -> str:
+    if model.always_groups_:
+        return "No candidate predicts better than the groups that are always in, as far as can be told."
+    value = "probabilities" if hasattr(model, "classes_") else "value"
+    return (
+        "No candidate predicts better than the mean, as far as can be told: the model gives the same "
+        f"{value} for every row."
+    )
+
+
 def cut_short(model: Any) -> bool:
     """Whether a network's limit on iterations, and not the data, decided on its model."""
-    if model.network is None or "time" not in model.candidates_ or len(model.candidates_.columns) <= 2:
+    if _network(model) is None or "time" not in model.candidates_ or len(model.candidates_.columns) <= 2:
         return False
     last, limit = model.candidates_["time"].max(), model.network.max_iter
     nothing_woke = not len(model.selected_groups_) and not model.path_.entered
     return bool(last >= limit and (nothing_woke or model.path_.times[-1] >= EDGE * limit))
+
+
+def _network(model: Any) -> Any:
+    return getattr(model, "network", None)
 
 
 def _on_the_network(model: Any) -> list[Remark]:
@@ -112,14 +127,14 @@ def _on_the_network(model: Any) -> list[Remark]:
     ]
 
 
-def _on_the_error(chosen_by: Judged | None) -> list[Remark]:
+def _on_the_error(chosen_by: Judged | None, error: str) -> list[Remark]:
     r2 = None if chosen_by is None else chosen_by.r2
     if r2 is None or r2 >= POOR_R2:
         return []
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that it has not seen it removes {max(r2, 0.0):.0%} of the squared error that is left without any "
+            f"On rows that it has not seen it removes {max(r2, 0.0):.0%} of the {error} that is left without any "
             "group. Which groups were selected then says little.",
             "Look for better columns or more rows before reading on.",
             True,
@@ -129,11 +144,12 @@ def _on_the_error(chosen_by: Judged | None) -> list[Remark]:
 
 def _on_the_evidence(model: Any) -> list[Remark]:
     """How sure the selection is: against no group at all, and over the folds."""
-    if model.network is not None or model.average or model.n_splits_ == 0:
+    if _network(model) is not None or model.average or model.n_splits_ == 0:
         return []
     table = model.candidates_
+    error = "mse" if "mse" in table else "deviance"
     chosen, nothing = table[table["chosen"]].iloc[0], table[table["groups"] == 0]
-    if len(nothing) and nothing["mse"].iloc[0] - chosen["mse"] <= WEAK * nothing["standard_error"].iloc[0]:
+    if len(nothing) and nothing[error].iloc[0] - chosen[error] <= WEAK * nothing["standard_error"].iloc[0]:
         return [
             Remark(
                 "The evidence for any group is weak",
@@ -146,7 +162,7 @@ def _on_the_evidence(model: Any) -> list[Remark]:
     n = model.n_splits_
     if n < 2 or _is_dense(model):
         return []
-    names = model.selected_groups_
+    names = [name for name in model.selected_groups_ if name not in model.always_groups_]
     counts = {name: int(model.fold_frequencies_[model.groups_.position(name)]) for name in names}
     fewer = {name: count for name, count in counts.items() if count < n}
     if not fewer:
@@ -171,7 +187,7 @@ def _is_dense(model: Any) -> bool:
 
 def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
     """Whether the model is sparse, shrunk, or a mean of models."""
-    n_groups = len(model.group_norms_)
+    n_groups = len(model.group_norms_) - len(model.always_groups_)
     if model.average and model.shrunk_:
         return [
             Remark(
@@ -182,7 +198,7 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
                 "For one model with few groups fit with average=False.",
             )
         ]
-    if model.network is None and _is_dense(model):
+    if _network(model) is None and _is_dense(model):
         return [
             Remark(
                 "A dense model was chosen",
@@ -206,12 +222,24 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
                 "" if model.n_splits_ and not judged else f"For fewer groups that predict about as well use {fewer}.",
             )
         )
-    if model.shrunk_:
+    if model.shrunk_ and " is infinite " in model.recipe_:
+        found.append(
+            Remark(
+                "The classes are told apart without error",
+                "On the rows of the fit the selected groups separate the classes, so that maximum likelihood is "
+                "infinite and a small ridge was taken instead. The size of the coefficients, and how near to 0 and 1 "
+                "the probabilities are, is the ridge's doing.",
+                "Rely on the predicted classes rather than on the probabilities; more rows settle the coefficients.",
+                True,
+            )
+        )
+    elif model.shrunk_:
         found.append(
             Remark(
                 "Coefficients are shrunk",
-                "Noise is strong here, and a small ridge on the selected groups predicts better than least squares. "
-                "Strengths and coefficients are a little smaller than least squares would have them.",
+                "Noise is strong here, and a small ridge on the selected groups predicts better than "
+                f"{model.loss_.unpenalised}. Strengths and coefficients are a little smaller than "
+                f"{model.loss_.unpenalised} would have them.",
             )
         )
     return found

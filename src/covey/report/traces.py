@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ MOST_NUMBERS = 250_000
 MOST_GROUPS = 500
 MOST_COLUMNS = 4_000
 MOST_COLUMNS_OF_A_GROUP = 200
+
+# Coefficients of more outputs than this, responses or classes, fill no table that can be read.
+MOST_OUTPUTS = 12
 
 # float32 ends at 1e38; digits are lost below 1e-38.
 SAFE = 1e30
@@ -55,8 +59,10 @@ class GroupTrace:
     facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
         At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, how many of
         them are positive and how many negative.
-    coefs : ndarray, shape (n_frames - first, n_columns kept)
-        Coefficients in the user's columns and units.
+    coefs : ndarray, shape (n_frames - first, n_columns kept * n_outputs)
+        Coefficients in the user's columns and units, those of one column after another.
+    always : bool
+        Whether it is in every model.
     """
 
     name: str
@@ -67,6 +73,7 @@ class GroupTrace:
     first: int
     facts: FloatArray
     coefs: FloatArray
+    always: bool = False
 
     @property
     def strengths(self) -> FloatArray:
@@ -76,7 +83,7 @@ class GroupTrace:
     def at(self, frame: int) -> tuple[FloatArray, FloatArray]:
         """Facts and coefficients at a frame; zeros while the group sleeps."""
         if frame < self.first:
-            return np.zeros(N_FACTS), np.zeros(len(self.columns))
+            return np.zeros(N_FACTS), np.zeros(self.coefs.shape[1])
         return self.facts[frame - self.first], self.coefs[frame - self.first]
 
     def strength(self, frame: int) -> float:
@@ -100,6 +107,8 @@ class Frames:
         How many groups are awake at each frame, those that were left out included.
     n_left_out : int
         Groups that woke up and were left out to keep the page small: the weakest.
+    outputs : tuple of str
+        What each coefficient of a column is of, where it has several: responses or classes.
     """
 
     times: NDArray[np.float64]
@@ -108,6 +117,7 @@ class Frames:
     groups: tuple[GroupTrace, ...]
     awake: NDArray[np.intp]
     n_left_out: int
+    outputs: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> int:
@@ -115,7 +125,9 @@ class Frames:
         return len(self.times) - 1
 
 
-def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
+def keep_frames(
+    path: Path, folds: FloatArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
+) -> Frames:
     """Choose the times and the groups to keep.
 
     Parameters
@@ -124,13 +136,17 @@ def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
         Its last model is the fitted one.
     folds : ndarray of int, shape (n_groups,), optional
         In how many folds each group was selected.
+    always : collection of int
+        Groups that are in every model.
+    outputs : sequence of str
+        Names of the outputs, where there are several.
     """
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
     ranked = _ranked(path, strengths)
     kept = ranked[:MOST_GROUPS]
-    own = path.coefs[:, path.groups.members] if path.parts is None else path.parts
+    own = _by_output(path)
     places = _places(path, own, kept)
-    n_numbers = sum(map(len, places)) + N_FACTS * len(kept)
+    n_numbers = len(own) * sum(map(len, places)) + N_FACTS * len(kept)
     n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
     index = _positions(path, n_frames)
     precision = _precision(path, strengths)
@@ -140,10 +156,9 @@ def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
         awake = np.flatnonzero(strengths[index, l])
         first = int(awake[0]) if awake.size else len(index)
         begin, end = path.groups.starts[l : l + 2]
-        coefs = own[index[first:], begin:end].toarray()
-        facts = (
-            strengths[index[first:], l], np.linalg.norm(coefs, axis=1), (coefs > 0).sum(axis=1), (coefs < 0).sum(axis=1)
-        )  # fmt: skip
+        coefs = np.stack([table[index[first:], begin:end].toarray() for table in own], axis=2)
+        norms = np.linalg.norm(coefs.reshape(len(coefs), -1), axis=1)
+        facts = (strengths[index[first:], l], norms, (coefs > 0).sum(axis=(1, 2)), (coefs < 0).sum(axis=(1, 2)))
         traces.append(
             GroupTrace(
                 name=str(path.groups.names[l]),
@@ -153,7 +168,8 @@ def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
                 folds=None if folds is None else int(folds[l]),
                 first=first,
                 facts=np.column_stack(facts).astype(precision),
-                coefs=coefs[:, listed - begin].astype(precision),
+                coefs=coefs[:, listed - begin].reshape(len(coefs), listed.size * len(own)).astype(precision),
+                always=l in always,
             )
         )
     return Frames(
@@ -163,7 +179,17 @@ def keep_frames(path: Path, folds: FloatArray | None = None) -> Frames:
         groups=tuple(traces),
         awake=np.count_nonzero(strengths[index], axis=1),
         n_left_out=len(ranked) - len(kept),
+        outputs=tuple(outputs) if len(own) > 1 else (),
     )
+
+
+def _by_output(path: Path) -> list[sp.csr_array]:
+    """Each output's coefficients, group after group."""
+    groups, m = path.groups, path.n_outputs
+    if path.parts is not None:
+        width = groups.members.size
+        return [sp.csr_array(path.parts[:, k * width : (k + 1) * width]) for k in range(m)]
+    return [sp.csr_array(path.coefs[:, k * groups.n_columns + groups.members]) for k in range(m)]
 
 
 def _ranked(path: Path, strengths: FloatArray) -> list[int]:
@@ -182,15 +208,16 @@ def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
     return np.float32
 
 
-def _places(path: Path, own: sp.csr_array, kept: list[int]) -> list[NDArray[np.intp]]:
-    """Which coefficients of each group are kept, as positions among all: the largest of a wide group, in order."""
-    last, largest = own[[-1]].toarray().ravel(), np.abs(own).max(axis=0).toarray().ravel()
-    found, room = [], MOST_COLUMNS
+def _places(path: Path, own: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:
+    """Which columns of each group are kept, as positions among all: the largest of a wide group, in order."""
+    last = np.max([np.abs(table[[-1]]).toarray().ravel() for table in own], axis=0)
+    largest = np.max([np.abs(table).max(axis=0).toarray().ravel() for table in own], axis=0)
+    found, room = [], MOST_COLUMNS // len(own) if len(own) <= MOST_OUTPUTS else 0
     for l in kept:
         begin, end = path.groups.starts[l : l + 2]
         places = np.arange(begin, end)
         if places.size > MOST_COLUMNS_OF_A_GROUP:
-            size = np.abs(last[begin:end]) if last[begin:end].any() else largest[begin:end]
+            size = last[begin:end] if last[begin:end].any() else largest[begin:end]
             places = begin + np.sort(np.argsort(-size, kind="stable")[:MOST_COLUMNS_OF_A_GROUP])
         if places.size > room:
             places = places[:0]

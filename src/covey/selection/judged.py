@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from covey.losses import MultiSquared
 from covey.selection.criteria import Size
 from covey.selection.reading import read_selection
 from covey.stopping import AtTime, Discrepancy, InformationCriterion
@@ -21,6 +22,7 @@ LABELS = {
     "bic": "Bayesian information criterion",
     "ebic": "extended Bayesian information criterion",
     "gcv": "generalised cross-validation score",
+    "deviance": "deviance",
     "mean_square": "mean squared residual",
     "rss": "residual sum of squares",
 }
@@ -69,10 +71,11 @@ class Judged:
         return None if not self.null else 1 - self.value / self.null
 
 
-def judged(model: Any, y: Any = None) -> Judged | None:
+def judged(model: Any, null: float | None = None) -> Judged | None:
     """What a fitted estimator's candidates were judged by; None where there was nothing to choose from.
 
-    Where every candidate has groups, as with ``always=``, the variance of `y` stands in for the error without any.
+    Where every candidate has groups, as with ``always=``, `null` stands in for the error without any: the variance of
+    the response, or the mean deviance of the best constant.
     """
     table: pd.DataFrame = model.candidates_
     name = next((name for name in LABELS if name in table), None)
@@ -86,12 +89,12 @@ def judged(model: Any, y: Any = None) -> Judged | None:
     by: Literal["groups", "time"] = "groups" if "groups" in table else "time"
     at = float(table.loc[chosen, by].iloc[0]) if chosen.sum() == 1 else float(len(model.selected_groups_))
     best = table.sort_values([by, name], kind="stable").drop_duplicates(by)
-    null = None
-    if name == "mse":
-        least = best[best[by] == 0]
-        null = float(least[name].iloc[0]) if len(least) else None if y is None else float(np.var(y))
+    held_out = name == "mse" or (name == "deviance" and model.n_splits_ > 0)
+    least = best[best[by] == 0]
+    if len(least):
+        null = float(least[name].iloc[0])
     return Judged(
-        label=LABELS[name],
+        label=_label(name, model),
         by=by,
         x=best[by].to_numpy(dtype=float),
         values=best[name].to_numpy(dtype=float),
@@ -99,8 +102,16 @@ def judged(model: Any, y: Any = None) -> Judged | None:
         at=at,
         value=float(weights @ table[name].to_numpy(dtype=float)),
         n_candidates=len(model.candidates_),
-        null=null,
+        null=null if held_out else None,
     )
+
+
+def _label(name: str, model: Any) -> str:
+    if name != "deviance" or not model.n_splits_:
+        return LABELS[name]
+    if isinstance(model.loss_, MultiSquared):
+        return "squared error on held-out rows, summed over responses of unit variance"
+    return "mean deviance on held-out rows"
 
 
 def how_chosen(model: Any) -> str:
@@ -116,7 +127,7 @@ def how_chosen(model: Any) -> str:
         rows = f"{model.n_splits_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
         if getattr(model, "average", False):
             return f"{rows}, each weighted by its error"
-        if model.network is not None:
+        if _on_network(model):
             return rows if model.n_splits_ == 1 else f"{rows}, rule {model.rule}"
         return f"{rows}, rule {model.rule} ({RULES[model.rule]})"
     selection = read_selection(model.selection)
@@ -129,13 +140,17 @@ def how_chosen(model: Any) -> str:
     return f"the rule {type(selection).__name__}"
 
 
+def _on_network(model: Any) -> bool:
+    return getattr(model, "network", None) is not None
+
+
 def in_words(model: Any) -> str:
     """What a fitted estimator's model is, and whether its coefficients are shrunk."""
     text: str = model.recipe_
     if not len(model.selected_groups_):
         return "no group, the same prediction for every row"
-    if model.network is not None:
+    if _on_network(model):
         return text
-    if n_always := len(list(model.always)):
+    if n_always := len(model.always_groups_):
         text += f", beside {n_always} that {'is' if n_always == 1 else 'are'} always in"
     return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

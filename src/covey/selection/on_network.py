@@ -45,9 +45,8 @@ def select_on_network(
     if problem.always:
         raise ValueError("always= is for the default search; the network lets every group start asleep.")
     options = {name: problem.options[name] for name in ("group_weights", "standardize", "fit_intercept")}
-    task = PathTask(
-        problem.design, problem.y, problem.groups, problem.weight, {**network.options(), **options}, verbose=verbose
-    )
+    settings = {**network.options(), **options, **network.problem_options()}
+    task = PathTask(problem.design, problem.y, problem.groups, problem.weight, settings, verbose=verbose)
     choice, n_splits = _choose(task, selection, rule, n_jobs, checkpoint)
     return _published(problem.groups, choice, n_splits)
 

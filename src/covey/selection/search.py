@@ -221,7 +221,9 @@ def _most_events(found: Found, paths: Paths) -> int:
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     """Make the candidates of a round on every split, and have them judged."""
     settings = found.thresholds
-    ridges = settings.ridges if found.noisy or found.left > settings.noisy else ()
+    ridges = settings.ridges if found.left > settings.noisy else ()
+    if found.noisy:
+        ridges = settings.low_ridges
     lengths = []
     for own in paths.starts:
         begun, end = len(own), len(own) + n_events

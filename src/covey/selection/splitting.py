@@ -14,12 +14,15 @@ from covey.designs import Design, as_design
 from covey.designs.rows import KEY_COLUMNS, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
-from covey.losses import Loss, Multinomial, Squared
+from covey.losses import Binomial, Loss, Multinomial, Squared
 from covey.validation import FloatArray, whole
 
-__all__ = ["Folds", "HoldOut", "Parts", "balanced_folds"]
+__all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds"]
 
 SQUARED = Squared()
+
+# Columns by which rows are told apart: more of them where a larger share of the rows is alike in fewer.
+MORE_KEY_COLUMNS, LARGEST_TIE = (KEY_COLUMNS[-1], 8 * KEY_COLUMNS[-1]), 0.05
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,16 @@ class Folds:
         if counted and self.labels is None and held:
             k = whole(int(self.cv), "the number of folds", least=2)
             order = one_value(loss, np.asarray(y))
-            own = balanced_folds(order, np.asarray(weight), k, self.random_state, partial(_row_keys, design))
+            given = np.asarray(weight)
+            keys = partial(_row_keys, design, given)
+            own = balanced_folds(order, given, k, self.random_state, keys, has_classes(loss, y))
             n_folds = int(own.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
             masks = [own == fold for fold in range(n_folds)]
-            splits = [Split(tuple(k for k in range(n_folds) if k != f), (f,)) for f in range(n_folds)]
+            stays = (own < 0) & (given > 0)
+            masks += [stays] if stays.any() else []
+            splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
         elif held:
             masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, one_value(loss, y), self.labels))
         else:
@@ -122,7 +129,8 @@ class HoldOut:
             self._check_fraction()
             k = max(2, round(1 / self.fraction))
             order = one_value(loss, np.asarray(y))
-            held = balanced_folds(order, weight, k, self.random_state, partial(_row_keys, design)) == 0
+            keys = partial(_row_keys, design, weight)
+            held = balanced_folds(order, weight, k, self.random_state, keys, has_classes(loss, y)) == 0
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
         splits = [Split((0,), (1,)), Split((0, 1))]
         if not isinstance(loss, Squared):
@@ -171,10 +179,31 @@ def one_value(loss: Loss, y: FloatArray) -> FloatArray:
     return np.asarray(((y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).sum(axis=1))
 
 
+def has_classes(loss: Loss, y: FloatArray) -> bool:
+    """Whether responses are classes, of which every fold should have some."""
+    return isinstance(loss, Multinomial | Binomial) and bool(np.isin(y, (0.0, 1.0)).all())
+
+
+class MissingClassError(ValueError):
+    """Training rows that lack a class: the position of the class, and what to do, after what it is called."""
+
+    def __init__(self, position: int, rest: str) -> None:
+        super().__init__(f"Class {position} (counted from 0) {rest}")
+        self.position, self.rest = position, rest
+
+
 def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], splits: Sequence[Split]) -> None:
     """Refuse splits whose training rows have no model without groups, as with a class that they lack."""
     for number, split in enumerate(splits):
         weight = np.sum([weights[k] for k in split.train], axis=0)
+        if has_classes(loss, y):
+            seen = weight @ (y if y.ndim == 2 else np.stack([1 - y, y], axis=1))
+            if not seen.all():
+                raise MissingClassError(
+                    int(np.argmin(seen)),
+                    f"has no row among the training rows of fold {number}: give more rows of it, use fewer folds, put "
+                    "rare classes together, or choose selection='ebic', which needs no folds.",
+                )
         try:
             loss.null(y, weight)
         except ValueError as error:
@@ -184,17 +213,25 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
             ) from None
 
 
+# The share of the weight from which on rows that differ in nothing but their response are no coincidence.
+MIXED = 0.1
+
+
 def balanced_folds(
     y: FloatArray,
     weight: FloatArray,
     k: int,
     seed: Any = None,
     keys_of: Callable[[NDArray[np.intp]], NDArray[np.uint64]] | None = None,
+    classes: bool = False,
 ) -> NDArray[np.intp]:
     """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
 
-    Equal responses are one neighbour, unless one of them would fill a fold of its own. Then it is equal rows that are,
-    as far as keys of some rows tell them apart.
+    Equal responses are one neighbour, unless one of them would fill a fold of its own or they are classes. Then it is
+    equal rows that are, as far as keys of some rows tell them apart; where rows differ in nothing but their response,
+    as in a table of a few categories, every row stands for itself. Folds of classes are dealt round and round, so that
+    two rows of one class never share a fold while another one has none. A class that is one row, repeated, is in no
+    fold either (-1): it has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
     >>> folds = balanced_folds(y, np.ones(6), 2)
@@ -205,28 +242,41 @@ def balanced_folds(
     out = np.full(y.size, -1, dtype=np.intp)
     _, rank = np.unique(y[used], return_inverse=True)
     shares = np.bincount(rank, weights=weight[used])
-    if shares.max(initial=0.0) * k > shares.sum():
+    if classes or shares.max(initial=0.0) * k > shares.sum():
         keys = np.zeros(used.size, dtype=np.intp)
         if keys_of is not None:
             keys = np.unique(keys_of(used), return_inverse=True)[1]
         distinct, own = np.unique(rank * used.size + keys, return_inverse=True)
-        if keys_of is None or distinct.size < 2:  # nothing tells the rows apart
+        of = distinct % used.size
+        alike = np.bincount(of, minlength=used.size)[keys] > 1
+        if keys_of is None or distinct.size < 2 or weight[used][alike].sum() > MIXED * weight[used].sum():
             own = np.empty(used.size, dtype=np.intp)
             own[np.lexsort((keys, rank))] = np.arange(used.size)
+        elif classes:
+            counts = np.bincount(distinct // used.size)
+            lone = (counts[rank] == 1) & (shares[rank] >= 2 * weight[used].min())
+            used, own = used[~lone], np.unique(own[~lone], return_inverse=True)[1]
         rank = own
     n = int(rank.max(initial=-1)) + 1
     k = min(k, n)
     rng = np.random.default_rng(0 if seed is None else seed)
-    dealt = np.concatenate([rng.permutation(k) for _ in range(-(-n // k))])[:n] if n else np.empty(0, dtype=np.intp)
+    rounds = [rng.permutation(k) for _ in range(1 if classes else -(-n // k))]
+    dealt = np.resize(np.concatenate(rounds), n) if n else np.empty(0, dtype=np.intp)
     out[used] = dealt[rank]
     return out
 
 
-def _row_keys(design: Design, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+def _row_keys(design: Design, weight: FloatArray, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
     """A hash of some columns of each row, by the ranks of their values, whatever the units and the order of columns."""
     key = np.zeros(rows.size, dtype=np.uint64)
-    for values in np.asarray(design.take(key_columns(design.shape[1], KEY_COLUMNS[-1])))[rows].T:
-        key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+    for n_columns in MORE_KEY_COLUMNS:
+        key[:] = 0
+        for values in np.asarray(design.take(key_columns(design.shape[1], n_columns)))[rows].T:
+            key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+        # columns of zeros and ones tell few rows apart
+        shares = np.bincount(np.unique(key, return_inverse=True)[1], weights=weight[rows])
+        if shares.max(initial=0) <= LARGEST_TIE * shares.sum():
+            break
     return key
 
 

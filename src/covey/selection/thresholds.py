@@ -28,8 +28,9 @@ class Thresholds:
     noisy, dense : float
         Ridges on sets, and ridges on all columns, are tried where the best least squares model leaves more than this
         share of the null model's error: below, shrinking can gain next to nothing, and many small effects even less.
-    ridges : tuple of float
-        Penalties on sets of groups, in units of the columns' variance.
+    ridges, low_ridges : tuple of float
+        Penalties on sets of groups, in units of the columns' variance and of the loss's curvature without groups. The
+        lower ones are for losses whose curvature falls as they fit (classes, counts).
     penalties : tuple of float
         Of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
     reweightings, within : int, float
@@ -49,6 +50,7 @@ class Thresholds:
     noisy: float = 0.01
     dense: float = 0.1
     ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    low_ridges: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
     within: float = 1.3

@@ -2,73 +2,187 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from covey.preprocess import WorkingProblem
 from covey.stopping.base import Choice, PathTask, Stopping
 from covey.stopping.discrepancy import Discrepancy
-from covey.validation import positive
+from covey.validation import FloatArray, positive
 
 __all__ = ["TheoryWindow"]
+
+# Two directions of the pilot's groups are one where the Gram block's eigenvalue falls to this share of the largest.
+DEPENDENT = 1e-10
+
+# Powers of a start below this are no numbers any more.
+SMALLEST_START = 1e-100
 
 
 @dataclass(frozen=True)
 class TheoryWindow(Stopping):
-    """A time between T_lb and T_ub of theorem convergence-alg-1, for a known noise level.
+    """A time at which the groups found have settled and noise still sleeps, for a known noise level.
 
-    The theorem's magnitudes are those of the truth. Here a pilot stands in for it: the model at which the residual
-    reaches the noise (`Discrepancy`). With its magnitudes and ``epsilon = 2 sqrt(2 sigma^2 log(2p)/n)`` from the
-    corollary's proof, the corrected formulas give the window; as printed it is empty (see `covey.theory.bounds`).
+    The window [T_lb, T_ub] of theorem convergence-alg-1, with its corrected formulas (as printed it is empty; see
+    `covey.theory.bounds`), in the coordinates in which the path runs: units of X and y do not matter. The theorem's
+    magnitudes are those of the truth. Here a pilot stands in for it: the groups with which the residual reaches the
+    noise (`Discrepancy`), fitted by least squares, and of these the ones above what noise reaches in a group.
+
+    The theorem says something only where every group is 80 times the noise. Elsewhere, as on the data of the paper's
+    figures, the rule warns and takes the times that groups have by themselves, as on an orthogonal design
+    (`covey.theory.settle_time`, `covey.theory.rest_time`). Where noise would wake before the weakest group has settled
+    there is no window; the rule then raises an error that says which start would open one, if any does.
 
     Parameters
     ----------
     sigma : float
         The noise's standard deviation.
     where : {"lower", "middle", "upper"}
-        The end of the window to stop at, or its geometric middle.
+        The end of the window to stop at, or its geometric middle, which is far from both: correlated groups settle
+        later than groups by themselves, and wake sooner.
     """
 
     sigma: float
-    where: Literal["lower", "middle", "upper"] = "lower"
+    where: Literal["lower", "middle", "upper"] = "middle"
 
     def choose(self, task: PathTask) -> Choice:
         """A pilot for the magnitudes, then the path to the window's time."""
-        from covey.theory.bounds import bounds  # its kernels are compiled
-
         sigma = positive(self.sigma, "sigma")
         if self.where not in ("lower", "middle", "upper"):
             raise ValueError(f"where must be 'lower', 'middle' or 'upper', not {self.where!r}.")
+        if (depth := task.options.get("depth", 2)) != 2:
+            raise ValueError(f"The theorems behind TheoryWindow are for depth=2, not {depth}: use another rule.")
         pilot = Discrepancy(sigma).choose(task)
-        norms = pilot.path.group_norms[pilot.position]
-        found = norms[norms > 0]
-        if found.size == 0:
-            return pilot
-        n = round(task.n_effective)
-        p = task.groups.n_columns
-        epsilon = 2 * sigma * float(np.sqrt(2 * np.log(2 * p) / n))
-        window = bounds(
-            u_star=np.sqrt(found),
-            n=n,
-            p=p,
-            L=task.groups.n_groups,
-            sigma=sigma,
-            epsilon=epsilon,
-            init_scale=float(task.options.get("init_scale", 1e-6)) * np.sqrt(_spread(task)),
-            step_size=pilot.path.step_size,
-        )
-        ends = {"lower": window.T_lb_corrected, "upper": window.T_ub_corrected}
-        time = ends[self.where] if self.where in ends else float(np.sqrt(window.T_lb_corrected * window.T_ub_corrected))
-        path = task.path(max_iter=min(round(time), task.max_iter), step_size=pilot.path.step_size)
-        scores = pd.DataFrame(
-            {"T_lb": [window.T_lb_corrected], "T_ub": [window.T_ub_corrected], "time": [path.times[-1]]}
-        )
+        found = _Found.by(pilot, task, sigma)
+        if found.groups.size == 0:
+            # nothing stands above the noise, so there is nothing to wait for
+            return Choice(pilot.path, float(pilot.path.times[0]), pilot.scores)
+        T_lb, T_ub, source = _window(found)
+        time = {"lower": np.ceil(T_lb), "middle": np.round(np.sqrt(T_lb * T_ub)), "upper": np.floor(T_ub)}[self.where]
+        if time > task.max_iter:
+            raise ValueError(
+                f"The window [{T_lb:.0f}, {T_ub:.0f}] lies behind max_iter={task.max_iter}: give a larger max_iter."
+            )
+        path = task.path(max_iter=max(1, int(time)), step_size=pilot.path.step_size)
+        scores = pd.DataFrame({"T_lb": [T_lb], "T_ub": [T_ub], "window": [source], "time": [path.times[-1]]})
         return Choice(path, float(path.times[-1]), scores)
 
 
-def _spread(task: PathTask) -> float:
-    """The response's standard deviation: the path's start is given for a response of unit spread, w is not."""
-    design = task.design
-    return design.standard(task.y, design.weights(task.weight), centre=task.fit_intercept)[2]
+@dataclass(frozen=True)
+class _Found:
+    """What a pilot says about the problem, in working coordinates.
+
+    Attributes
+    ----------
+    groups, levels : ndarray
+        Groups above the noise, and the norms of their coefficients.
+    noise : ndarray, shape (n_groups,)
+        What noise reaches in each group.
+    steps : ndarray, shape (n_groups,)
+        gamma of each group, its weight included.
+    start, init_scale : float
+        alpha, and as it was given.
+    n, p
+        Rows and columns.
+    """
+
+    groups: NDArray[np.intp]
+    levels: FloatArray
+    noise: FloatArray
+    steps: FloatArray
+    start: float
+    init_scale: float
+    n: float
+    p: int
+
+    @classmethod
+    def by(cls, pilot: Choice, task: PathTask, sigma: float) -> _Found:
+        from covey.network.settings import Network, read_settings
+
+        problem = task.runner.problem
+        options = {"group_weights": "noise", **Network().options()} | dict(task.options)
+        names = ("algorithm", "init_scale", "step_size", "direction_step", "switch_tol", "depth", "group_weights")
+        settings = read_settings(problem, update=options["update"], **{name: options[name] for name in names})
+        n = task.n_effective
+        noise = _group_noise(problem, sigma / problem.y_scale, n, options.get("standardize", "group"))
+        woken = np.array([l for l, t in pilot.path.entered if t <= pilot.time], dtype=np.intp)
+        norms = _refitted_norms(problem, woken)
+        above = norms > noise[woken]
+        return cls(
+            woken[above], norms[above], noise, settings.gamma * settings.speeds, settings.start, options["init_scale"],
+            n, problem.n_columns,
+        )  # fmt: skip
+
+
+def _window(found: _Found) -> tuple[float, float, str]:
+    """T_lb, T_ub, and where they come from; an error where there is no window."""
+    from covey.theory.bounds import bounds  # its kernels are compiled
+    from covey.theory.descent_times import opening_scale, rest_time, settle_time
+
+    alpha, weakest = found.start, float(found.levels.min())
+    disturbed = weakest / 20.0 + found.noise
+    T_ub = min(rest_time(b, init_scale=alpha, step_size=step) for b, step in zip(disturbed, found.steps, strict=True))
+    # a precision finer than the noise would be of no use
+    reached = float(found.noise.max())
+    limits = bounds(
+        np.sqrt(found.levels), n=round(found.n), p=found.p, L=found.noise.size, epsilon=reached, noise=reached,
+        group_noise=reached, init_scale=alpha, step_size=float(found.steps[found.groups].min()),
+    )  # fmt: skip
+    if limits.zeta_corrected <= weakest and limits.T_lb_corrected <= T_ub:
+        return limits.T_lb_corrected, T_ub, "theorem"
+    precision = np.minimum(found.noise[found.groups], found.levels / 2)
+    of_groups = list(zip(found.levels, found.steps[found.groups], precision, strict=True))
+    T_lb = max(settle_time(c, init_scale=alpha, step_size=step, precision=d) for c, step, d in of_groups)
+    if T_lb > T_ub:
+        b, step = max(zip(disturbed, found.steps, strict=True), key=lambda pair: pair[0] * pair[1])
+        opens = [opening_scale(c, b, step_size=own, noise_step=step, precision=d) for c, own, d in of_groups]
+        smallest = min((scale or 0.0 for scale in opens), default=0.0) * found.init_scale / alpha
+        raise ValueError(_no_window(T_lb, T_ub, weakest, float(b), smallest))
+    warnings.warn(
+        f"Theorem convergence-alg-1 promises nothing here: the weakest group found has norm {weakest:.3g}, and 80 "
+        f"times the noise is {limits.zeta_corrected:.3g} (in units of the response). TheoryWindow takes the times of "
+        "groups by themselves instead.",
+        stacklevel=3,
+    )
+    return T_lb, T_ub, "orthogonal"
+
+
+def _no_window(T_lb: float, T_ub: float, weakest: float, noise: float, opens: float) -> str:
+    """What to do where groups of noise wake too early; `opens` is the start that would part them, 0 for none."""
+    if opens < SMALLEST_START:
+        remedy = "No start is small enough to part them: use more rows, or another rule, 'ebic' or Discrepancy(sigma)."
+    else:
+        remedy = f"Set init_scale={0.9 * opens:.1e} or smaller, which parts them, or use another rule, 'ebic' for one."
+    return (
+        f"There is no window: the weakest group found (norm {weakest:.3g} in units of the response) settles by "
+        f"iteration {T_lb:.0f}, and a group of noise (up to {noise:.3g}) may wake at {T_ub:.0f}. {remedy}"
+    )
+
+
+def _refitted_norms(problem: WorkingProblem, which: NDArray[np.intp]) -> FloatArray:
+    """Norms of some groups' least squares coefficients; on a path they may still be on the rise."""
+    if which.size == 0:
+        return np.empty(0)
+    K, c = problem.gram_block(which)
+    w = np.linalg.lstsq(K, c, rcond=DEPENDENT)[0]
+    return np.sqrt(np.add.reduceat(w * w, np.concatenate([[0], np.cumsum(problem.ranks[which])[:-1]])))
+
+
+def _group_noise(problem: WorkingProblem, sigma: float, n: float, standardize: Any) -> FloatArray:
+    """What noise may reach in each group; orthonormal groups need not be read for it."""
+    from covey.theory.descent_times import group_noise_bound
+
+    L, p, out = problem.ranks.size, max(problem.n_columns, 1), np.zeros(problem.ranks.size)
+    for l in np.flatnonzero(problem.ranks):
+        rank = float(problem.ranks[l])
+        trace, largest = rank, 1.0 if standardize == "group" else rank
+        if standardize != "group" and problem.design.reads_columns:
+            K = problem.gram_block(np.array([l]))[0]
+            trace, largest = float(np.trace(K)), float(np.linalg.eigvalsh(K)[-1])
+        out[l] = group_noise_bound(sigma, n, p, L, trace, largest)
+    return out

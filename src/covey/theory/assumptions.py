@@ -130,7 +130,9 @@ def check_assumptions(
         As in `bounds`: the corollary's by default.
     algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
-        The settings to be judged. `step_size` defaults to the largest allowed, `direction_step` is judged when given.
+        The settings to be judged, and recommended, in the units of X and y as they are given: those of
+        `covey.dynamics.normalized_descent`, of `covey.Network.paper`, and of any network with ``standardize=False``.
+        `step_size` defaults to the largest allowed, `direction_step` is judged when given.
 
     Returns
     -------
@@ -302,14 +304,23 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
         ),
     ]
     if algorithm == 2 and direction_step is not None:
+        advice = _direction_advice(b)
         conditions += [
+            Condition(
+                "room for a direction step",
+                "convergence-alg-2",
+                b.direction_step_min,
+                "<=",
+                b.direction_step_lemma,
+                f"Strong groups need a small direction step, and weak ones one that keeps up with step_size. {advice}",
+            ),
             Condition(
                 "direction_step, theorem",
                 "convergence-alg-2",
                 direction_step,
                 "<=",
                 b.direction_step_theorem,
-                f"Directions may diverge after the switch. Take direction_step={b.direction_step_lemma:.3g} or less.",
+                f"Directions may diverge after the switch. {advice}",
             ),
             Condition(
                 "direction_step, lemma",
@@ -318,7 +329,7 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 "<=",
                 b.direction_step_lemma,
                 f"The theorem's own limit is too large where u_max > 1; its lemma needs "
-                f"{b.direction_step_lemma:.3g}. Beyond a few times that the iteration diverges.",
+                f"{b.direction_step_lemma:.3g}. Beyond a few times that the iteration diverges. {advice}",
             ),
             Condition(
                 "direction_step, not too small",
@@ -326,8 +337,20 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 direction_step,
                 ">=",
                 b.direction_step_min,
-                "Directions hardly move after the switch and keep the angle that they had: errors stall near it. Take "
-                f"direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}.",
+                "Directions hardly move after the switch and keep the angle that they had: errors stall near it. "
+                f"{advice}",
             ),
         ]
     return conditions
+
+
+def _direction_advice(b: Bounds) -> str:
+    """A direction step between its two limits, or the step size that leaves one."""
+    if b.direction_step_min <= b.direction_step_lemma:
+        return f"Take direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}."
+    low, high = b.step_size_max_alg_2 / b.u_min**2, b.direction_step_lemma
+    between = f"direction_step={high:.3g}" if low >= 0.99 * high else f"direction_step between {low:.3g} and {high:.3g}"
+    return (
+        f"At step_size={b.step_size:.3g} no direction step is small enough and large enough: take "
+        f"step_size={b.step_size_max_alg_2:.3g} or less first, and then {between}."
+    )

@@ -114,6 +114,15 @@ class Bounds:
         return 1.0 / (20.0 * self.u_max**2)
 
     @property
+    def step_size_max_alg_2(self) -> float:
+        """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: what leaves room for a direction step. Not in the paper.
+
+        The corrected theorem convergence-alg-2 has ``gamma/u_min^2 <= eta <= 4/(9 u_max^4)``. At the largest gamma of
+        theorem convergence-alg-1 no eta meets both once ``u_max^2/u_min^2 > 80/9``.
+        """
+        return min(self.step_size_max, 4.0 * self.u_min**2 / (9.0 * self.u_max**4))
+
+    @property
     def direction_step_theorem(self) -> float:
         """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Not enough where u_max > 1."""
         return 4.0 / (9.0 * self.u_max**2)
@@ -161,7 +170,8 @@ class Bounds:
         if zeta >= self.u_max**2:
             return 0.0
         gamma, m = self.step_size, max(zeta, self.u_min**2)
-        grow = math.log(self.u_max**2 / (2 * self.init_scale**2)) / (2 * math.log1p(gamma * m / 2))
+        # the square of a tiny start would be zero
+        grow = (math.log(self.u_max**2 / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         halvings = math.floor(math.log2(self.u_max**2 / zeta))
         return grow + halvings * 5.0 / (2 * gamma * m)
 
@@ -253,6 +263,7 @@ class Bounds:
             ("epsilon_proof", self.epsilon_proof, "corollary, proof"),
             ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
             ("step_size_max", self.step_size_max, "convergence-alg-1"),
+            ("step_size_max_alg_2", self.step_size_max_alg_2, "convergence-alg-2, corrected"),
             ("direction_step_theorem", self.direction_step_theorem, "convergence-alg-2"),
             ("direction_step_lemma", self.direction_step_lemma, "direction-bound"),
             ("direction_step_min", self.direction_step_min, "convergence-alg-2, corrected"),

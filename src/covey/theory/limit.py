@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.groups import Groups
-from covey.validation import FloatArray
+from covey.losses import Loss, get_loss
+from covey.validation import FloatArray, as_offset
 
 __all__ = ["limit_events"]
 
@@ -20,13 +21,16 @@ def limit_events(
     weights: ArrayLike | None = None,
     *,
     n_events: int | None = None,
+    loss: str | Loss = "squared",
+    offset: ArrayLike | None = None,
 ) -> list[tuple[int, float, FloatArray]]:
     r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
 
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
     weight of group l. A sleeping group adds up :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and wakes
     when the sum reaches 1; the awake groups are at least squares at once. So the next event is that of
-    :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (docs/theory.md derives it).
+    :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (docs/theory.md derives it). With
+    another loss its residual takes the place of :math:`y - Xw`, and its minimiser that of least squares.
 
     This is the reference, in plain numpy and on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
@@ -40,11 +44,17 @@ def limit_events(
         :math:`c_l`; 1 by default.
     n_events : int, optional
         How many groups to wake; by default as many as there is something to explain for.
+    loss : str or Loss
+        By name or from `covey.losses`, of one linear predictor.
+    offset : array-like, shape (n,), optional
+        Added to the linear predictor; no intercept is fitted.
 
     Returns
     -------
     list of (group, time, coefficients)
-        In order; the coefficients, shape (p,), are those after the event.
+        In order; the coefficients, shape (p,), are those after the event. Where the awake groups tell classes apart
+        the minimiser lies at infinity: the coefficients are such that next to nothing of the gradient is left, and no
+        further group wakes.
 
     References
     ----------
@@ -60,16 +70,20 @@ def limit_events(
     >>> [(group, round(time, 3)) for group, time, _ in limit_events(X, y, 2)]  # norms 5 and 2
     [(0, 0.2), (1, 0.5)]
     """
-    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    loss, X = get_loss(loss), np.asarray(X, dtype=float)
+    if loss.vector:
+        raise ValueError(f"The {loss.name} loss has several linear predictors; covey.limit_path takes it.")
     n, p = X.shape
+    y, shift = loss.check(y), np.zeros(n) if offset is None else as_offset(offset, n)[:, 0]
     columns = Groups.coerce(groups, p).lists()
     c = np.ones(len(columns)) if weights is None else np.asarray(weights, dtype=float)
     s, time, w = np.zeros(len(columns)), 0.0, np.zeros(p)
     awake: list[int] = []
     events: list[tuple[int, float, FloatArray]] = []
-    nothing = 1e-9 * np.linalg.norm(X, axis=0).max(initial=0.0) * np.linalg.norm(y) / n  # rounding
+    most = np.linalg.norm(X, axis=0).max(initial=0.0) * np.linalg.norm(loss.residual(y, shift)) / n
+    nothing = 1e-9 * most  # rounding
     while len(awake) < len(columns) and (n_events is None or len(awake) < n_events):
-        g = X.T @ (y - X @ w) / n
+        g = X.T @ loss.residual(y, shift + X @ w) / n
         rate = np.array([np.linalg.norm(g[own]) for own in columns]) / c
         rate[awake] = 0.0
         if not (rate > nothing).any():
@@ -79,7 +93,25 @@ def limit_events(
         s, time = s + wait[l] * rate, time + float(wait[l])
         awake.append(l)
         of_awake = np.concatenate([columns[m] for m in awake])
-        w = np.zeros(p)
-        w[of_awake] = np.linalg.lstsq(X[:, of_awake], y, rcond=None)[0]
+        w = w.copy()
+        w[of_awake] = _minimiser(X[:, of_awake], y, shift, loss, w[of_awake], nothing * n / 10)
         events.append((l, time, w))
     return events
+
+
+def _minimiser(
+    A: FloatArray, y: FloatArray, offset: FloatArray, loss: Loss, b: FloatArray, nothing: float
+) -> FloatArray:
+    """Newton's method from b, steps halved where they go up, until next to nothing is left of the gradient."""
+    for _ in range(100):
+        eta = offset + A @ b
+        gradient = A.T @ loss.residual(y, eta)
+        if np.abs(gradient).max() <= nothing:
+            break
+        root = np.sqrt(loss.curvature(y, eta))[:, None]
+        step = np.linalg.lstsq((root * A).T @ (root * A), gradient, rcond=None)[0]
+        level = loss.value(y, eta).sum()
+        while loss.value(y, eta + A @ step).sum() > level + 1e-12 * abs(level):
+            step = step / 2
+        b = b + step
+    return b

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.dynamics import Trajectory
 from covey.theory.bounds import Bounds
+from covey.theory.power import PowerBounds
 from covey.validation import positive
 
 __all__ = ["TimeWindow", "time_window"]
@@ -76,7 +77,7 @@ def time_window(
     trajectory: Trajectory,
     w_star: ArrayLike,
     *,
-    bounds: Bounds | None = None,
+    bounds: Bounds | PowerBounds | None = None,
     support_radius: float | None = None,
     off_radius: float | None = None,
 ) -> TimeWindow:
@@ -89,8 +90,9 @@ def time_window(
     trajectory : Trajectory
     w_star : array, shape (p,)
         The truth.
-    bounds : Bounds, optional
-        Gives the predicted windows, and radii where they are not given: ``2 zeta_corrected`` and ``alpha``.
+    bounds : Bounds or PowerBounds, optional
+        Gives the predicted windows, and radii where they are not given: ``2 zeta_corrected`` and ``alpha``, or those
+        of the power N, for which only the corrected window exists.
     support_radius, off_radius : float, optional
 
     Returns
@@ -116,7 +118,7 @@ def time_window(
         raise ValueError("Give bounds=, or both support_radius= and off_radius=.")
     if support_radius is None:
         assert bounds is not None
-        support_radius = bounds.error_radius_corrected
+        support_radius = _predicted_radius(bounds)
     if off_radius is None:
         assert bounds is not None
         off_radius = bounds.off_support_radius
@@ -136,9 +138,23 @@ def time_window(
         off_error,
         support_radius,
         off_radius,
-        None if bounds is None else (bounds.T_lb, bounds.T_ub),
-        None if bounds is None else (bounds.T_lb_corrected, bounds.T_ub_corrected),
+        *_predicted(bounds),
     )
+
+
+def _predicted(
+    bounds: Bounds | PowerBounds | None,
+) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """The printed window and the corrected one."""
+    if bounds is None:
+        return None, None
+    if isinstance(bounds, PowerBounds):
+        return None, (bounds.T_lb, bounds.T_ub)
+    return (bounds.T_lb, bounds.T_ub), (bounds.T_lb_corrected, bounds.T_ub_corrected)
+
+
+def _predicted_radius(bounds: Bounds | PowerBounds) -> float:
+    return bounds.error_radius if isinstance(bounds, PowerBounds) else bounds.error_radius_corrected
 
 
 def _longest_run(t: NDArray[Any], holds: NDArray[np.bool_]) -> tuple[float | None, float | None]:

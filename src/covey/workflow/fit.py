@@ -7,44 +7,30 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
 
-from covey.estimators import GroupSparseRegressor
+from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
+from covey.estimators.base import GroupSparseEstimator
+from covey.losses import get_loss
+from covey.report.held_out import HeldOut, refit_in_folds
 from covey.report.remarks import cut_short
 from covey.selection import Size
-from covey.selection.judged import judged
 from covey.tables import TableError
 from covey.tables.complaint import near
 from covey.workflow.problem import Problem, pose
+from covey.workflow.response import FAMILIES
+from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
+from covey.workflow.tables import coefficients_table, groups_table, output_names
 
-__all__ = ["SELECTIONS", "Fit", "Scores", "fit_table"]
+__all__ = ["REFITS", "SELECTIONS", "Fit", "fit_table", "refit_stage"]
+
+# Folds in which the fit of classes is repeated.
+REFITS = 5
 
 SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
-
-
-@dataclass(frozen=True)
-class Scores:
-    """How well the model predicts.
-
-    Attributes
-    ----------
-    train_r2 : float
-        On the rows that it was fitted to.
-    held_out_r2 : float or None
-        On rows that the fit did not see: None where none were held out. The model was chosen by these same rows, so
-        that it is a little on the bright side.
-    held_out_by : str
-        Which rows those are.
-    """
-
-    train_r2: float
-    held_out_r2: float | None
-    held_out_by: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +49,8 @@ class Fit:
         What the user should know: warnings of the fit, in words.
     seconds : float
         Of the fit alone.
+    held_out : HeldOut or None
+        For classes: what fits that were repeated without the rows predict.
     """
 
     settings: FitSettings
@@ -72,44 +60,31 @@ class Fit:
     converged: bool
     notices: tuple[str, ...]
     seconds: float
+    held_out: HeldOut | None = None
 
     @property
     def estimator(self) -> Any:
         """The pipeline's last step."""
         return self.model.steps[-1][1]
 
+    @property
+    def outputs(self) -> list[str]:
+        """Names of responses or classes, where the model has a row of coefficients for each."""
+        return output_names(self.estimator, self.problem)
+
+    @property
+    def n_found(self) -> int:
+        """How many groups were selected, those that are always in not counted."""
+        always = set(self.estimator.always_groups_)
+        return sum(name not in always for name in self.estimator.selected_groups_)
+
     def groups_table(self) -> pd.DataFrame:
         """Every group: those selected first, strongest first."""
-        e = self.estimator
-        woke = dict(e.path_.entered)
-        table = pd.DataFrame(
-            {
-                "group": list(e.groups_.names),
-                "size": e.groups_.sizes,
-                "selected": e.group_norms_ > 0,
-                "strength": e.group_strengths_,
-                "norm": e.group_norms_,
-                "woke_up": [float(woke.get(l, np.nan)) for l in range(e.groups_.n_groups)],
-            }
-        )
-        if e.fold_frequencies_ is not None and e.n_splits_ > 1:
-            table["folds"] = np.asarray(e.fold_frequencies_)
-        return table.sort_values(["selected", "strength"], ascending=False, kind="stable", ignore_index=True)
+        return groups_table(self.estimator)
 
     def coefficients_table(self) -> pd.DataFrame:
-        """Every column of the fit with its coefficient; the intercept first."""
-        e = self.estimator
-        names = list(e.groups_.names)
-        columns = pd.DataFrame(
-            {
-                "column": list(self.problem.X.columns),
-                "source": list(self.problem.sources),
-                "group": [names[l] for l in e.groups_.labels],
-                "coefficient": e.coef_,
-            }
-        )
-        intercept = pd.DataFrame({"column": ["(intercept)"], "source": [None], "group": [None]})
-        return pd.concat([intercept.assign(coefficient=e.intercept_), columns.astype({"group": object})])
+        """Every column of the fit with its coefficients; the intercept first."""
+        return coefficients_table(self.estimator, self.problem)
 
 
 def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
@@ -120,44 +95,106 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     ValueError
         With a reason and a remedy; `TableError` where the table is to blame.
     """
-    estimator = make_estimator(settings)  # what is asked for is checked before a long table is read
-    problem = pose(settings.table, told)
-    estimator.set_params(groups=problem.groups, always=_always(settings.always, problem))
+    check_settings(settings)  # what is asked for is checked before a long table is read
+    problem = pose(settings.table, told, squared="--network" if settings.network is not None else "")
+    estimator = make_estimator(settings, problem)
     told("fitting")
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(problem.X, problem.y, problem.weight)
+        estimator.fit(problem.X, problem.y, problem.weight, problem.offset)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    notices = list(dict.fromkeys(str(w.message) for w in caught))
+    notices = [f"{problem.response.hint}."] if problem.response.hint else []
+    notices += list(dict.fromkeys(str(w.message) for w in caught))
     if cut_short(estimator):
         converged = False
         notices.append(
             f"The network ran into --max-iter {estimator.network.max_iter} before the best time; give a larger one."
         )
+    held_out, why = _held_out(settings, problem, estimator, told)
+    notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
-    return Fit(settings, problem, model, _scores(problem, estimator), converged, tuple(notices), seconds)
+    # what `covey predict` needs to know of the table; it travels with the model's file
+    model.table_ = {"targets": list(problem.response.targets), "offset": settings.table.offset}
+    scores = score(problem, estimator, held_out)
+    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, held_out)
 
 
-def make_estimator(settings: FitSettings) -> GroupSparseRegressor:
-    """The estimator that the settings ask for, still without groups."""
-    selection, network = _selection(settings.selection), None
+def _held_out(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[HeldOut | None, str]:
+    """Predictions of classes by fits that are repeated without the rows, or why there are none."""
+    n_folds = REFITS if settings.refits is None else settings.refits
+    if not problem.response.has_classes or not n_folds:
+        return None, ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = refit_in_folds(
+                estimator, problem.X, problem.y, n_folds, sample_weight=problem.weight, offset=problem.offset,
+                told=lambda fold: told(refit_stage(fold)),
+            )  # fmt: skip
+    except ValueError as reason:
+        return None, f"No held-out predictions of classes: {str(reason).rstrip('.')}."
+    return made, ""
+
+
+def refit_stage(fold: int) -> str:
+    """What a progress bar calls the repetition without a fold."""
+    return f"refitting {fold}"
+
+
+def check_settings(settings: FitSettings) -> None:
+    """Refuse what cannot be done, and what would do nothing."""
+    selection, family = _selection(settings.selection), settings.table.family
     given = {*settings.options, *(["always"] if settings.always else [])}
+    if family not in FAMILIES:
+        raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
+    if settings.refits is not None and (settings.refits < 0 or settings.refits == 1):
+        raise TableError(f"--refits is a number of folds, at least 2, or 0 for none, not {settings.refits}.")
     if settings.network is not None:
-        from covey.network import Network
-
-        network = Network(**settings.network)
+        if family not in ("auto", "gaussian"):
+            raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
+        if len(settings.table.targets) > 1:
+            raise TableError("--network has one response: leave it out, or give one --target.")
+        if settings.table.offset is not None:
+            raise TableError("--network has no offset: leave it out, or --offset.")
         _refuse_idle(given & {"always", "average", "factors"}, "--network")
         if isinstance(selection, Size):
             raise TableError(f"--selection {settings.selection} does nothing with --network: choose one of them.")
-    if not isinstance(selection, int) and (selection != "holdout" or network is not None):
+    if not isinstance(selection, int) and (selection != "holdout" or settings.network is not None):
         _refuse_idle(given & {"rule", "average"}, f"--selection {settings.selection}")
     if settings.options.get("average"):
         _refuse_idle(given & {"rule"}, "--average")
-    return GroupSparseRegressor(
-        selection=selection, network=network, random_state=settings.seed, **dict(settings.options)
-    )
+    _network(settings)
+
+
+def _network(settings: FitSettings) -> Any:
+    if settings.network is None:
+        return None
+    from covey.network import Network
+
+    return Network(**settings.network)
+
+
+def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstimator:
+    """The estimator that the settings and the response ask for."""
+    shared = {
+        "groups": problem.groups,
+        "always": _always(settings.always, problem),
+        "selection": _selection(settings.selection),
+        "random_state": settings.seed,
+        **dict(settings.options),
+    }
+    family = problem.response.family
+    if family != "gaussian" and settings.selection == "discrepancy":
+        raise TableError(
+            f"--selection discrepancy is for squared loss, and the family is {family}: use 5, bic or ebic."
+        )
+    if problem.response.has_classes:
+        return GroupSparseClassifier(**shared)
+    if settings.refits is not None:
+        raise TableError(f"--refits is for classes, and the family is {family}: leave it out.")
+    return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
 
 
 def _refuse_idle(given: set[str], beside: str) -> None:
@@ -182,19 +219,25 @@ def _selection(text: str) -> Any:
 
 
 def _always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
-    """The groups of these names; a size makes groups whose names are numbers."""
-    names = {str(name): name for name in problem.groups.names}
-    for name in wanted:
-        if name not in names:
-            hint = near(name, list(names)).replace("the columns are", "the groups are")
-            raise TableError(f"--always: there is no group {name!r}; {hint}")
-    return [names[name] for name in wanted]
-
-
-def _scores(problem: Problem, estimator: Any) -> Scores:
-    train = float(r2_score(problem.y, estimator.predict(problem.X), sample_weight=problem.weight))
-    chosen_by = judged(estimator, problem.y)
-    if chosen_by is None or chosen_by.r2 is None:
-        return Scores(train, None, "")
-    n = estimator.n_splits_
-    return Scores(train, chosen_by.r2, f"{n}-fold cross-validation" if n > 1 else "rows held out once")
+    """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
+    groups = problem.groups
+    names = {str(name): name for name in groups.names}
+    found = []
+    for given in wanted:
+        if given in names:
+            found.append(names[given])
+            continue
+        columns = [j for j, source in enumerate(problem.sources) if source == given]
+        columns = columns or [j for j, name in enumerate(problem.X.columns) if name == given]
+        if not columns:
+            known = list(dict.fromkeys([*names, *problem.sources]))
+            hint = near(given, known).replace("the columns are", "there are")
+            raise TableError(f"--always: there is no group or column {given!r}; {hint}")
+        group = int(groups.labels[columns[0]])
+        if groups.sizes[group] > len(columns):
+            raise TableError(
+                f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the group, "
+                "or give the column a group of its own."
+            )
+        found.append(groups.names[group])
+    return list(dict.fromkeys(found))

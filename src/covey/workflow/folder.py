@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import covey
 from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
@@ -48,19 +50,27 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
 
 def describe(fit: Fit) -> dict[str, Any]:
     """A fit as plain values: what came out, and everything needed to repeat it."""
-    e, problem = fit.estimator, fit.problem
+    e, problem, targets = fit.estimator, fit.problem, fit.problem.response.targets
     table = fit.groups_table().astype(object)
     table = table.where(table.notna(), None)  # JSON has no NaN
     return {
-        "target": fit.settings.table.target,
+        "target": fit.settings.table.target if len(targets) == 1 else list(targets),
+        "family": problem.response.family,
+        "family_found": problem.response.reason or None,
         "rows": len(problem.y),
         "columns": problem.X.shape[1],
         "groups": problem.groups.n_groups,
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
+        "groups_found": fit.n_found,
+        "always": [str(name) for name in e.always_groups_],
         "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
-        "intercept": float(e.intercept_),
+        "classes": [str(label) for label in e.classes_] if problem.response.has_classes else None,
+        "intercept": np.asarray(e.intercept_, dtype=float).tolist()
+        if fit.outputs
+        else float(np.ravel(e.intercept_)[0]),
+        "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
         "scores": asdict(fit.scores),
         "converged": fit.converged,
         "notices": list(fit.notices),
@@ -92,21 +102,26 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 def _parquet(fit: Fit) -> bytes:
     stream = io.BytesIO()
-    coefficients_along(fit.estimator.path_).to_parquet(stream, index=False)
+    coefficients_along(fit.estimator.path_, fit.outputs).to_parquet(stream, index=False)
     return stream.getvalue()
 
 
 def _report(fit: Fit) -> str:
     table = fit.settings.table
     files = fit.problem.inputs
+    response = fit.problem.response
     settings = {
         "data": ", ".join(file.path for file in files),
         "sha256": ", ".join(file.sha256 for file in files),
-        "target": table.target,
+        "target": response.title,
+        "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(table.groups) or "each column on its own",
         "seed": fit.settings.seed,
         **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
-        **{name: asked for name in ("impute", "weights") if (asked := getattr(table, name))},
+        **{name: asked for name in ("impute", "weights", "offset") if (asked := getattr(table, name))},
     }
-    report = FitReport.from_model(fit.estimator, fit.problem.X, fit.problem.y, target=table.target, settings=settings)
+    report = FitReport.from_model(
+        fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
+        target=response.title, outputs=response.targets, settings=settings, held_out=fit.held_out or 0,
+    )  # fmt: skip
     return render(report)

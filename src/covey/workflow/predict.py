@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import pandas as pd
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import OneHotEncoder
 
+from covey.losses import Loss, MultiSquared, Squared
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numbers, numeric_frame, read_tables
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray
+from covey.workflow.response import read_labels, read_offset
 from covey.workflow.settings import Told, silent
 
 __all__ = ["Prediction", "load_fit", "predict_table"]
@@ -28,13 +30,15 @@ class Prediction:
     Attributes
     ----------
     table : DataFrame
-        The column ``prediction``, after the columns that were to be kept.
-    r2, rmse : float or None
+        The column ``prediction``, after the columns that were to be kept: a mean, or a class, followed by the columns
+        ``probability_CLASS``. With several responses one column ``prediction_RESPONSE`` for each.
+    scores : dict
+        How good they are: ``r2`` and ``rmse`` (of each response), ``accuracy`` and ``log_loss`` of classes, or
+        ``deviance_explained`` and ``deviance``.
     """
 
     table: pd.DataFrame
-    r2: float | None = None
-    rmse: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
 
 
 def load_fit(model: Path) -> Any:
@@ -43,9 +47,22 @@ def load_fit(model: Path) -> Any:
 
 
 def predict_table(
-    model: Path, data: Sequence[str], *, target: str | None = None, keep: Sequence[str] = (), told: Told = silent
+    model: Path, data: Sequence[str], *, target: Sequence[str] = (), keep: Sequence[str] = (), told: Told = silent
 ) -> Prediction:
-    """Read a table and predict a value for each of its rows."""
+    """Read a table and predict the response of each of its rows.
+
+    Parameters
+    ----------
+    model : Path
+        A folder of ``covey fit``, or a file.
+    data : sequence of str
+        Files, patterns or folders.
+    target : sequence of str
+        The columns of the true values, where they are known: as many as the model has responses.
+    keep : sequence of str
+        Columns to copy beside the predictions.
+    told : callable
+    """
     told("loading")
     fitted = load_fit(model)
     names = getattr(fitted, "feature_names_in_", None)
@@ -56,24 +73,102 @@ def predict_table(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"The table lacks {listed(absent)}, which the model needs.")
-    for name in (*keep, *([target] if target is not None else ())):
+    for name in (*keep, *target):
         if name not in frame.columns:
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
-    predicted = np.asarray(fitted.predict(_as_fitted(frame[list(names)], fitted)), dtype=float)
-    table = frame[list(keep)].assign(prediction=predicted)
-    if target is None:
+    about = getattr(fitted, "table_", {})
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    _check_targets(target, last)
+    shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
+    made = _predictions(fitted, last, _as_fitted(frame[list(names)], fitted), shift, about.get("targets"))
+    table = pd.concat([frame[list(keep)].reset_index(drop=True), made], axis=1)
+    if not target:
         return Prediction(table)
-    truth = numbers(frame[target], "--target needs numbers").to_numpy(dtype=float)
-    return Prediction(table, *_quality(truth, predicted))
+    if hasattr(last, "classes_"):
+        return Prediction(table, _class_scores(frame[target[0]], last, made))
+    predicted = made.to_numpy(dtype=float)
+    truth = [numbers(frame[name], "--target needs numbers").to_numpy(dtype=float) for name in target]
+    if not isinstance(last.loss_, Squared | MultiSquared):
+        return Prediction(table, _deviance_scores(truth[0], predicted[:, 0], last.loss_, shift.get("offset")))
+    scores = [_quality(own, predicted[:, k]) for k, own in enumerate(truth)]
+    ends = [""] if len(target) == 1 else [f"_{name}" for name in target]
+    return Prediction(
+        table, {f"{kind}{end}": v for end, own in zip(ends, scores, strict=True) for kind, v in own.items()}
+    )
 
 
-def _quality(truth: FloatArray, predicted: FloatArray) -> tuple[float, float]:
+def _check_targets(target: Sequence[str], last: Any) -> None:
+    expected = 1 if hasattr(last, "classes_") or np.ndim(last.coef_) == 1 else len(last.coef_)
+    if target and len(target) != expected:
+        raise TableError(f"The model predicts {expected} response{'s' * (expected > 1)}: give as many --target.")
+
+
+def _offset(frame: pd.DataFrame, given: str) -> FloatArray:
+    name = given if given in frame.columns else given.removeprefix("log:")
+    if name not in frame.columns:
+        none = "ones" if name != given else "zeros"
+        raise TableError(
+            f"The table lacks {name!r}, the offset of the fit: give that column, all {none} for a unit of exposure."
+        )
+    offset: FloatArray = read_offset(frame, given)[1]
+    return offset
+
+
+def _predictions(
+    fitted: Any, last: Any, X: pd.DataFrame, shift: dict[str, Any], targets: Sequence[str] | None
+) -> pd.DataFrame:
+    """The columns of predictions."""
+    if hasattr(last, "classes_"):
+        p = np.asarray(fitted.predict_proba(X, **shift))
+        chances = {f"probability_{label}": p[:, k] for k, label in enumerate(last.classes_)}
+        return pd.DataFrame({"prediction": fitted.predict(X, **shift), **chances})
+    made = np.asarray(fitted.predict(X, **shift), dtype=float)
+    if made.ndim == 1:
+        return pd.DataFrame({"prediction": made})
+    names = targets or range(made.shape[1])
+    return pd.DataFrame({f"prediction_{name}": made[:, k] for k, name in enumerate(names)})
+
+
+def _class_scores(column: pd.Series[Any], last: Any, made: pd.DataFrame) -> dict[str, float]:
+    known = column.notna().to_numpy()
+    if not known.any():
+        raise TableError("--target has no known value: there is nothing to score.")
+    classes = [str(label) for label in last.classes_]
+    truth = [str(label) for label in read_labels(column[known], "--target")]
+    unseen = sorted(set(truth) - set(classes))
+    if unseen:
+        raise TableError(
+            f"--target holds {listed(unseen)}, which the model has not seen: its classes are {listed(classes)}."
+        )
+    codes = np.array([classes.index(label) for label in truth])
+    p = made.drop(columns="prediction").to_numpy(dtype=float)[known]
+    right = np.maximum(p[np.arange(len(codes)), codes], np.finfo(float).tiny)
+    named = made["prediction"].to_numpy()[known]
+    hit = np.mean([str(label) == own for label, own in zip(named, truth, strict=True)])
+    return {"accuracy": float(hit), "log_loss": float(-np.log(right).mean())}
+
+
+def _deviance_scores(truth: FloatArray, mean: FloatArray, loss: Loss, offset: FloatArray | None) -> dict[str, float]:
     known = np.isfinite(truth)
+    _check_known(known)
+    y = loss.check(truth[known], "--target")
+    shift = np.zeros(len(y)) if offset is None else offset[known]
+    null = loss.null(y, np.ones(len(y)), shift) + shift
+    left, whole = loss.deviance(y, loss.link(mean[known])).mean(), loss.deviance(y, null).mean()
+    return {"deviance_explained": float(1 - left / (whole or 1.0)), "deviance": float(left)}
+
+
+def _quality(truth: FloatArray, predicted: FloatArray) -> dict[str, float]:
+    known = np.isfinite(truth)
+    _check_known(known)
+    error = truth[known] - predicted[known]
+    return {"r2": float(r2_score(truth[known], predicted[known])), "rmse": float(np.sqrt(np.mean(error**2)))}
+
+
+def _check_known(known: Any) -> None:
     if known.sum() < 2:
         raise TableError("--target has fewer than two known values: there is nothing to score.")
-    error = truth[known] - predicted[known]
-    return float(r2_score(truth[known], predicted[known])), float(np.sqrt(np.mean(error**2)))
 
 
 def _as_fitted(frame: pd.DataFrame, fitted: Any) -> pd.DataFrame:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from covey.groups import Groups
-from covey.tables import TableError, find_columns, find_files, missing_values, numbers, numeric_frame, read_groups
+from covey.tables import TableError, find_columns, find_files, missing_values, numeric_frame, read_groups
 from covey.tables import read_tables as read
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
+from covey.workflow.response import Response, number_column, read_offset, read_response
 from covey.workflow.settings import TableSettings, Told, silent
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
-__all__ = ["Input", "Problem", "counted", "pose"]
+__all__ = ["Input", "Problem", "pose"]
 
 NO_NUMBER = "make its values a group with --onehot, or leave it out with --drop"
 
@@ -51,8 +51,9 @@ class Problem:
         Fitted: from the table's columns to those of the fit.
     X : DataFrame
         The columns of the fit.
-    y : ndarray
-    weight : ndarray or None
+    response : Response
+    weight, offset : ndarray or None
+    offset_column : str or None
     groups : Groups
     sources : tuple of str
         The column of the table that each column of the fit came from.
@@ -61,31 +62,52 @@ class Problem:
 
     transformer: ColumnTransformer
     X: pd.DataFrame
-    y: FloatArray
+    response: Response
     weight: FloatArray | None
+    offset: FloatArray | None
+    offset_column: str | None
     groups: Groups
     sources: tuple[str, ...]
     inputs: tuple[Input, ...]
 
+    @property
+    def y(self) -> Any:
+        """The response as the estimator takes it."""
+        return self.response.y
 
-def pose(settings: TableSettings, told: Told = silent) -> Problem:
-    """Read, check, expand and group."""
+
+def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> Problem:
+    """Read, check, expand and group.
+
+    Parameters
+    ----------
+    settings : TableSettings
+    told : callable
+    squared : str
+        What can only be done with squared loss, if anything is to be done that can.
+    """
     told("reading")
     files = find_files(settings.data)
     frame = read(files)
     inputs = tuple(Input.of(file) for file in files)
     columns = list(frame.columns)
-    y = _target(frame, settings.target, listed(map(str, files)))
-    weight = None
+    response = read_response(frame, settings.targets, settings.family, listed(map(str, files)), squared)
+    weight = offset = offset_column = None
     if settings.weights is not None:
-        weight = as_sample_weight(_number_column(frame, settings.weights, "--weights"), len(frame), name="--weights")
-        weight = weight * len(frame)
-    unused = {settings.target, settings.weights}
+        if settings.weights not in columns:
+            raise TableError(f"--weights: there is no column {settings.weights!r}; {near(settings.weights, columns)}")
+        weight = number_column(frame[settings.weights], "--weights")
+        weight = as_sample_weight(weight, len(frame), name="--weights") * len(frame)
+    if settings.offset is not None:
+        if response.family == "multinomial":
+            raise TableError("--offset: several classes need an offset each, which one column cannot give.")
+        offset_column, offset = read_offset(frame, settings.offset)
+    unused = {*settings.targets, settings.weights, offset_column}
     for name in settings.drop:
         unused.update(find_columns(name, columns, "--drop"))
     predictors = frame[[name for name in columns if name not in unused]]
     if predictors.shape[1] == 0:
-        raise TableError(f"No column is left to predict {settings.target!r} from.")
+        raise TableError(f"No column is left to predict {response.title!r} from.")
     _check_names(predictors.columns)
     told("expanding")
     terms = read_terms(settings.spline, settings.onehot, list(predictors.columns))
@@ -102,28 +124,7 @@ def pose(settings: TableSettings, told: Told = silent) -> Problem:
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
     labels = [by_column.names[group_of[source]] for source in sources]
     groups = Groups.from_labels(labels, columns=list(X.columns))
-    return Problem(transformer, X, y, weight, groups, tuple(sources), inputs)
-
-
-def _target(frame: pd.DataFrame, target: str, where: str) -> FloatArray:
-    if target not in frame.columns:
-        raise TableError(f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}")
-    y = _number_column(frame, target, "--target")
-    if np.ptp(y) == 0:
-        raise TableError(f"The target {target!r} is {y[0]:g} in every row: there is nothing to predict.")
-    return y
-
-
-def _number_column(frame: pd.DataFrame, name: str, option: str) -> FloatArray:
-    if name not in frame.columns:
-        raise TableError(f"{option}: there is no column {name!r}; {near(name, list(frame.columns))}")
-    values = numbers(frame[name], f"{option} needs a number in every row").to_numpy(dtype=float)
-    absent = int(np.isnan(values).sum())
-    if absent:
-        raise TableError(f"{option} {name!r} is missing in {counted(absent, 'row')} of {len(values)}; drop those rows.")
-    if not np.isfinite(values).all():
-        raise TableError(f"{option} {name!r} is infinite in row {int(np.argmin(np.isfinite(values))) + 1}.")
-    return values
+    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs)
 
 
 def _check_names(columns: Any) -> None:
@@ -150,12 +151,3 @@ def _check_missing(frame: pd.DataFrame, impute: str | None, onehot: Collection[s
     empty = [name for name, count in counts.items() if count == len(frame) and name not in onehot]
     if empty:
         raise TableError(f"All values are missing in {listed(empty)}; leave out such columns with --drop.")
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -24,8 +24,8 @@ class TableSettings:
     ----------
     data : tuple of str
         Files, patterns, or folders of Parquet.
-    target : str
-        The column to predict.
+    target : str or tuple of str
+        The column to predict, or several.
     groups : tuple of str
         As `covey.tables.read_groups` reads them; every column is a group of its own without.
     spline : tuple of str
@@ -38,16 +38,27 @@ class TableSettings:
         How missing numbers are filled.
     weights : str, optional
         The column of row weights.
+    family : str
+        What kind of response it is, one of `covey.workflow.response.FAMILIES`; "auto" finds out.
+    offset : str, optional
+        The column that is added to the linear predictor; ``"log:COLUMN"`` takes its logarithm.
     """
 
     data: tuple[str, ...]
-    target: str
+    target: str | tuple[str, ...]
     groups: tuple[str, ...] = ()
     spline: tuple[str, ...] = ()
     onehot: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     impute: str | None = None
     weights: str | None = None
+    family: str = "auto"
+    offset: str | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns to predict."""
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
 
 
 @dataclass(frozen=True)
@@ -61,13 +72,16 @@ class FitSettings:
         A number of folds, ``"holdout"``, ``"ebic"``, ``"bic"``, ``"gcv"``, ``"discrepancy"``, or ``"size:3"`` for three
         groups.
     always : tuple of str
-        Groups that are in every model.
+        Groups, terms or columns that are in every model.
     network : mapping, optional
         Settings of the paper's network, to run it instead of the default search.
     seed : int
         For the folds or the rows that are held out.
     options : mapping
         Further parameters of the estimator that differ from its defaults.
+    refits : int, optional
+        For classes: in how many folds the whole fit is repeated, so that every row has a prediction of a model that
+        was made without it; 5 unless given, 0 for none.
     """
 
     table: TableSettings
@@ -76,3 +90,4 @@ class FitSettings:
     network: Mapping[str, Any] | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    refits: int | None = None

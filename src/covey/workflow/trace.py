@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path as File
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from covey.files import write_atomically
 from covey.limit import limit_path
@@ -21,7 +24,7 @@ PICTURES = ("png", "svg", "pdf")
 
 def trace_table(settings: TableSettings, *, most: int, told: Told = silent) -> Path:
     """Read a table and run its path until `most` groups are awake, or nothing is left to explain."""
-    problem = pose(settings, told)
+    problem = pose(settings, told, squared="covey path")
     told("running")
     return limit_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most)
 
@@ -41,8 +44,13 @@ def order_table(path: Path) -> pd.DataFrame:
     )
 
 
-def coefficients_along(path: Path) -> pd.DataFrame:
-    """The path in long form: a row for each time and awake column, and one without a column for the intercept."""
+def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
+    """The path in long form: a row for each time and awake column, and one without a column for the intercept.
+
+    With several outputs, one row for each of them, named by `outputs`.
+    """
+    if path.n_outputs > 1:
+        return _of_every_output(path, outputs)
     coefs = path.coefs.tocoo()
     names = np.array([str(name) for name in path.groups.names], dtype=object)
     columns = np.array([path.groups.column_name(j) for j in range(path.groups.n_columns)], dtype=object)
@@ -56,6 +64,22 @@ def coefficients_along(path: Path) -> pd.DataFrame:
     intercepts = {"time": path.times, "group": none, "column": none, "coefficient": path.intercepts}
     whole = pd.DataFrame({name: np.concatenate([intercepts[name], awake[name]]) for name in awake})
     return whole.sort_values("time", kind="stable", ignore_index=True)
+
+
+def _of_every_output(path: Path, outputs: Sequence[str]) -> pd.DataFrame:
+    """One output's rows after another's, in the order of time."""
+    p = path.groups.n_columns
+    parts = [
+        coefficients_along(
+            replace(
+                path, n_outputs=1, parts=None, intercepts=path.intercepts[:, k],
+                coefs=sp.csr_array(path.coefs[:, k * p : (k + 1) * p]),
+            )
+        ).assign(output=name)
+        for k, name in enumerate(outputs)
+    ]  # fmt: skip
+    whole = pd.concat(parts).sort_values("time", kind="stable", ignore_index=True)
+    return whole[["time", "output", "group", "column", "coefficient"]]
 
 
 def draw(path: Path, file: File) -> None:

@@ -23,11 +23,13 @@
   }
 
   // A group's numbers lie frame after frame from its first one on: four facts (strength, norm, how many coefficients
-  // are positive, how many negative), then the coefficients that are listed.
+  // are positive, how many negative), then the coefficients of the columns that are listed, one for each output.
   const facts = 4;
+  const { outputs, effect } = data;
   const groups = [];
   let offset = 0;
-  for (const [first, size, listed] of data.groups) {
+  for (const [first, size, columns] of data.groups) {
+    const listed = columns * outputs;
     groups.push({ first, size, listed, offset });
     offset += (data.x.length - first) * (facts + listed);
   }
@@ -60,12 +62,29 @@
     return [plus ? `+${plus}` : "", minus ? `\u2212${minus}` : ""].filter(Boolean).join(" ");
   }
 
+  // What the exponential of a coefficient means has a name, such as an odds ratio.
+  function ratio(value) {
+    return shown(Math.exp(Math.max(-700, Math.min(700, value))), 4);
+  }
+
+  function single(value) {
+    return effect ? `${shown(value, 4)} (${effect} ${ratio(value)})` : shown(value, 4);
+  }
+
   function fillCoefficients(row, coefs) {
-    const cells = row.querySelectorAll(".coefs tr");
+    const cells = row.querySelectorAll(".coefs tbody tr");
+    if (outputs > 1) {
+      coefs.forEach((value, i) => {
+        const cell = cells[Math.floor(i / outputs)].cells[1 + (i % outputs)];
+        put(cell, effect ? ratio(value) : shown(value, 4));
+      });
+      return;
+    }
     const largest = coefs.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     coefs.forEach((value, j) => {
       put(cells[j].cells[1], shown(value, 4));
-      const bar = cells[j].cells[2].firstChild;
+      if (effect) put(cells[j].cells[2], ratio(value));
+      const bar = cells[j].lastElementChild.firstChild;
       bar.className = value < 0 ? "minus" : "plus";
       bar.style.width = `${((50 * Math.abs(value)) / largest).toFixed(1)}%`;
     });
@@ -82,7 +101,7 @@
       put(details.firstChild, signs(now));
       if (details.open) fillCoefficients(row, now.coefs);
     } else {
-      put(sign, group.listed ? shown(now.coefs[0], 4) : signs(now));
+      put(sign, group.listed ? single(now.coefs[0]) : signs(now));
     }
   }
 

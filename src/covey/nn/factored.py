@@ -1,0 +1,337 @@
+"""Layers whose weights are a product of scalars and a direction in each group of output channels.
+
+Trained as they are, from a small start, they prune channels implicitly: `GroupedPowerLinear`, `GroupedPowerConv2d`.
+With weight decay on the factors they are the smooth form of an explicit group penalty: `DGatedLinear`, `DGatedConv2d`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from covey.groups import Groups
+from covey.validation import positive, whole
+
+__all__ = [
+    "DGatedConv2d",
+    "DGatedLinear",
+    "FactoredWeight",
+    "GroupedPowerConv2d",
+    "GroupedPowerLinear",
+    "factor_penalty",
+]
+
+
+class FactoredWeight(nn.Module):
+    r"""A weight of shape (out, ...) as ``w_l = (gamma_{l,1} ... gamma_{l,K})^N v_l`` in each group l of its rows.
+
+    By the inequality of arithmetic and geometric means, with D = KN + 1,
+
+    .. math::
+
+        \frac{1}{D} \Big( N \sum_k \gamma_{l,k}^2 + \|v_l\|^2 \Big) \ge \|w_l\|^{2/D},
+
+    with equality where all factors have the same size: weight decay on the factors is a group penalty on the weight,
+    the group lasso for D = 2 and a quasi-norm beyond (Kolb, Frost, Bischl and Rügamer, "Differentiable Sparsity via
+    D-Gating", 2025, arXiv 2509.23898). Without decay, gradient descent prefers few groups by itself, because a group
+    grows in proportion to its own size.
+
+    Parameters
+    ----------
+    weight : tensor of shape (out, ...)
+        The start of the product.
+    channel_groups : int, labels, lists or Groups, optional
+        Groups of rows, as `covey.Groups.coerce` reads them; by default every row is a group.
+    gates : int
+        K, scalars per group.
+    power : int
+        N, to which their product is raised.
+    start : {"balanced", "unit"}
+        All factors of one size, ``norm(w_l)^(1/D)``; or directions of unit norm, as the paper starts, with gates of
+        size ``norm(w_l)^(1/(KN))``. From a unit start a small group grows in its first direction, at a rate that
+        depends on how well that fits, and turns later.
+
+    Attributes
+    ----------
+    gate : Parameter of shape (gates, L)
+    direction : Parameter of the weight's shape
+    """
+
+    gate: nn.Parameter
+    direction: nn.Parameter
+    labels: torch.Tensor
+
+    def __init__(
+        self,
+        weight: torch.Tensor,
+        channel_groups: Any = None,
+        *,
+        gates: int = 1,
+        power: int = 1,
+        start: Literal["balanced", "unit"] = "balanced",
+    ) -> None:
+        super().__init__()
+        if start not in ("balanced", "unit"):
+            raise ValueError(f"start must be 'balanced' or 'unit', not {start!r}.")
+        self.gates, self.power = whole(gates, "gates"), whole(power, "power")
+        rows = weight.shape[0]
+        self.groups = Groups.coerce(1 if channel_groups is None else channel_groups, rows)
+        labels = torch.from_numpy(np.array(self.groups.labels, dtype=np.int64))
+        self.register_buffer("labels", labels.to(weight.device), persistent=False)
+        with torch.no_grad():
+            norms = self.norms(weight)
+            size = norms ** (1 / (self.factors if start == "balanced" else self.factors - 1))
+            # a group of zeros has no direction to start in, and its factors stay at zero
+            unit = weight / self._spread(torch.where(norms > 0, norms, torch.ones_like(norms)), weight.ndim)
+            length = size if start == "balanced" else torch.ones_like(size)
+            self.gate = nn.Parameter(size.repeat(self.gates, 1))
+            self.direction = nn.Parameter(unit * self._spread(length, weight.ndim))
+
+    @property
+    def factors(self) -> int:
+        """D, the number of factors of a weight: ``gates * power`` scalars and a direction."""
+        return self.gates * self.power + 1
+
+    def forward(self) -> torch.Tensor:
+        """The weight."""
+        scale = self.gate.prod(0) ** self.power
+        return self._spread(scale, self.direction.ndim) * self.direction
+
+    def penalty(self) -> torch.Tensor:
+        """``sum_l (N sum_k gamma_{l,k}^2 + norm(v_l)^2)/D``, at least ``sum_l norm(w_l)^(2/D)``."""
+        return (self.power * self.gate.square().sum() + self.direction.square().sum()) / self.factors
+
+    def norms(self, weight: torch.Tensor) -> torch.Tensor:
+        """The Euclidean norm of each group of rows, shape (L,)."""
+        squares = weight.detach().flatten(1).square().sum(1)
+        return squares.new_zeros(self.groups.n_groups).index_add(0, self.labels, squares).sqrt()
+
+    def _spread(self, values: torch.Tensor, ndim: int) -> torch.Tensor:
+        """One number per group as one per row, ready to multiply the weight."""
+        return values[self.labels].reshape(-1, *[1] * (ndim - 1))
+
+
+class _FactoredLayer(nn.Module):
+    """What the four layers share: a factored weight, an optional bias, and the way back to a plain layer."""
+
+    factored: FactoredWeight
+    bias: nn.Parameter | None
+
+    def _set(
+        self, plain: nn.Linear | nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int
+    ) -> None:
+        first = plain.weight.detach() * positive(init_scale, "init_scale")
+        # a power starts as in the paper, gates as in their paper
+        start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
+        self.factored = FactoredWeight(first, channel_groups, gates=gates, power=power, start=start)
+        self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The product of the factors."""
+        return self.factored()
+
+    @property
+    def channel_groups(self) -> Groups:
+        """The groups of output channels."""
+        return self.factored.groups
+
+    @torch.no_grad()
+    def group_norms(self) -> torch.Tensor:
+        """Euclidean norm of the weights of each group of output channels, shape (L,)."""
+        return self.factored.norms(self.weight)
+
+    def penalty(self) -> torch.Tensor:
+        """The decay of the factors, as a penalty: see `FactoredWeight`."""
+        return self.factored.penalty()
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        return f"channel_groups={self.channel_groups.n_groups}, factors={self.factored.factors}"
+
+
+class GroupedPowerLinear(_FactoredLayer):
+    r"""A linear layer with ``w_l = u_l^N v_l`` in each group of output units: powerpropagation, by groups.
+
+    Powerpropagation (Schwarz and others, 2021) raises every weight to a power, so that large weights learn faster than
+    small ones. Here one magnitude per group is raised, and whole units are left behind.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    depth : int
+        The power N, at least 2.
+    channel_groups : int, labels, lists or Groups, optional
+        Groups of output units; by default each is a group.
+    init_scale : float
+        The start, as a multiple of that of `torch.nn.Linear`. 1 is powerpropagation's; smaller ones prune more and take
+        longer. Directions start at unit norm.
+    bias : bool
+    device, dtype
+        As in `torch.nn.Linear`.
+
+    Examples
+    --------
+    >>> layer = GroupedPowerLinear(20, 6, channel_groups=2)
+    >>> layer(torch.zeros(3, 20)).shape, layer.group_norms().shape
+    (torch.Size([3, 6]), torch.Size([3]))
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        depth: int = 2,
+        *,
+        channel_groups: Any = None,
+        init_scale: float = 1.0,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        plain = nn.Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
+        self._set(plain, channel_groups, init_scale, 1, whole(depth, "depth", least=2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map the last axis."""
+        return F.linear(x, self.weight, self.bias)
+
+
+class DGatedLinear(_FactoredLayer):
+    """A linear layer with ``w_l = gamma_{l,1} ... gamma_{l,D-1} omega_l`` in each group of output units.
+
+    With `penalty` times a strength added to the loss, its minima are those of the loss plus that strength times
+    ``sum_l norm(w_l)^(2/D)``: the explicit twin of `GroupedPowerLinear` with ``depth = D - 1``.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    factors : int
+        D, at least 2; the group lasso is 2.
+    channel_groups, init_scale, bias, device, dtype
+        As in `GroupedPowerLinear`.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        factors: int = 2,
+        *,
+        channel_groups: Any = None,
+        init_scale: float = 1.0,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        plain = nn.Linear(in_features, out_features, bias=bias, device=device, dtype=dtype)
+        self._set(plain, channel_groups, init_scale, whole(factors, "factors", least=2) - 1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map the last axis."""
+        return F.linear(x, self.weight, self.bias)
+
+
+class _FactoredConv2d(_FactoredLayer):
+    def __init__(self, plain: nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int) -> None:
+        super().__init__()
+        self.stride, self.padding = plain.stride, plain.padding
+        self._set(plain, channel_groups, init_scale, gates, power)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Convolve images (n, channels, height, width)."""
+        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding)
+
+
+class GroupedPowerConv2d(_FactoredConv2d):
+    r"""A convolution with ``W_l = u_l^N V_l`` in each group of output channels: structured pruning by training alone.
+
+    Parameters
+    ----------
+    in_channels, out_channels, kernel_size
+        As in `torch.nn.Conv2d`.
+    depth : int
+        The power N, at least 2.
+    channel_groups : int, labels, lists or Groups, optional
+        Groups of output channels; by default each is a group.
+    init_scale : float
+        The start, as a multiple of that of `torch.nn.Conv2d`.
+    stride, padding, bias, device, dtype
+        As in `torch.nn.Conv2d`.
+
+    Examples
+    --------
+    >>> layer = GroupedPowerConv2d(1, 8, 5, depth=3, init_scale=0.1)
+    >>> layer(torch.zeros(2, 1, 28, 28)).shape, layer.group_norms().shape
+    (torch.Size([2, 8, 24, 24]), torch.Size([8]))
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, int],
+        depth: int = 2,
+        *,
+        channel_groups: Any = None,
+        init_scale: float = 1.0,
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        plain = nn.Conv2d(
+            in_channels, out_channels, kernel_size, stride, padding, bias=bias, device=device, dtype=dtype
+        )
+        super().__init__(plain, channel_groups, init_scale, 1, whole(depth, "depth", least=2))
+
+
+class DGatedConv2d(_FactoredConv2d):
+    """A convolution with ``W_l = gamma_{l,1} ... gamma_{l,D-1} Omega_l`` in each group of output channels.
+
+    The explicit twin of `GroupedPowerConv2d` with ``depth = D - 1``; see `DGatedLinear`.
+
+    Parameters
+    ----------
+    in_channels, out_channels, kernel_size
+        As in `torch.nn.Conv2d`.
+    factors : int
+        D, at least 2; the group lasso is 2.
+    channel_groups, init_scale, stride, padding, bias, device, dtype
+        As in `GroupedPowerConv2d`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, int],
+        factors: int = 2,
+        *,
+        channel_groups: Any = None,
+        init_scale: float = 1.0,
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        plain = nn.Conv2d(
+            in_channels, out_channels, kernel_size, stride, padding, bias=bias, device=device, dtype=dtype
+        )
+        super().__init__(plain, channel_groups, init_scale, whole(factors, "factors", least=2) - 1, 1)
+
+
+def factor_penalty(model: nn.Module) -> torch.Tensor:
+    """The sum of `penalty` over all factored weights of a model, to be added to its loss times a strength."""
+    parts = [module.penalty() for module in model.modules() if isinstance(module, FactoredWeight)]
+    if not parts:
+        raise ValueError("The model has no factored weights, such as those of DGatedConv2d: there is nothing to decay.")
+    return torch.stack(parts).sum()

@@ -1,0 +1,78 @@
+"""What the plots of a report are drawn with: grids, ticks, lines and marks.
+
+Lines live in a square of 1000 by 1000 that is stretched to whatever room there is, with strokes of constant width;
+text and dots are HTML on top, placed in per cent. So text has one size on a phone, a screen and paper, and no script
+is needed to fit the page.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.report.axis import Axis, round_ticks
+from covey.report.page import escape
+
+__all__ = ["Ticks", "Vector", "from_top", "grid", "mark_label", "place", "plot", "points", "rule", "tick_labels"]
+
+Vector = NDArray[np.float64]
+Ticks = list[tuple[float, str]]
+
+
+def points(x: Vector, y: Vector) -> str:
+    """A path through the points, in whole thousandths; points in the middle of a level stretch are left out."""
+    across, down = np.rint(1000 * x).astype(int), np.rint(1000 * y).astype(int)
+    level = np.zeros(len(down), dtype=bool)
+    level[1:-1] = (down[1:-1] == down[:-2]) & (down[1:-1] == down[2:])
+    pairs = [f"{a} {b}" for a, b in zip(across[~level], down[~level], strict=True)]
+    return f"M{'L'.join(pairs)}" if pairs else ""
+
+
+def grid(ticks: Ticks, values: Axis) -> str:
+    """Lines across at round values, and down at the ticks."""
+    rows = "".join(f"M0 {1000 * from_top(v, values):.0f}H1000" for v in _value_ticks(values))
+    columns = "".join(f"M{1000 * x:.0f} 0V1000" for x, _ in ticks)
+    return f'<path class="grid" d="{rows}{columns}"/>'
+
+
+def tick_labels(ticks: Ticks, values: Axis) -> str:
+    """The numbers at both axes."""
+    across = "".join(f'<b class="xtick" style="left:{100 * x:.2f}%">{label}</b>' for x, label in ticks)
+    down = "".join(
+        f'<b class="ytick" style="top:{100 * from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values)
+    )
+    return f'<span aria-hidden="true">{across}{down}</span>'
+
+
+def _value_ticks(values: Axis) -> list[float]:
+    return round_ticks(values.low, values.high, 5)
+
+
+def from_top(value: float, values: Axis) -> float:
+    """Where a value lies, 0 at the top and 1 at the bottom."""
+    return 1 - float(values.position(value))
+
+
+def place(left: float, top: float) -> str:
+    """A style that puts an element there, in parts of the area."""
+    return f"left:{100 * left:.2f}%;top:{100 * top:.2f}%"
+
+
+def rule(mark: float) -> str:
+    """A broken line from top to bottom."""
+    return f'<path class="rule" d="M{1000 * mark:.0f} 0V1000"/>'
+
+
+def mark_label(mark: float, text: str) -> str:
+    """A name at the top, beside its line."""
+    side = "before" if mark > 0.12 else "after"
+    return f'<b class="rule-label {side}" style="left:{100 * mark:.2f}%" aria-hidden="true">{escape(text)}</b>'
+
+
+def plot(id: str, description: str, drawing: str, overlay: str) -> str:
+    """An area with lines, and text and dots on top of them."""
+    return (
+        f'<div class="plot" id="{id}"><div class="area">'
+        f'<svg role="img" aria-label="{escape(description)}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
+        f"{drawing}</svg>{overlay}</div></div>"
+    )

@@ -1,0 +1,78 @@
+"""Times of Algorithm 1 for one group after another: when it has settled, and until when it stays small.
+
+On an orthogonal design directions point along ``X_l'y/n`` from the first step on, and with ``c = norm(X_l'y/n)`` the
+magnitude of a group follows
+
+    u <- u (1 + 2 gamma (c - u^2)).
+
+The window of theorem convergence-alg-1 bounds the growth of this sequence by a quarter of what it is, and its precision
+by 80 times the noise. The times here are those of the sequence itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+from covey.validation import positive
+
+__all__ = ["group_noise_bound", "opening_scale", "rest_time", "settle_time"]
+
+
+def settle_time(level: float, *, init_scale: float, step_size: float, precision: float) -> float:
+    """From here on ``level - precision <= u^2 <= level``, for a group with ``norm(X_l'y/n) = level``.
+
+    ``(1 + 2 gamma c)/(4 gamma c) log((c/alpha^2 - 1)(c - d)/d)`` with c the level and d the precision: since
+    ``log(1 + x) >= x/(1 + x)``, the sequence is never behind the logistic flow ``(u^2)' = 4 gamma' u^2 (c - u^2)`` with
+    ``gamma' = gamma/(1 + 2 gamma c)``. It needs ``gamma <= 1/(4 c)`` (lemma monotonicity).
+
+    >>> round(settle_time(1.0, init_scale=1e-6, step_size=0.05, precision=0.1), 1)
+    164.0
+    """
+    rise, rate = _rise(level, step_size, precision)
+    alpha = positive(init_scale, "init_scale")
+    behind = alpha / math.sqrt(level)
+    if behind >= 1:
+        return 0.0
+    return max(0.0, rate * (rise - 2 * math.log(behind) + math.log1p(-behind * behind)))
+
+
+def rest_time(noise: float, *, init_scale: float, step_size: float) -> float:
+    """Until here ``u <= sqrt(alpha)``, for a group with ``|v'g| <= noise``: ``log(1/sqrt(alpha))/log(1 + 2 gamma b)``.
+
+    The first line of the proof of lemma noise-bound.
+    """
+    if noise == 0:
+        return math.inf
+    return max(0.0, 0.5 * math.log(1.0 / init_scale) / math.log1p(2.0 * step_size * noise))
+
+
+def opening_scale(level: float, noise: float, *, step_size: float, noise_step: float, precision: float) -> float | None:
+    """The start below which a group of this level settles while one of this noise rests; None where no start does.
+
+    Both times grow linearly in ``log(1/alpha)``: the second must grow faster, which is ``noise < level/2`` for small
+    steps.
+    """
+    rise, rate = _rise(level, step_size, precision)
+    gained = 0.5 / math.log1p(2.0 * noise_step * noise) - 2.0 * rate if noise > 0 else math.inf
+    if gained <= 0:
+        return None
+    return min(1.0, math.exp(-max(0.0, rate * (rise + math.log(level)) / gained)))
+
+
+def group_noise_bound(sigma: float, n: float, p: int, L: int, trace: float, largest: float) -> float:
+    """``norm(X_l'xi/n)`` of all groups is below this with probability ``1 - 1/(8p^3)``, for sub-Gaussian noise.
+
+    ``sigma/sqrt(n) (sqrt(t) + sqrt(2 e log(8 L p^3)))`` with t the trace and e the largest eigenvalue of the group's
+    ``X_l'X_l/n``: the tail of a quadratic form (Hsu, Kakade and Zhang, 2012) and a union over L groups. For orthonormal
+    groups t is the size and e is 1: the order of the corrected corollary, size plus log p.
+    """
+    positive(sigma, "sigma")
+    tail = math.log(8.0 * L) + 3.0 * math.log(p)
+    return sigma / math.sqrt(n) * (math.sqrt(trace) + math.sqrt(2.0 * largest * tail))
+
+
+def _rise(level: float, step_size: float, precision: float) -> tuple[float, float]:
+    """``log((c - d)/d)``, and the iterations per unit of a logarithm."""
+    if not 0 < precision < level:
+        raise ValueError(f"precision must lie between 0 and the level, {level:g}; it is {precision:g}.")
+    return math.log((level - precision) / precision), (1 + 2 * step_size * level) / (4 * step_size * level)

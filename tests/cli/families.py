@@ -1,0 +1,97 @@
+"""A table with a response of every kind, and the estimator that each of them asks for."""
+
+import numpy as np
+import pandas as pd
+
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
+
+N_GROUPS = 6
+RESPONSES = ["two", "truth", "three", "count", "positive", "heavy", "share", "first", "second"]
+EXPOSURE = "years"
+
+
+def make_table(n_rows=140, seed=0):
+    """Groups g1 and g4 matter, for every response; `years` is the exposure of the counts."""
+    rng = np.random.default_rng(seed)
+    columns = [f"g{j // 2}_{j % 2}" for j in range(2 * N_GROUPS)]
+    frame = pd.DataFrame(rng.standard_normal((n_rows, 2 * N_GROUPS)), columns=columns)
+    eta = (1.6 * frame["g1_0"] - 1.2 * frame["g1_1"] + 1.5 * frame["g4_0"]).to_numpy()
+    years = rng.uniform(0.5, 3.0, n_rows)
+    scores = np.column_stack([eta, 1.5 * frame["g4_1"], -eta]) + rng.gumbel(size=(n_rows, 3))
+    return frame.assign(
+        years=years,
+        two=np.where(eta + rng.logistic(size=n_rows) > 0, "well", "ill <b>"),
+        truth=eta + rng.logistic(size=n_rows) > 0,
+        three=np.array(["red", "green", "blue"])[scores.argmax(axis=1)],
+        count=rng.poisson(years * np.exp(0.5 * eta)),
+        positive=np.exp(0.5 * eta) * rng.gamma(3.0, 1 / 3, n_rows),
+        heavy=eta + rng.standard_t(1.5, n_rows),
+        share=rng.binomial(20, 1 / (1 + np.exp(-eta))) / 20,
+        first=eta + rng.standard_normal(n_rows),
+        second=-eta + 0.5 * frame["g4_1"] + rng.standard_normal(n_rows),
+    )
+
+
+# options of the command line, responses, and the estimator of the same model
+CASES = {
+    "two classes": (["--selection", "ebic"], ["two"], GroupSparseClassifier(selection="ebic")),
+    "truth values, folds": (
+        ["--selection", "3", "--rule", "1se", "--seed", "2"],
+        ["truth"],
+        GroupSparseClassifier(selection=3, rule="1se", random_state=2),
+    ),
+    "three classes, always": (
+        ["--selection", "size:2", "--always", "g5"],
+        ["three"],
+        GroupSparseClassifier(selection="size", always=["g5"]),
+    ),
+    "counts, exposure": (
+        ["--family", "poisson", "--offset", "log:years", "--selection", "3"],
+        ["count"],
+        GroupSparseRegressor(loss="poisson", selection=3),
+    ),
+    "positive": (
+        ["--family", "gamma", "--selection", "holdout"],
+        ["positive"],
+        GroupSparseRegressor(loss="gamma", selection="holdout"),
+    ),
+    "heavy": (["--family", "huber", "--selection", "3"], ["heavy"], GroupSparseRegressor(loss="huber", selection=3)),
+    "shares": (
+        ["--family", "binomial", "--selection", "bic"],
+        ["share"],
+        GroupSparseRegressor(loss="binomial", selection="bic"),
+    ),
+    "several": (
+        ["--selection", "3", "--average", "--always", "g5"],
+        ["first", "second"],
+        GroupSparseRegressor(selection=3, average=True, always=["g5"]),
+    ),
+}
+
+
+def fitted(case, frame):
+    """The estimator of a case, fitted; its columns and its offset."""
+    options, targets, model = CASES[case]
+    offset = np.log(frame[EXPOSURE].to_numpy()) if "--offset" in options else None
+    X = frame[[name for name in frame.columns if name.startswith("g")]]
+    groups = Groups.from_labels([name[:2] for name in X.columns], columns=list(X.columns))
+    if model.selection == "size":
+        from covey.selection import Size
+
+        model.set_params(selection=Size(2))
+    model.set_params(groups=groups, random_state=model.random_state or 0)
+    y = frame[targets[0]].to_numpy() if len(targets) == 1 else frame[targets].to_numpy()
+    if y.dtype.kind not in "fib":
+        y = y.astype(str)
+    return model.fit(X, y, offset=offset), X, y, offset
+
+
+def command(case, file, out):
+    """The arguments of the same fit on the command line."""
+    options, targets, _ = CASES[case]
+    unused = [name for name in (*RESPONSES, EXPOSURE) if name not in targets]
+    if "--offset" in options:
+        unused.remove(EXPOSURE)
+    asked = [word for name in targets for word in ("--target", name)]
+    asked += [word for name in unused for word in ("--drop", name)]
+    return ["fit", file, *asked, "--groups", "_", "--out", out, *options]

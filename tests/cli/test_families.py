@@ -1,0 +1,170 @@
+"""Which family a target is taken for, what each can be asked, and how good predictions are said to be."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score
+
+import covey as library
+from cli.families import RESPONSES, command, make_table
+from cli.running import covey, refused
+from covey.tables import TableError
+from covey.workflow.response import read_response
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    file = tmp_path_factory.mktemp("families") / "table.csv"
+    make_table().to_csv(file, index=False)
+    return file
+
+
+def found(values, family="auto", squared=""):
+    frame = pd.DataFrame({"y": values})
+    return read_response(frame, ["y"], family, "The table", squared)
+
+
+@pytest.mark.parametrize(
+    ("values", "family", "words"),
+    [
+        (["a", "b", "a", "b"], "binomial", "text of 2 different values"),
+        (["a", "b", "c"] * 2, "multinomial", "text of 3 different values"),
+        ([True, False] * 2, "binomial", "truth values of 2 different values"),
+        ([0, 1, 1, 0], "binomial", "two values only; --family gaussian"),
+        ([-1.0, 1.0, 1.0, -1.0], "binomial", "two values only"),
+        ([0.0, 1.0, 0.0], "gaussian", "holds numbers"),  # a value in a single row is rather a measurement
+        ([1.5, 2.5, 3.5], "gaussian", "holds numbers"),
+        (["1", "2.5", "x3"], "gaussian", None),
+        ([0, 3, 1, 0, 7], "gaussian", "holds numbers"),
+    ],
+    ids=str,
+)
+def test_auto_says_what_it_took_and_why(values, family, words):
+    if words is None:
+        with pytest.raises(TableError, match="'x3' in row 3"):
+            found(values)
+        return
+    made = found(values)
+    assert made.family == family
+    assert words in made.reason
+    assert made.has_classes == (family != "gaussian")
+    assert found(values, family).reason == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        ([0, 3, 1, 0, 7], "looks like counts: --family poisson"),
+        ([1, 3, 2, 3], "3 different whole numbers: if they are classes, give --family multinomial"),
+        (list(range(1, 40)), ""),
+        ([0.5, 3, 1], ""),
+    ],
+    ids=["counts", "ratings", "ages", "numbers"],
+)
+def test_what_else_it_may_be_is_a_hint(values, hint):
+    assert hint in found(values).hint
+    assert bool(found(values).hint) == bool(hint)
+
+
+def test_labels_stay_what_they_are():
+    assert found([2.0, 3.0, 2.0, 3.0]).y.tolist() == [2, 3, 2, 3]
+    assert found([1, 2, 2, 1, 5, 5], "multinomial").y.dtype.kind == "i"
+    assert found([0.5, 1.5, 0.5, 1.5], "multinomial").y.tolist() == ["0.5", "1.5", "0.5", "1.5"]
+    assert found([True, False, True, False]).y.dtype == bool
+    assert not found([0.1, 0.5, 1.0], "binomial").has_classes  # shares
+
+
+def test_the_network_takes_numbers_only():
+    assert found([0, 1, 0, 1], squared="--network").family == "gaussian"
+    with pytest.raises(TableError, match="--network needs numbers, and the target 'y' holds text"):
+        found(["a", "b"] * 2, squared="--network")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-t", "count", "--family", "poisson", "--network"], ["--network has squared loss only"]),
+        (["-t", "first", "-t", "second", "--network"], ["--network has one response"]),
+        (["-t", "first", "--offset", "g0_0", "--network"], ["--network has no offset"]),
+        (["-t", "first", "-t", "second", "--family", "gamma"], ["--family gamma is for one response"]),
+        (["-t", "first", "-t", "first"], ["--target names 'first' twice"]),
+        (["-t", "first", "--family", "poisson"], ["'first' must not be negative", "such rows", "--family gaussian"]),
+        (["-t", "count", "--family", "gamma"], ["'count' must be above zero", "is 0 in row"]),
+        (["-t", "first", "--family", "binomial"], ["two classes, or shares between 0 and 1"]),
+        (["-t", "three", "--family", "binomial"], ["'three' has 3 classes", "--family multinomial"]),
+        (["-t", "three", "--offset", "years"], ["several classes need an offset each"]),
+        (["-t", "two", "--selection", "discrepancy"], ["--selection discrepancy is for squared loss"]),
+        (["-t", "first", "--refits", "3"], ["--refits is for classes"]),
+        (["-t", "two", "--refits", "1"], ["at least 2, or 0 for none"]),
+        (["-t", "count", "--offset", "yearz"], ["--offset: there is no column 'yearz'", "did you mean 'years'"]),
+        (["-t", "count", "--offset", "log:g0_0"], ["'g0_0' is -", "which has no logarithm"]),
+        (["-t", "first", "--always", "g0_1"], ["'g0_1' is one of several columns of the group 'g0'"]),
+        (["-t", "first", "--always", "g9"], ["no group or column 'g9'"]),
+    ],
+    ids=lambda value: " ".join(value) if value[0].startswith("-") else "",
+)
+def test_what_a_family_cannot_is_refused(table, tmp_path, options, words):
+    asked = {name for name, option in zip(options[1:], options, strict=False) if option == "-t"}
+    unused = [word for name in RESPONSES if name not in asked for word in ("--drop", name)]
+    refused(covey("fit", table, "-g", "_", *unused, *options, "-o", tmp_path / "fit"), *words)
+    assert not (tmp_path / "fit").exists()
+
+
+def test_always_takes_groups_terms_and_columns(table, tmp_path):
+    unused = [word for name in RESPONSES if name != "first" for word in ("--drop", name)]
+    asked = ["fit", table, "-t", "first", *unused, "--spline", "years", "--selection", "size:2", "--json"]
+    asked += ["--groups", "g2_*", "-o", tmp_path / "fit", "--always", "years", "--always", "g0_1", "--always", "g2"]
+    result = covey(*asked)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["always"] == ["years", "g0_1", "g2"]
+    assert answer["groups_found"] == 2
+    assert {row["group"] for row in answer["selected_groups"] if row["always"]} == {"years", "g0_1", "g2"}
+
+
+def fit_and_predict(case, table, folder, *targets):
+    assert covey(*command(case, table, folder / "fit"), "--json").exit_code == 0
+    asked = [word for name in targets for word in ("--target", name)]
+    result = covey("predict", folder / "fit", table, *asked, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout), library.load(folder / "fit" / "model.skops")
+
+
+def test_classes_are_scored_by_accuracy_and_log_loss(table, tmp_path):
+    answer, model = fit_and_predict("two classes", table, tmp_path, "two")
+    frame = pd.read_csv(table)
+    assert answer["accuracy"] == pytest.approx(np.mean(np.array(answer["prediction"]) == frame["two"]))
+    p = np.column_stack([answer[f"probability_{label}"] for label in model.classes_])
+    assert answer["log_loss"] == pytest.approx(log_loss(frame["two"], p, labels=list(model.classes_)))
+    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    assert run["classes"] == ["ill <b>", "well"]
+    assert run["scores"]["refits"] == 5
+    assert np.sum(run["confusion"]) == len(frame)
+    assert np.trace(run["confusion"]) / len(frame) == pytest.approx(run["scores"]["accuracy"])
+    other = tmp_path / "other.csv"
+    frame.assign(two="dead").to_csv(other, index=False)
+    refused(covey("predict", tmp_path / "fit", other, "--target", "two"), "holds 'dead'", "'ill <b>', 'well'")
+
+
+def test_counts_are_scored_by_deviance_and_need_their_exposure(table, tmp_path):
+    answer, _ = fit_and_predict("counts, exposure", table, tmp_path, "count")
+    frame = pd.read_csv(table)
+    assert answer["deviance"] == pytest.approx(mean_poisson_deviance(frame["count"], answer["prediction"]))
+    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    assert answer["deviance_explained"] == pytest.approx(run["scores"]["train_r2"])
+    other = tmp_path / "other.csv"
+    frame.drop(columns="years").to_csv(other, index=False)
+    refused(covey("predict", tmp_path / "fit", other), "lacks 'years', the offset of the fit", "all ones")
+    frame.assign(years=2 * frame["years"]).to_csv(other, index=False)
+    doubled = json.loads(covey("predict", tmp_path / "fit", other, "--json").stdout)
+    np.testing.assert_allclose(doubled["prediction"], 2 * np.array(answer["prediction"]))
+
+
+def test_several_responses_are_scored_each(table, tmp_path):
+    answer, _ = fit_and_predict("several", table, tmp_path, "first", "second")
+    frame = pd.read_csv(table)
+    for name in ("first", "second"):
+        assert answer[f"r2_{name}"] == pytest.approx(r2_score(frame[name], answer[f"prediction_{name}"]))
+    refused(covey("predict", tmp_path / "fit", table, "--target", "first"), "predicts 2 responses")

@@ -1,0 +1,190 @@
+"""Reports of classes, counts and several responses: the numbers are the model's, and what is held out was not seen."""
+
+import html
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from covey import GroupSparseClassifier, GroupSparseRegressor
+from covey.report import FitReport, HeldOut, fit_report, refit_in_folds, render
+from covey.report.class_section import class_section
+from covey.report.numbers import shown
+from covey.report.page import escape
+from covey.selection import Size
+
+HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 12))
+    eta = X @ np.r_[1.5, -1.0, np.zeros(6), 1.2, 0.0, 0.0, 0.0]
+    scores = np.column_stack([eta, 1.5 * X[:, 8], -eta]) + rng.gumbel(size=(120, 3))
+    return {
+        "X": X,
+        "eta": eta,
+        "two": np.where(eta + rng.logistic(size=120) > 0, "yes", "no"),
+        "three": np.array(HOSTILE)[scores.argmax(axis=1)],
+        "exposure": rng.uniform(1, 3, 120),
+        "count": rng.poisson(2 * np.exp(0.5 * eta)),
+        "both": np.column_stack([eta, -eta + X[:, 9]]) + 0.5 * rng.standard_normal((120, 2)),
+    }
+
+
+@pytest.fixture(scope="module")
+def classifier(data):
+    return GroupSparseClassifier(2, selection="bic").fit(data["X"], data["two"])
+
+
+def test_rows_are_predicted_by_fits_without_them(data, classifier):
+    weight = 1.0 + np.arange(120) % 2
+    told = []
+    made = refit_in_folds(classifier, data["X"], data["two"], 3, sample_weight=weight, told=told.append)
+    codes = (data["two"] == "yes").astype(int)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(data["X"], codes)
+    for train, test in folds:
+        fitted = clone(classifier).fit(data["X"][train], data["two"][train], weight[train])
+        np.testing.assert_allclose(made.probabilities[test], fitted.predict_proba(data["X"][test]))
+    assert told == [1, 2, 3]
+    assert made.accuracy == pytest.approx(accuracy_score(codes, made.predicted, sample_weight=weight))
+    assert made.log_loss == pytest.approx(log_loss(codes, made.probabilities, sample_weight=weight))
+    np.testing.assert_array_equal(made.confusion(), confusion_matrix(codes, made.predicted))
+    sparse = refit_in_folds(classifier, sp.csr_array(data["X"]), data["two"], 3, sample_weight=weight)
+    frame = refit_in_folds(classifier, pd.DataFrame(data["X"]), data["two"], 3, sample_weight=weight)
+    np.testing.assert_allclose(sparse.probabilities, made.probabilities, atol=1e-8)
+    np.testing.assert_allclose(frame.probabilities, made.probabilities)
+
+
+def test_offsets_go_with_their_rows(data):
+    offset = np.where(np.arange(120) % 2 == 0, 3.0, -3.0)
+    labels = np.where(np.random.default_rng(1).random(120) < 1 / (1 + np.exp(-offset)), "yes", "no")
+    model = GroupSparseClassifier(2, selection=Size(0)).fit(data["X"], labels, offset=offset)
+    made = refit_in_folds(model, data["X"], labels, offset=offset)
+    assert np.ptp(made.probabilities[::2, 1]) < 0.1 < np.ptp(made.probabilities[:, 1])
+    assert made.accuracy > 0.9
+
+
+def test_calibration_is_on_the_line_where_probabilities_are_right():
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    codes = (rng.random(20_000) < p).astype(int)
+    right = HeldOut(("a", "b"), codes, np.column_stack([1 - p, p]), np.ones(20_000), 5)
+    bins = right.calibration()
+    assert [b.n for b in bins] == [2000] * 10
+    assert all(abs(b.observed - b.predicted) < 4 * b.error for b in bins)
+    sure = HeldOut(("a", "b"), codes, np.column_stack([p < 0.5, p >= 0.5]).astype(float), np.ones(20_000), 5)
+    assert max(abs(b.observed - b.predicted) for b in sure.calibration()) > 0.2
+    several = HeldOut(("a", "b", "c"), codes, np.column_stack([1 - p, p, 0 * p]), np.ones(20_000), 5)
+    assert sum(b.n for b in several.calibration()) == 60_000
+
+
+def test_no_held_out_rows_is_said(data):
+    labels = data["two"].copy()
+    labels[0] = "once"
+    model = GroupSparseClassifier(2, selection="bic").fit(data["X"], labels)
+    with pytest.raises(ValueError, match="single row"):
+        refit_in_folds(model, data["X"], labels)
+    page = render(FitReport.from_model(model, data["X"], labels))
+    assert "There are no predictions of rows held out: a class with a single row" in page
+    assert "calibration-plot" not in render(FitReport.from_model(model, data["X"], labels, held_out=0))
+
+
+def test_the_numbers_of_a_classifier(data):
+    model = GroupSparseClassifier(2, selection=3).fit(data["X"], data["two"])
+    held_out = refit_in_folds(model, data["X"], data["two"], 2)
+    test = (data["X"][:40], data["two"][:40])
+    report = FitReport.from_model(model, data["X"], data["two"], held_out=held_out, test=test)
+    scores = {score.label: score.value for score in report.scores}
+    table = model.candidates_
+    chosen, nothing = (table["deviance"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
+    assert scores["Held-out D²"] == pytest.approx(1 - chosen / nothing)
+    assert scores["Right, held out"] == held_out.accuracy
+    assert scores["Right on test rows"] == pytest.approx(model.score(*test))
+    shares = np.where(data["two"] == "yes", np.mean(data["two"] == "yes"), np.mean(data["two"] == "no"))
+    left = log_loss(data["two"], model.predict_proba(data["X"])) / -np.log(shares).mean()
+    assert scores["D² on training rows"] == pytest.approx(1 - left)
+    # along the path: no group misses the rarer class, the model what it misses
+    along = report.along
+    assert along.deviance[0] == pytest.approx(1.0, abs=1e-6)
+    assert along.wrong[0] == pytest.approx(min(np.mean(data["two"] == "yes"), np.mean(data["two"] == "no")))
+    assert along.deviance[-1] == pytest.approx(left)
+    assert along.wrong[-1] == pytest.approx(1 - model.score(data["X"], data["two"]))
+
+
+def test_several_classes_of_hostile_names(data, tmp_path):
+    model = GroupSparseClassifier(2, selection=Size(2), always=[5]).fit(data["X"], data["three"])
+    file = fit_report(model, data["X"], data["three"], tmp_path / "r.html", held_out=2, target=HOSTILE[0])
+    page = file.read_text()
+    assert len(page) < 100_000
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+    for name in HOSTILE:
+        assert page.count(f'<th scope="col"><bdi>{escape(name)}</bdi></th>') >= 2  # the table of mistakes, and ratios
+    assert "<b>2 of 5 groups</b>, beside <bdi>5</bdi>" in page
+    counts = re.findall(r'<td class="(?:hit|miss)" style="--share:[\d.]+">(\d+)</td>', page)
+    assert sum(map(int, counts)) == 120
+    ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]
+    cells = "".join(f"<td>{shown(value, 4)}</td>" for value in ratios)
+    assert f'<th scope="row"><bdi>0</bdi></th>{cells}</tr>' in page
+
+
+def test_many_classes_stay_readable():
+    rng = np.random.default_rng(0)
+    classes = tuple(f"class {k}" for k in range(40))
+    p = rng.dirichlet(np.ones(40), 500)
+    section = class_section(HeldOut(classes, rng.integers(0, 40, 500), p, np.ones(500), 5))
+    assert "The commonest mistakes" in section
+    assert section.count("<tr>") <= 21
+
+
+def test_counts_have_rate_ratios(data):
+    offset = np.log(data["exposure"])
+    model = GroupSparseRegressor(2, loss="poisson", selection="bic").fit(data["X"], data["count"], offset=offset)
+    report = FitReport.from_model(model, data["X"], data["count"], offset=offset)
+    page = render(report)
+    assert "rate ratio" in page
+    assert "the logarithm of the rate" in page
+    assert report.held_out is None
+    assert report.along.wrong is None
+    assert report.along.deviance[-1] == pytest.approx(1 - model.score(data["X"], data["count"], offset=offset))
+    assert f"deviance {report.along.deviance[-1]:.0%} of the constant" in html.unescape(page)
+
+
+def test_a_table_per_response(data):
+    frame = pd.DataFrame(data["both"], columns=["up & <b>", "down"])
+    model = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"])
+    report = FitReport.from_model(model, data["X"], frame)
+    assert [part.name for part in report.responses] == list(frame.columns)
+    for k, part in enumerate(report.responses):
+        fitted = model.predict(data["X"])[:, k]
+        left = np.sum((data["both"][:, k] - fitted) ** 2) / np.sum(
+            (data["both"][:, k] - data["both"][:, k].mean()) ** 2
+        )
+        assert part.r2 == pytest.approx(1 - left)
+        for name, norm, column, value in part.groups:
+            own = model.coef_[k, 2 * int(name) : 2 * int(name) + 2]
+            assert norm == pytest.approx(np.linalg.norm(own))
+            assert value == pytest.approx(own[np.abs(own).argmax()])
+            assert int(column) in (2 * int(name), 2 * int(name) + 1)
+    page = render(report)
+    assert "up &amp; &lt;b&gt;" in page
+    assert "<b></th>" not in page
+    with pytest.raises(ValueError, match="3 names, but the model has 2 responses"):
+        FitReport.from_model(model, data["X"], data["both"], outputs=["a", "b", "c"])
+
+
+def test_many_responses_keep_the_page_small():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 90))
+    Y = X[:, :3] @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((60, 30))
+    model = GroupSparseRegressor(3, selection=Size(5)).fit(X, Y)
+    report = FitReport.from_model(model, X, Y)
+    assert all(group.columns == () for group in report.frames.groups)
+    assert len(render(report)) < 200_000

@@ -1,0 +1,86 @@
+"""Reports of classes, counts and several responses in a browser: ratios follow the slider, and every width fits."""
+
+import numpy as np
+import pytest
+
+from covey import GroupSparseClassifier, GroupSparseRegressor
+from covey.report import FitReport, write
+from covey.report.group_table import ratio
+from covey.report.numbers import shown
+from report.browser import launched, opened
+
+pytestmark = pytest.mark.slow
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((90, 12))
+ETA = X @ np.r_[1.5, -1.0, np.zeros(6), 1.2, 0.0, 0.0, 0.0]
+THREE = np.array(["red", "green", "a rather long name of a class"])[
+    (np.column_stack([ETA, X[:, 8], -ETA]) + RNG.gumbel(size=(90, 3))).argmax(axis=1)
+]
+CASES = {
+    "two classes": (GroupSparseClassifier(2, selection="bic"), np.where(ETA + RNG.logistic(size=90) > 0, "yes", "no")),
+    "three classes": (GroupSparseClassifier(2, selection="bic", always=[5]), THREE),
+    "counts": (GroupSparseRegressor(2, loss="poisson", selection="bic"), RNG.poisson(np.exp(0.5 * ETA))),
+    "several": (GroupSparseRegressor(2, selection="bic"), np.column_stack([ETA, -ETA]) + RNG.standard_normal((90, 2))),
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def made(request, tmp_path_factory):
+    model, y = CASES[request.param]
+    report = FitReport.from_model(model.fit(X, y), X, y, held_out=2)
+    return report, write(report, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_it_fits_the_width(browser, made, width):
+    _, file = made
+    with opened(browser, file, width=width) as page:
+        for row in page.locator("summary:visible").all():
+            row.click()
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_coefficients_and_ratios_follow_the_slider(browser, made):
+    report, file = made
+    m, effect = max(len(report.frames.outputs), 1), report.effect
+    with opened(browser, file) as page:
+        page.locator("#group-table summary").first.click()
+        for key, frame in (("ArrowLeft", report.frames.chosen - 1), ("End", report.frames.chosen)):
+            page.locator("#time").press(key)
+            values = report.frames.groups[0].at(frame)[1].tolist()
+            rows = page.locator("#group-table details[open] .coefs tbody tr").evaluate_all(
+                "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+            )
+            assert len(rows) == report.frames.groups[0].size
+            for j, cells in enumerate(rows):
+                own = values[j * m : (j + 1) * m]
+                if m > 1:
+                    assert cells == [shown(ratio(value) if effect else value, 4) for value in own]
+                else:
+                    assert cells[0] == shown(own[0], 4)
+                    assert not effect or cells[1] == shown(ratio(own[0]), 4)
+            assert page.locator("#readout").inner_text().endswith(report.along.words(frame) if report.along else "")
+
+
+def test_pictures_and_headings_have_names(browser, made):
+    _, file = made
+    with opened(browser, file) as page:
+        found = page.evaluate(
+            """() => ({
+              ids: [...document.querySelectorAll("[id]")].map(e => e.id),
+              headings: [...document.querySelectorAll("h1, h2, h3")].map(e => Number(e.tagName[1])),
+              images: [...document.querySelectorAll("svg[role=img]")].map(e => e.ariaLabel),
+              headers: [...document.querySelectorAll("th")].map(e => e.scope),
+            })"""
+        )
+    assert len(found["ids"]) == len(set(found["ids"]))
+    assert all(b - a <= 1 for a, b in zip(found["headings"], found["headings"][1:], strict=False))
+    assert all(label.startswith(("Line plot: ", "Calibration plot: ")) for label in found["images"])
+    assert set(found["headers"]) == {"row", "col"}
