@@ -80,6 +80,7 @@ for name, model in fits.items():
 # Both paths find the true groups, 0 and 10, first.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+figure.get_layout_engine().set(wspace=0.12)  # room for the names beside the paths
 for ax, (name, model) in zip(axes, fits.items(), strict=True):
     GroupPathDisplay.from_estimator(model, ax=ax)
     ax.set_title(f"{name}: {len(model.selected_groups_)} of 40 groups", loc="left", fontsize=10)

@@ -72,6 +72,7 @@ for name, (estimator, X) in {"positions": (model, main), "with pairs": (pairs, d
 # Odds ratios of the letters at each position, and the order in which positions woke up.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+figure.get_layout_engine().set(wspace=0.15)  # room for the names beside the path
 GroupPathDisplay.from_estimator(model, ax=axes[0])
 effects = model.coef_[0].reshape(7, 4)
 effects = effects - effects.mean(axis=1, keepdims=True)  # the columns of a position add up to one: against their mean
@@ -80,6 +81,7 @@ image = axes[1].imshow(effects.T, cmap="RdBu_r", vmin=-most, vmax=most, aspect="
 axes[1].set(xticks=range(7), xticklabels=range(1, 8), yticks=range(4), yticklabels=list("acgt"), xlabel="position")
 for position, letter in np.argwhere(effects):
     ratio = np.exp(effects[position, letter])
-    axes[1].text(position, letter, f"{ratio:.2g}", ha="center", va="center", fontsize=8)
+    ink = "white" if abs(effects[position, letter]) > 0.6 * most else "black"
+    axes[1].text(position, letter, f"{ratio:.2g}", ha="center", va="center", fontsize=8, color=ink)
 axes[1].set_title("odds ratios of a splice site", loc="left", fontsize=10)
 figure.colorbar(image, ax=axes[1], label="coefficient")

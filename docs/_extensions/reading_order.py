@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-FIRST = ("point", "gene_expression", "additive_splines", "categories", "sparse", "multi_task", "correlated")
+FIRST = (
+    "point", "gene_expression", "additive_splines", "categories", "splice_sites", "counts", "multi_task", "sparse",
+    "correlated",
+)  # fmt: skip
 LAST = ("grid_search", "diagnostics", "limits", "grouping_layers", "paper")
 
 

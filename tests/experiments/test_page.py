@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 MARK = "<!-- claims: the table below is reproduction/claims.md -->"
 QUICK = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig7", "fig8", "fig9", "fig11", "mirror", "table1"]
 LONG = ["fig6", "fig12", "table2", "table3", "rates", "phase"]
-ELSEWHERE = ["fig10"]  # docs/autoencoder.md
+ELSEWHERE = ["fig10", "powers", "delta", "noise", "channels"]
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 

@@ -77,7 +77,8 @@ def test_calibration_is_on_the_line_where_probabilities_are_right():
     codes = (rng.random(20_000) < p).astype(int)
     right = HeldOut(("a", "b"), codes, np.column_stack([1 - p, p]), np.ones(20_000), 5)
     bins = right.calibration()
-    assert [b.n for b in bins] == [2000] * 10
+    assert sum(b.n for b in bins) == 20_000
+    assert [int(10 * b.predicted) for b in bins] == list(range(10))
     assert all(abs(b.observed - b.predicted) < 4 * b.error for b in bins)
     sure = HeldOut(("a", "b"), codes, np.column_stack([p < 0.5, p >= 0.5]).astype(float), np.ones(20_000), 5)
     assert max(abs(b.observed - b.predicted) for b in sure.calibration()) > 0.2
@@ -133,6 +134,16 @@ def test_several_classes_of_hostile_names(data, tmp_path):
     ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]
     cells = "".join(f"<td>{shown(value, 4)}</td>" for value in ratios)
     assert f'<th scope="row"><bdi>0</bdi></th>{cells}</tr>' in page
+
+
+def test_what_separates_the_classes_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    model = GroupSparseClassifier(2, selection=Size(1)).fit(X, X[:, 0] > 0)
+    assert "is infinite" in model.recipe_
+    report = FitReport.from_model(model, X, X[:, 0] > 0, held_out=0)
+    (serious,) = (remark for remark in report.remarks if "told apart without error" in remark.heading)
+    assert serious.serious
 
 
 def test_many_classes_stay_readable():

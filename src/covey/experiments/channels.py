@@ -287,4 +287,4 @@ def _draw_settings(panel: Any, frame: pd.DataFrame, target: float) -> None:
         part = awake[awake["method"] == method]
         panel.plot(part["channels"], part["test"], color=LOOK[method], marker="o", ls="", mfc="none")
     panel.axhline(target, color="black", ls="--", lw=0.8)
-    panel.set(xlabel="channels awake", ylabel="test accuracy", ylim=(max(0.0, target - 0.1), target + 0.015))
+    panel.set(xlabel="channels awake", ylabel="test accuracy", ylim=(max(0.0, target - 0.03), target + 0.02))

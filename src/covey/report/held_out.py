@@ -16,8 +16,8 @@ from covey.validation import FloatArray
 
 __all__ = ["Bin", "HeldOut", "refit_in_folds"]
 
-# Points of a calibration plot, and rows that each of them needs to mean anything.
-MOST_BINS, FEWEST_IN_A_BIN = 10, 15
+# Bins of a calibration plot, and half as many with fewer rows than this.
+MOST_BINS, MANY_ROWS = 10, 150
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,17 @@ class HeldOut:
         return np.bincount(k * self.codes + self.predicted, minlength=k * k).reshape(k, k)
 
     def calibration(self) -> tuple[Bin, ...]:
-        """Rows in bins of equal size by their predicted probability: of the second class of two, or of every class."""
+        """Rows in bins of equal width by their predicted probability: of the second class of two, or of every class."""
         p, is_it = self.probabilities, np.eye(len(self.classes))[self.codes]
         if len(self.classes) == 2:
             p, is_it = p[:, 1:], is_it[:, 1:]
         p, is_it = p.ravel(), is_it.ravel()
-        n_bins = int(np.clip(p.size // FEWEST_IN_A_BIN, 1, MOST_BINS))
-        order = np.argsort(p, kind="stable")
+        n_bins = MOST_BINS if p.size >= MANY_ROWS else MOST_BINS // 2
+        own = np.minimum((n_bins * p).astype(int), n_bins - 1)
+        bins = (np.flatnonzero(own == k) for k in range(n_bins))
         return tuple(
             Bin(float(p[rows].mean()), float(is_it[rows].mean()), _error(p[rows]), rows.size)
-            for rows in np.array_split(order, n_bins)
+            for rows in bins
             if rows.size
         )
 

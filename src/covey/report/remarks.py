@@ -223,16 +223,7 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
             )
         )
     if model.shrunk_ and " is infinite " in model.recipe_:
-        found.append(
-            Remark(
-                "The classes are told apart without error",
-                "On the rows of the fit the selected groups separate the classes, so that maximum likelihood is "
-                "infinite and a small ridge was taken instead. The size of the coefficients, and how near to 0 and 1 "
-                "the probabilities are, is the ridge's doing.",
-                "Rely on the predicted classes rather than on the probabilities; more rows settle the coefficients.",
-                True,
-            )
-        )
+        found.append(_on_separation(model))
     elif model.shrunk_:
         found.append(
             Remark(
@@ -243,6 +234,26 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
             )
         )
     return found
+
+
+def _on_separation(model: Any) -> Remark:
+    """What it means that maximum likelihood is infinite."""
+    if hasattr(model, "classes_"):
+        return Remark(
+            "The classes are told apart without error",
+            "On the rows of the fit the selected groups separate the classes, so that maximum likelihood is infinite "
+            "and a small ridge was taken instead. The size of the coefficients, and how near to 0 and 1 the "
+            "probabilities are, is the ridge's doing.",
+            "Rely on the predicted classes rather than on the probabilities; more rows settle the coefficients.",
+            True,
+        )
+    return Remark(
+        "Maximum likelihood is infinite",
+        "Some combination of the selected columns has rows of zero only, so that its best coefficient is infinite and "
+        "a small ridge was taken instead. The size of such coefficients is the ridge's doing.",
+        "Look for a rare level of a category, and put it together with others.",
+        True,
+    )
 
 
 def _on_the_groups(model: Any, selected: Any, X: Any, y: Any) -> list[Remark]:
