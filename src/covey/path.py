@@ -154,7 +154,11 @@ class Path:
         time = 1.05 * last if last > 0 else 1.0
 
         def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
-            return sp.csr_array(sp.vstack([table, sp.csr_array(row.reshape(1, -1))]))
+            row = row.ravel()
+            own = np.flatnonzero(row)
+            data, indices = np.append(table.data, row[own]), np.append(table.indices, own)
+            ends = np.append(table.indptr, table.indptr[-1] + own.size)
+            return sp.csr_array((data, indices, ends), shape=(table.shape[0] + 1, table.shape[1]))
 
         assert self.strengths is not None
         return replace(

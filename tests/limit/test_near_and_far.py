@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covey import Groups, limit_path
+from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
 from covey.limit import lockstep, posed
 from covey.limit.lockstep import Near, Paths
@@ -142,3 +142,22 @@ def test_a_missing_group_is_found_where_it_would_have_woken(monkeypatch):
     assert [l for l, _ in path.entered] == [l for l, _ in expected.entered]
     np.testing.assert_allclose(path.times, expected.times, rtol=1e-9)
     np.testing.assert_allclose(path.coefs.toarray(), expected.coefs.toarray(), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 8], ids=["weak noise", "strong noise", "two rounds"])
+def test_a_search_with_many_rows_judges_all_rounds_alike_however_many_groups_are_near(seed, monkeypatch):
+    """Many rows are compressed, to other combinations of them when groups were taken in between two rounds."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((900, 120))
+    X[:, 1:] += 0.7 * X[:, :-1]
+    noise = rng.choice([0.5, 2.0, 6.0])
+    y = X[:, :60] @ (0.3 * rng.standard_normal(60)) + noise * rng.standard_normal(900)
+    whole = GroupSparseRegressor(groups=2).fit(X, y)
+    few_near(monkeypatch, 20, 12)
+    monkeypatch.setattr(posed, "ALL_NEAR", 40)
+    monkeypatch.setattr(lockstep, "GROWTH", 10)
+    found = GroupSparseRegressor(groups=2).fit(X, y)
+    assert found.selected_groups_ == whole.selected_groups_
+    np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-10)
+    np.testing.assert_allclose(found.candidates_["mse"], whole.candidates_["mse"], rtol=1e-8)
+    np.testing.assert_allclose(found.candidates_["standard_error"], whole.candidates_["standard_error"], atol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from covey import Groups
 from covey.designs import as_design
-from covey.limit.cleaning import eliminate
+from covey.limit.cleaning import eliminate, eliminate_all
 from covey.limit.events import EventPath
 from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
@@ -148,9 +148,22 @@ def test_elimination_survives_groups_that_repeat_each_other_nearly():
 
 def test_groups_without_columns_are_dropped_first():
     K, c, _ = quadratic(0, (2, 3))
-    dropped, W = eliminate(K, c, np.array([0, 2, 2, 5]))
-    assert dropped[0] == 1
-    np.testing.assert_allclose(W[1], W[0])
+    for dropped, W in [eliminate(K, c, np.array([0, 2, 2, 5])), *eliminate_all([(K, c, np.array([0, 2, 2, 5]))] * 2)]:
+        assert dropped[0] == 1
+        np.testing.assert_allclose(W[1], W[0])
+
+
+@pytest.mark.parametrize("n_always", [0, 2])
+@pytest.mark.parametrize("sizes", [(1,) * 8, (3,) * 5, (2, 3, 3, 2, 3), (1, 9, 2, 1)], ids=str)
+def test_several_eliminations_together_are_one_after_another(sizes, n_always):
+    """Problems of equally many groups in other orders, one with fewer groups, and one that stands alone."""
+    rng = np.random.default_rng(3)
+    problems = [quadratic(seed, tuple(rng.permutation(sizes))) for seed in range(4)]
+    problems += [quadratic(7, sizes[:-1]), quadratic(8, sizes[:-1]), quadratic(9, sizes[:3])]
+    for (dropped, W), one in zip(eliminate_all(problems, n_always), problems, strict=True):
+        expected = eliminate(*one, n_always)
+        assert dropped == expected[0]
+        np.testing.assert_allclose(W, expected[1], atol=1e-10)
 
 
 # ------------------------------------------------------------------ ridges on sets
@@ -174,16 +187,27 @@ def test_a_penalty_does_not_change_with_the_units_of_a_group():
         np.testing.assert_allclose(np.linalg.eigvalsh(forms[0]), np.linalg.eigvalsh(forms[1]), rtol=1e-8)
 
 
-def test_ridges_on_sets_are_direct_solves():
+def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_each_other():
+    X, y, _ = mixed_problem()
+    X[:, 0], X[:, 2] = 3.0, X[:, 1]
+    problem, _ = prepare(X, y, Groups.from_size(X.shape[1], X.shape[1]), standardize="column")
+    (M,) = Penalties(problem).of([0])
+    np.testing.assert_allclose(M, np.eye(int(problem.ranks[0])), atol=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [[6, 4, 1], [3, 3], [2, 5], [0], []], ids=str)
+def test_ridges_on_nested_sets_are_direct_solves(lengths):
     K, c, starts = quadratic(1)
     M = np.diag(np.linspace(0.5, 2, c.size))
     equations = NormalEquations(K, c, np.arange(c.size), starts, np.zeros(c.size), 0.0)
-    sets = [equations.positions([1, 3]), equations.positions([0, 2, 5])]
-    np.testing.assert_array_equal(sets[0], [1, 2, 3, 6, 7])
-    W = ridge_models(equations, M, sets, [0.1, 3.0])
-    for row, (at, penalty) in enumerate([(at, penalty) for at in sets for penalty in (0.1, 3.0)]):
-        expected = np.zeros(c.size)
-        expected[at] = np.linalg.solve(K[np.ix_(at, at)] + penalty * M[np.ix_(at, at)], c[at])
+    np.testing.assert_array_equal(equations.positions([1, 3]), [1, 2, 3, 6, 7])
+    order = np.random.default_rng(0).permutation(c.size)
+    W = ridge_models(equations, M, order, np.array(lengths, dtype=int), [0.1, 3.0])
+    assert len(W) == 2 * len(lengths)
+    for row, (k, penalty) in enumerate([(k, penalty) for k in lengths for penalty in (0.1, 3.0)]):
+        expected, at = np.zeros(c.size), order[:k]
+        if k:
+            expected[at] = np.linalg.solve(K[np.ix_(at, at)] + penalty * M[np.ix_(at, at)], c[at])
         np.testing.assert_allclose(W[row], expected, atol=1e-12)
 
 
@@ -212,7 +236,7 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
     training = rows.training(posed.splits[0], float((~held).sum()))
     shares = np.random.default_rng(2).uniform(0.1, 5, len(lists))
     penalty = 0.3 * training.unit
-    fit = rows.fit(training, penalty, shares)
+    (fit,) = rows.fits(training, [penalty], shares[None])
     problem = posed.problem
     columns, loadings, offset = problem.combination(list(range(len(lists))))
     coef = np.zeros(X.shape[1])
@@ -258,7 +282,7 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
     kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
-    expected = [rows.fit(training, penalty * training.unit, np.ones(len(lists))) for penalty in (0.05, 2.0)]
+    expected = rows.fits(training, [0.05 * training.unit, 2.0 * training.unit], np.ones((2, len(lists))))
     found = kernel.fits(split, [0.05, 2.0])
     squares = [
         np.sum(table**2, axis=0) for table in (kernel.predictions(split, found), rows.predictions(split, expected))
@@ -273,12 +297,14 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
         np.testing.assert_allclose(here + fit.level - fit.shift, there, atol=1e-8)
 
 
-def test_both_systems_of_a_ridge_agree():
+def test_both_systems_of_a_ridge_agree(monkeypatch):
     *_, posed, rows = dense_rows(60, True)
     training = rows.training(posed.splits[1], 60.0)
     gain = np.random.default_rng(0).uniform(0.5, 2, training.B.shape[1])
     assert training.B.shape[0] > training.B.shape[1]
-    by_columns = training.ridge(0.2, gain)
+    (by_columns,) = training.ridges([0.2], gain[None])
+    monkeypatch.setattr("covey.limit.reweighted.STACKED", 0)
+    np.testing.assert_allclose(training.ridges([0.2], gain[None])[0], by_columns, atol=1e-12)
     K = (training.B * gain) @ training.B.T + 0.2 * np.eye(len(training.y))
     np.testing.assert_allclose(by_columns, gain * (training.B.T @ np.linalg.solve(K, training.y)), atol=1e-9)
 
@@ -315,7 +341,7 @@ def test_what_was_a_combination_of_others_is_back_when_they_are_dropped():
     paths = Paths(Near(posed), [[]])
     paths.advance(3)
     assert paths.groups(0)[0] == 0
-    made = cleaned_models(paths.objective(0), paths.groups(0), 0, 0, [3], [0.1], Penalties(posed.problem))
+    (made,) = cleaned_models([paths.objective(0)], [paths.groups(0)], 0, 0, [[3]], [0.1], Penalties(posed.problem))
     sets = {recipe: [paths.groups(0)[i] for i in kept] for recipe, kept in made.sets.items()}
     (alone,) = [recipe for recipe in sets if recipe.size == 1]
     assert sets[alone] == [1]
@@ -333,7 +359,7 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges_for_groups_with_dependent_
     *_, posed, rows = dense_rows(120, True)
     split = posed.splits[0]
     training = rows.training(split, posed.n_rows(split))
-    expected = rows.predictions(split, [rows.fit(training, 0.3 * training.unit, np.ones(rows.groups.size))])
+    expected = rows.predictions(split, rows.fits(training, [0.3 * training.unit], np.ones((1, rows.groups.size))))
     kernel = RowKernel(posed, Penalties(posed.problem), np.ones(posed.problem.ranks.size))
     found = kernel.predictions(split, kernel.fits(split, [0.3]))
     assert found.ravel() @ found.ravel() == pytest.approx(expected.ravel() @ expected.ravel())

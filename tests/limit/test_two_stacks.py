@@ -6,6 +6,7 @@ import pytest
 from covey import Groups, GroupSparseRegressor
 from covey.designs import as_design
 from covey.limit import lockstep, posed
+from covey.limit.likelihood import Likelihood
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
@@ -70,6 +71,55 @@ def test_events(options, loss, far, monkeypatch):
         # a group without full rank has no unique coefficients: what they predict is unique
         np.testing.assert_allclose(X @ wide[0].T, X @ wide[1].T, atol=1e-6)
         np.testing.assert_allclose(models[0][2], models[1][2], atol=1e-6)
+
+
+def test_groups_that_are_taken_in_leave_the_models_as_they_are(monkeypatch):
+    """Each model is fitted once, and once more where a path had to go back before it."""
+    few_near(monkeypatch, 4)
+    fits, widths = [], set()
+    refit, truncate, widen = Likelihood.refit, Likelihood.truncate, Likelihood.widen
+    monkeypatch.setattr(Likelihood, "refit", lambda self, group: (fits.append(1), refit(self, group))[1])
+
+    def shorter(self, n_awake):
+        fits.extend([-1] * (len(self.joined) - n_awake))
+        truncate(self, n_awake)
+
+    def wider(self, rows):
+        before = [coef.copy() for coef in self.coefs]
+        widths.add(rows.n_columns)
+        widen(self, rows)
+        assert all(np.array_equal(*pair) for pair in zip(self.coefs, before, strict=True))
+
+    monkeypatch.setattr(Likelihood, "truncate", shorter)
+    monkeypatch.setattr(Likelihood, "widen", wider)
+    X, y, lists = mixed_problem(noise=2.0)
+    paths = paths_of(Quadratic(), X, y, Groups.from_lists(lists), np.ones(len(y)))
+    assert len(widths) > 1
+    assert sum(fits) == sum(len(paths.groups(split)) for split in range(4))
+    # the table that grew is the one that would be made at once
+    at_once = paths.posed.rows(paths.near.groups)
+    np.testing.assert_array_equal(paths.near.rows.Z, at_once.Z)
+    np.testing.assert_array_equal(paths.near.rows.starts, at_once.starts)
+
+
+def test_rows_of_no_weight_have_no_part_in_a_wide_problem(monkeypatch):
+    """The kernel of the rows and the table of the near groups leave out the same ones."""
+    few_near(monkeypatch, 30)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 120))
+    y = X.sum(axis=1) / 5 + rng.standard_normal(60)
+    weight = np.where(np.arange(60) % 4 == 1, 0.0, 1.0)
+    models = [
+        GroupSparseRegressor(Groups.from_size(2, 120), loss=Quadratic(), selection=selection).fit(
+            X[own], y[own], sample_weight=weight[own]
+        )
+        for selection in (HoldOut(validation=(X + 0.1 * rng.standard_normal(X.shape), y)), 3)
+        for own in (np.arange(60), np.flatnonzero(weight))
+    ]
+    for model in models:
+        assert any("all groups" in recipe for recipe in model.candidates_["recipe"])
+    assert models[0].recipe_ == models[1].recipe_
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-7)
 
 
 def overlapping(p):

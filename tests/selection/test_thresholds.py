@@ -10,6 +10,7 @@ from covey.designs import as_design
 from covey.limit.posing import pose
 from covey.losses import Binomial
 from covey.selection import Folds, Problem, Thresholds, select
+from covey.selection import dense as dense_search
 from covey.selection.recipe import Cleaned, Reweighted
 from covey.selection.search import search
 from estimator_problems import noisy_problem
@@ -201,3 +202,36 @@ def test_plain_ridges_are_the_same_whether_all_groups_are_near_or_not(always, mo
     assert len(errors[0]) == len(DEFAULT.penalties)
     for recipe, error in errors[0].items():
         assert errors[1][recipe] == pytest.approx(error, rel=1e-5)
+
+
+def binomial_search(n_effects, **changed):
+    """A search with as many groups of equal effect as asked for, of 15 with two columns each."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 30))
+    margin = 8 * X[:, : 2 * n_effects].sum(axis=1) / np.sqrt(2 * n_effects)
+    y = (rng.random(100) < 1 / (1 + np.exp(-margin))).astype(float)
+    parts = Folds(5).parts(as_design(X), y, np.ones(100))
+    posed = pose(
+        as_design(X), y, Groups.from_size(2, 30), np.ones(100), parts.weights, parts.counts, parts.splits,
+        factors=0, loss=Binomial(),
+    )  # fmt: skip
+    return search(posed, thresholds=replace(DEFAULT, **changed))
+
+
+@pytest.mark.parametrize("n_effects", [1, 15], ids=["sparse", "dense"])
+def test_slow_ridges_on_all_columns_go_on_only_where_two_of_them_come_close(n_effects):
+    result = binomial_search(n_effects)
+    errors = result.judge.errors()
+    first = [Reweighted(DEFAULT.penalties[i], 0) for i in (2, 4)]
+    close = min(errors[r] for r in first) <= 1.5 * min(e for r, e in errors.items() if isinstance(r, Cleaned))
+    assert close == (n_effects == 15)
+    plain = {recipe for recipe in dense(result) if recipe.round == 0}
+    assert plain == ({Reweighted(penalty, 0) for penalty in DEFAULT.penalties} if close else set(first))
+    # where there are not enough penalties to try some first, all are tried
+    assert {recipe.penalty for recipe in dense(binomial_search(1, penalties=(0.1, 1.0)))} == {0.1, 1.0}
+
+
+def test_ridges_of_squared_loss_are_tried_without_a_look_at_two_of_them(monkeypatch):
+    monkeypatch.setattr(dense_search, "HOPELESS", 0.0)
+    X, y, groups = noisy_problem("weak", n=120, n_groups=40)
+    assert {recipe.penalty for recipe in dense(found(X, y, groups, dense=0.0))} == set(DEFAULT.penalties)

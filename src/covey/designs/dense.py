@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.pieces import columns_of
-from covey.designs.protocol import Design, Moments
+from covey.designs.protocol import NORMS_AT_A_TIME, Design, Moments
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
 
@@ -161,6 +161,21 @@ class DenseDesign(Design):
             R = weighted_residuals(columns_of(X, columns), y[at], [w[at] for w in weights], which, coefs, intercepts)
             accumulate(R.T, X if self._in_blas_order else np.ascontiguousarray(X), out)
         return out.astype(self.dtype, copy=False)
+
+    def residual_norms(
+        self, problem: Any, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
+        if self.shape[0] * len(coefs) > RESIDUALS or not self._in_blas_order or not problem.layout.in_order:
+            return super().residual_norms(problem, weights, which, columns, coefs, intercepts)
+        # tile by tile: correlations of many models with all columns would take a good part of the memory of X
+        self.n_passes += 1
+        R = weighted_residuals(columns_of(self.X, columns), problem.response, weights, which, coefs, intercepts)
+        R = np.ascontiguousarray(R, dtype=self.dtype)
+        norms, starts = np.empty((len(R), problem.ranks.size)), problem.layout.starts
+        for first, last in problem.tiles(max(1, NORMS_AT_A_TIME // len(R))):
+            norms[:, first:last] = problem.correlation_norms(R @ self.X[:, starts[first] : starts[last]], first, last)
+        return norms
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""

@@ -25,9 +25,12 @@ from covey.designs.rows import hold_out, split_masks, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
-__all__ = ["LARGEST_BLOCK", "Design", "Moments", "block_offsets", "diagonals"]
+__all__ = ["LARGEST_BLOCK", "NORMS_AT_A_TIME", "Design", "Moments", "block_offsets", "diagonals"]
 
 Array = NDArray[Any]
+
+# Correlations of many models that are turned into norms of groups at a time: half a MiB.
+NORMS_AT_A_TIME = 2**16
 
 
 @dataclass(frozen=True)
@@ -259,8 +262,9 @@ class Design(ABC):
         self, problem: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
         """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
-        raw = self.residual_products(problem.response, weights, which, columns, coefs, intercepts)
-        return np.array([problem.group_norms(problem.to_working(row[None, :])[0]) for row in raw])
+        return np.asarray(
+            problem.all_norms(self.residual_products(problem.response, weights, which, columns, coefs, intercepts))
+        )
 
     def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2), float64.

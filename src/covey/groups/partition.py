@@ -191,10 +191,13 @@ class Groups:
         names = None if columns is None else tuple(str(c) for c in columns)
         if names is not None and len(names) != len(values):
             raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
-        seen: dict[Hashable, list[int]] = {}
-        for j, label in enumerate(values):
-            seen.setdefault(check_label(label, j, names), []).append(j)
-        return cls(seen.values(), len(values), names=seen.keys(), columns=names)
+        if not set(map(type, values)) <= {int, str, bool}:  # most labels are, and are looked at all at once
+            values = [check_label(label, j, names) for j, label in enumerate(values)]
+        seen: dict[Hashable, int] = {}
+        own = np.array([seen.setdefault(label, len(seen)) for label in values], dtype=np.intp)
+        starts = np.zeros(len(seen) + 1, dtype=np.intp)
+        np.cumsum(np.bincount(own), out=starts[1:])
+        return cls._trusted(np.argsort(own, kind="stable"), starts, tuple(seen), names)
 
     @classmethod
     def from_lists(

@@ -30,19 +30,19 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     posed, problem = paths.posed, paths.posed.problem
     awake, events = paths.groups(split), paths.paths[split]
     begun = len(paths.starts[split])
-    objective = paths.objective(split)
-    W, levels = objective.models(begun, posed.intercept)
-    columns, coefs, intercepts = posed.to_user(awake, W, levels)
+    knots = paths.knots(split)
+    W = knots.W
+    columns, coefs, intercepts = posed.to_user(awake, W, knots.levels)
     n, m, _ = coefs.shape
     starts = offsets(problem.ranks[awake])
     own = (posed.outputs(W) ** 2).sum(axis=1)
     squares = np.add.reduceat(np.hstack([own, np.zeros((n, 1))]), starts[:-1], axis=1) if awake else own
     times = np.array([0.0, *events.times[begun:]])
     status = "exhausted" if paths.ended else "completed"
-    separated = np.flatnonzero(getattr(objective, "separated", []))
+    separated = np.flatnonzero(knots.separated)
     message = MESSAGES[status].format(time=float(times[-1]))
     if separated.size:
-        time = times[max(0, int(separated[0]) - begun)]
+        time = times[separated[0]]
         status = "separated"
         message += " " + SEPARATED.format(time=float(time), ridge=SEPARATED_RIDGE)
     wide = np.concatenate([columns + output * problem.mean.size for output in range(m)])
@@ -63,9 +63,8 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
 
 def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
     """Rows with values in some columns, those that are zero left out."""
-    wide = sp.csc_array(values)
-    wide.eliminate_zeros()
-    made = wide.tocoo()
-    out = sp.csr_array((made.data, (made.row, np.asarray(columns)[made.col])), shape=(len(values), n_columns))
-    out.sort_indices()
-    return out
+    order = np.argsort(columns)
+    own = values[:, order]
+    filled = own != 0
+    indices = np.broadcast_to(np.asarray(columns)[order], own.shape)[filled]
+    return sp.csr_array((own[filled], indices, offsets(filled.sum(axis=1))), shape=(len(values), n_columns))

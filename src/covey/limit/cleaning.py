@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv
 
+from covey.designs.pieces import alike
 from covey.validation import FloatArray
 
-__all__ = ["eliminate"]
+__all__ = ["eliminate", "eliminate_all"]
 
+Quadratic = tuple[FloatArray, FloatArray, NDArray[np.intp]]
 
 # A large inverse is cut down to the columns that are left when they are fewer than this share of its size.
 COMPACT, SMALL = 0.7, 256
+
+# Small problems with equally many groups go together, each group filled up to the size of the largest, where that gives
+# no more columns than this, nor more than so many times those there are.
+TOGETHER, FILLED = 160, 1.6
 
 # Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
 # Dropping a group loses twice the digits that the inverse has lost, so that where columns repeat others, and their
@@ -94,6 +102,72 @@ def eliminate(
             W[step] = 0.0
             W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
     return dropped, W
+
+
+def eliminate_all(quadratics: Sequence[Quadratic], n_always: int = 0) -> list[tuple[list[int], FloatArray]]:
+    """`eliminate` for several problems ``(K, c, starts)``, small ones of equally many groups step by step together."""
+    out: list[tuple[list[int], FloatArray] | None] = [None] * len(quadratics)
+    for _, own in alike(np.array([starts.size - 1 for _, _, starts in quadratics], dtype=np.intp)):
+        some = [quadratics[i] for i in own]
+        size = max(int(np.diff(starts).max(initial=0)) for _, _, starts in some)
+        width = size * (some[0][2].size - 1)
+        if len(some) > 1 and 0 < width <= min(TOGETHER, FILLED * min(c.size for _, c, _ in some)):
+            try:
+                made = _eliminate_together(some, size, n_always)
+            except np.linalg.LinAlgError:  # columns that repeat others
+                continue
+            for i, one in zip(own, made, strict=True):
+                out[i] = one
+    return [eliminate(*one, n_always) if done is None else done for one, done in zip(quadratics, out, strict=True)]
+
+
+def _eliminate_together(
+    quadratics: Sequence[Quadratic], size: int, n_always: int
+) -> list[tuple[list[int], FloatArray]]:
+    """Elimination of several problems with equally many groups, each group filled up with columns of no effect."""
+    n, m = len(quadratics), quadratics[0][2].size - 1
+    groups, within, each = np.arange(m), np.arange(size), np.arange(n)[:, None]
+    K, c = np.zeros((n, m * size, m * size)), np.zeros((n, m * size))
+    K[:, np.arange(m * size), np.arange(m * size)] = 1.0
+    sizes: FloatArray = np.array([np.diff(starts) for _, _, starts in quadratics], dtype=float)
+    places = [(groups[:, None] * size + within)[within < own[:, None]] for own in sizes]
+    for i, (own_K, own_c, _) in enumerate(quadratics):
+        diagonal = np.where(np.diag(own_K) > 0, np.diag(own_K), 1.0)
+        K[i][np.ix_(places[i], places[i])] = own_K + np.diag(JITTER * diagonal)
+        c[i, places[i]] = own_c
+    inverse = np.linalg.inv(K)
+    if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:
+        raise np.linalg.LinAlgError("Too few digits are left for many steps.")
+    w = (inverse @ c[:, :, None])[:, :, 0]
+    W = np.zeros((n, m - n_always + 1, m * size))
+    W[:, 0] = w
+    dropped = np.empty((n, m - n_always), dtype=np.intp)
+    # groups that are not to be dropped, or have been
+    closed = np.zeros((n, m))
+    closed[:, :n_always] = np.inf
+    np.maximum(sizes, 1.0, out=sizes)
+    blocked = inverse.reshape(n, m, size, m, size)
+    for step in range(m - n_always):
+        own = w.reshape(n, m, size).transpose(1, 0, 2)
+        blocks = blocked[:, groups, :, groups, :]
+        if size == 1:
+            rises = own[:, :, 0] ** 2 / blocks[:, :, 0, 0]
+        else:
+            rises = (own * np.linalg.solve(blocks, own[:, :, :, None])[:, :, :, 0]).sum(axis=2)
+        group = (rises.T / sizes + closed).argmin(axis=1)
+        dropped[:, step] = group
+        closed[each[:, 0], group] = np.inf
+        at = group[:, None] * size + within
+        side = inverse[each, at]
+        block = blocks[group, each[:, 0]]
+        gain = side / block if size == 1 else np.linalg.solve(block, side)
+        w -= (w[each, at][:, None, :] @ gain)[:, 0]
+        w[each, at] = 0.0
+        inverse -= side.transpose(0, 2, 1) @ gain
+        # rows and columns of the group become zero; ones keep its block invertible
+        inverse[each, at, at] = 1.0
+        W[:, step + 1] = w
+    return [(dropped[i].tolist(), W[i][:, at]) for i, at in enumerate(places)]
 
 
 class _SizeClass:

@@ -90,7 +90,7 @@ class DenseLossRows:
     def __init__(self, rows: LossRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool) -> None:
         self.rows, self.groups, self.ones = rows, groups, np.ones((len(rows.Z), int(intercept)))
         self.roots = inverse_roots(penalties.of(groups))
-        self.V = scaled(rows, self.roots, rows.Z)
+        (self.V,) = scaled(rows, self.roots, [rows.Z])
 
     def training(self, split: Split, n_rows: float) -> Training:
         """The rows of a split."""
@@ -101,8 +101,11 @@ class DenseLossRows:
             squares -= float(((q @ self.V) ** 2).sum())
         return Training(response, _unit(response, squares, n_rows, self.ones.size > 0), self.rows.tolerance(split))
 
-    def fit(self, training: Training, penalty: float, shares: FloatArray) -> LossFit:
-        """Minimise the loss plus half of ``penalty sum_l share_l norm(b_l)^2``."""
+    def fits(self, training: Training, penalties: Sequence[float], shares: FloatArray) -> list[LossFit]:
+        """Minimise the loss plus half of ``penalty sum_l share_l norm(b_l)^2`` for penalties and rows of shares."""
+        return [self._fit(training, penalty, own) for penalty, own in zip(penalties, shares, strict=True)]
+
+    def _fit(self, training: Training, penalty: float, shares: FloatArray) -> LossFit:
         gain = np.repeat(1.0 / shares, self.rows.ranks)
         response, B = training.response, self.V * np.sqrt(gain)
         if B.shape[1] <= B.shape[0]:
@@ -131,10 +134,10 @@ class LossKernel(RowProducts):
     def __init__(self, posed: PosedLoss, penalties: Penalties, shares: FloatArray) -> None:
         super().__init__(posed, penalties, shares)
         observed = posed.observed
-        self.observations = observed.response.rows(self.order).weighted(self.weight[: self.order.size])
+        self.observations = observed.response.rows(self.used[0]).weighted(self.weight[: self.used[0].size])
         if posed.validation is not None:
             other = posed.validation
-            judges = observed.read(other.y, np.asarray(other.weight, dtype=float), other.offset).rows(self.judges)
+            judges = observed.read(other.y, np.asarray(other.weight, dtype=float), other.offset).rows(self.used[1])
             own = self.observations
             self.observations = Response(
                 own.loss,
@@ -149,7 +152,7 @@ class LossKernel(RowProducts):
         """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
         response = self.observations.weighted(np.where(np.isin(self.part, split.train), self.weight, 0.0))
         q = response.weight / response.total_weight
-        plain = self.inner - self.excess
+        plain = self.inner if self.excess is None else self.inner - self.excess
         squares = float(q @ np.diag(plain)) - (float(q @ plain @ q) if self.ones.size else 0.0)
         unit = _unit(response, squares, self.posed.n_rows(split), self.ones.size > 0)
         tolerance = TOLERANCE if split == self.posed.splits[-1] else ROUGH_TOLERANCE

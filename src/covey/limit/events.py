@@ -56,15 +56,15 @@ class EventPath:
         self, objective: Objective, weights: FloatArray, positions: NDArray[np.intp], awake: Iterable[int] = ()
     ) -> None:
         self.objective, self.weights, self.positions = objective, weights, positions
-        self.groups: list[int] = []
-        self.times: list[float] = []
+        self.groups = [int(group) for group in awake]
+        self.times = [0.0] * len(self.groups)
         self.time = 0.0
         self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
+        self.asleep[self.groups] = False
         self.first_rate: float | None = None
-        self._before: list[FloatArray] = []
-        for group in awake:
-            self._wake(int(group), 0.0)
+        self._before: list[FloatArray] = [self.sums] * len(self.groups)
+        objective.refit_all(self.groups)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -82,17 +82,20 @@ class EventPath:
         live = rate > EXHAUSTED * self.first_rate
         if not live.any():
             return False
-        wait = np.full(rate.size, np.inf)
+        wait = np.empty(rate.size)
+        wait.fill(np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
-        close = np.flatnonzero(wait <= wait.min() * (1 + TIE))
+        close = (wait <= wait.min() * (1 + TIE)).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])
         self._wake(group, self.time + float(wait[group]), self.sums + wait[group] * rate)
         return True
 
-    def replay(self, groups: Iterable[int], times: Iterable[float], sums: Iterable[FloatArray]) -> None:
-        """Let groups wake at times that are known, with what all groups have added up by then."""
-        for group, time, after in zip(groups, times, sums, strict=True):
-            self._wake(group, time, after)
+    def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
+        """Go on with more groups, asleep, that have added up so much; the objective has them already."""
+        self.weights, self.positions = weights, positions
+        self.asleep = np.concatenate([self.asleep, np.ones(added.size, dtype=bool)])
+        self._before = [np.concatenate([own, added]) for own in self._before]
+        self.sums = np.concatenate([self.sums, added])
 
     def truncate(self, n_events: int) -> None:
         """Go back to just after the first so many events, those awake from the start included."""
@@ -104,14 +107,14 @@ class EventPath:
         self.time = self.times[-1] if self.times else 0.0
         self.objective.truncate(n_events)
 
-    def history(self) -> list[FloatArray]:
-        """What all groups had added up just after each event."""
-        return [*self._before[1:], self.sums] if self._before else []
+    def close(self) -> None:
+        """Let go of the objective: no event follows."""
+        del self.objective
 
-    def _wake(self, group: int, time: float, sums: FloatArray | None = None) -> None:
+    def _wake(self, group: int, time: float, sums: FloatArray) -> None:
         self.objective.refit(group)
         self._before.append(self.sums)
-        self.sums = self.sums if sums is None else sums
+        self.sums = sums
         self.groups.append(group)
         self.times.append(time)
         self.time = time

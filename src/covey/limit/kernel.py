@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,12 @@ from scipy.linalg.lapack import dposv
 from covey.limit.posed import Posed
 from covey.limit.ridges import Penalties
 from covey.limit.rows import Split
-from covey.preprocess import spans
 from covey.validation import FloatArray
 
 __all__ = ["KernelFit", "RowKernel", "RowProducts"]
 
-# Columns that are held at a time.
-TILE = 1024
+# Numbers that are held at a time: 2 MiB.
+TILE = 2**18
 
 
 @dataclass(frozen=True)
@@ -63,44 +63,53 @@ class RowProducts:
         every = np.arange(problem.ranks.size)
         self.share = np.repeat(shares, problem.layout.sizes)
         self.gains = penalties.gains(every) / np.sqrt(self.share)
-        rows = [np.flatnonzero(weight > 0) for weight in posed.parts]
-        self.order = np.concatenate(rows)
-        weights = [weight[own] for weight, own in zip(posed.parts, rows, strict=True)]
+        # the rows that take part, and the part of each; those of the validation set are the last
+        part, weight = np.full(problem.design.shape[0], -1), np.zeros(problem.design.shape[0])
+        for k, given in enumerate(map(np.asarray, posed.parts)):
+            part[given > 0], weight[given > 0] = k, given[given > 0]
+        self.used = [np.flatnonzero(part >= 0)]
+        self.part, self.weight = part[self.used[0]], weight[self.used[0]]
         if other is not None:
-            self.judges = np.flatnonzero(other.weight > 0)
-            rows.append(self.judges)
-            weights.append(other.weight[self.judges])
-        self.part = np.repeat(np.arange(len(rows)), [own.size for own in rows])
-        self.weight = np.concatenate(weights)
+            judges = np.flatnonzero(other.weight > 0)
+            self.used.append(judges)
+            self.part = np.concatenate([self.part, np.full(judges.size, len(posed.parts))])
+            self.weight = np.concatenate([self.weight, other.weight[judges]])
         self.inner = np.zeros((self.part.size, self.part.size))
         # the inner products of columns with a share of their own, which the unit of penalties does without
-        self.excess = np.zeros_like(self.inner)
+        self.excess: FloatArray | None = None
         for own, B in self._tiles():
+            # of a matrix with its own transpose BLAS forms half
             self.inner += B @ B.T
             unequal = self.share[own] != 1.0
             if unequal.any():
                 A = B[:, unequal]
-                self.excess += (A * (1.0 - self.share[own][unequal])) @ A.T
+                more = (A * (1.0 - self.share[own][unequal])) @ A.T
+                self.excess = more if self.excess is None else self.excess + more
 
     def _tiles(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """Positions of columns in the groups' layout, and the scaled columns of all rows."""
         problem, other = self.posed.problem, self.posed.validation
+        designs = [problem.design] if other is None else [problem.design, other.design]
         starts = problem.layout.starts
+        tile = max(TILE // max(self.part.size, 1), 1)
         first = 0
         while first < problem.ranks.size:
-            last = max(first + 1, int(np.searchsorted(starts, starts[first] + TILE, side="right")) - 1)
-            groups = np.arange(first, min(last, problem.ranks.size))
-            own = spans(starts, groups)
+            last = max(first + 1, int(np.searchsorted(starts, starts[first] + tile, side="right")) - 1)
+            own = np.arange(starts[first], starts[min(last, problem.ranks.size)])
             members = problem.layout.members[own]
-            B = np.asarray(problem.design.take(members))[self.order]
-            if other is not None:
-                B = np.concatenate([B, np.asarray(other.design.take(members))[self.judges]])
-            yield own, (B - problem.mean[own]) * self.gains[own]
-            first = int(groups[-1]) + 1
+            blocks = [_some_rows(design.take(members), used) for design, used in zip(designs, self.used, strict=True)]
+            B = np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
+            B -= problem.mean[own]
+            B *= self.gains[own]
+            yield own, B
+            first = last
 
     def combine(self, alphas: FloatArray) -> FloatArray:
         """``alphas B`` for rows of numbers per row of B; shape (k, n_columns)."""
-        return np.concatenate([alphas @ B for _, B in self._tiles()], axis=1)
+        out = np.empty((len(alphas), self.share.size))
+        for own, B in self._tiles():
+            out[:, own[0] : own[-1] + 1] = alphas @ B
+        return out
 
 
 class RowKernel(RowProducts):
@@ -110,28 +119,32 @@ class RowKernel(RowProducts):
     def response(self) -> FloatArray:
         """Of all rows, in working coordinates."""
         problem, other = self.posed.problem, self.posed.validation
-        own = problem.response[self.order]
-        return own if other is None else np.append(own, (other.y[self.judges] - problem.y_mean) / problem.y_scale)
+        own = problem.response[self.used[0]]
+        return own if other is None else np.append(own, (other.y[self.used[1]] - problem.y_mean) / problem.y_scale)
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:
         """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
-        train = np.flatnonzero(np.isin(self.part, split.train))
-        M, excess = self.inner[np.ix_(train, train)], self.excess[np.ix_(train, train)]
+        train = self._rows_of(split.train)
+        at = np.ix_(train, train)
+        M = self.inner[at]
+        plain = M if self.excess is None else M - self.excess[at]
         q = self.weight[train] / self.weight[train].sum()
         root, y = np.sqrt(q), self.response[train]
         level, shifts = 0.0, np.zeros(train.size)
-        spread = float(q @ np.diag(M - excess))
+        spread = float(q @ np.diag(plain))
         if self.posed.intercept:
             level, shifts = float(q @ y), M @ q
-            spread -= float(q @ (M - excess) @ q)
-            M = M - shifts[:, None] - shifts + q @ shifts
-        S = M * root * root[:, None]
+            spread -= float(q @ plain @ q)
+            M = M - shifts[:, None]
+            M -= shifts - q @ shifts
+        M *= root
+        M *= root[:, None]
         unit = spread / self.posed.n_rows(split) or 1.0
         out = []
         for penalty in penalties:
-            K = S.copy()
-            K[np.diag_indices(len(K))] += penalty * unit
-            alpha = root * dposv(K, root * (y - level))[1]
+            K = M.copy()
+            K.flat[:: len(K) + 1] += penalty * unit
+            alpha = root * dposv(K.T, root * (y - level), lower=1, overwrite_a=1)[1]
             if self.posed.intercept:
                 alpha = alpha - q * alpha.sum()
             full = np.zeros(self.part.size)
@@ -139,9 +152,13 @@ class RowKernel(RowProducts):
             out.append(KernelFit(full, level, float(shifts @ alpha)))
         return out
 
+    def _rows_of(self, parts: Sequence[int]) -> NDArray[np.intp]:
+        """The rows of some parts, one part after another."""
+        return np.concatenate([np.flatnonzero(self.part == k) for k in parts])
+
     def predictions(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
         """Residuals on the rows that judge a split, times the square root of their weights; (n_rows, n_models)."""
-        test = np.flatnonzero(np.isin(self.part, split.test))
+        test = self._rows_of(split.test)
         fitted = self.inner[test] @ np.array([fit.alpha for fit in fits]).T
         fitted += np.array([fit.level - fit.shift for fit in fits])
         return np.sqrt(self.weight[test])[:, None] * (self.response[test][:, None] - fitted)
@@ -153,3 +170,9 @@ class RowKernel(RowProducts):
     def level(self, fit: KernelFit) -> FloatArray:
         """The prediction of a model where all centred columns are zero; shape (n_outputs,)."""
         return np.array([fit.level - fit.shift])
+
+
+def _some_rows(table: Any, rows: NDArray[np.intp]) -> FloatArray:
+    """Rows of a table that is nobody else's."""
+    own = np.asarray(table)
+    return own if rows.size == len(own) else own[rows]

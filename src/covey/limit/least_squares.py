@@ -24,6 +24,9 @@ __all__ = ["DEPENDENT", "LeastSquares", "NormalEquations", "independent"]
 # Gram matrix has too few digits left to tell.
 DEPENDENT = 1e-9
 
+# Rows that the table has to spare when it is made, and by which factor it grows.
+SPARE, GROWN = 24, 1.5
+
 
 class LeastSquares(Objective):
     """Half the mean squared error on the rows of some parts.
@@ -55,7 +58,7 @@ class LeastSquares(Objective):
         self.basis: list[int] = []
         self.ends: list[int] = []
         self.joined: list[int] = []
-        self._P: FloatArray = np.empty((32, rows.width))
+        self._P: FloatArray = np.empty((SPARE, rows.width))
         special = rows.special_rows[self.train].sum(axis=0)
         self._squares = float(special[-1, -1])
         e = rows.extras.size
@@ -63,22 +66,65 @@ class LeastSquares(Objective):
         self._correlation = special[-1, : rows.n_columns]
         self.g = self._correlation.copy()
         if intercept:
-            self._add(special[e : e + 1], np.array([rows.one]))
+            self._add(special[e : e + 1], np.array([rows.one]), slice(rows.one, rows.one + 1))
         if e:
-            self._add(special[:e], rows.extras)
+            self._add(special[:e], rows.extras, slice(rows.n_columns, rows.one))
         self.n_extras = len(self.basis)
 
     def gradient_norms(self) -> FloatArray:
         """The norm of each group of ``Z'(y - Z w)``, per unit of weight."""
-        squares = np.add.reduceat(np.append(self.g * self.g, 0.0), self.rows.starts[:-1])
-        return np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0)) / self.weight
+        rows = self.rows
+        if rows.equal_rank is not None:
+            own = self.g.reshape(-1, rows.equal_rank)
+            squares = np.einsum("ij,ij->i", own, own)
+        else:
+            squares = np.add.reduceat(np.append(self.g * self.g, 0.0), rows.starts[:-1])
+            squares[rows.ranks == 0] = 0.0
+        return np.asarray(np.sqrt(squares, out=squares) / self.weight)
 
     def refit(self, group: int) -> None:
         """Let a group join."""
         a, b = int(self.rows.starts[group]), int(self.rows.starts[group + 1])
-        self._add(self.rows.gram_rows(group)[self.train].sum(axis=0), np.arange(a, b))
+        if b > a:
+            self._add(self._over_train(self.rows.gram_rows(group)), np.arange(a, b), slice(a, b))
         self.ends.append(len(self.basis))
         self.joined.append(group)
+
+    def refit_all(self, groups: Sequence[int]) -> None:
+        """Let groups join, all at once where their columns do not depend on each other."""
+        columns = self.rows.columns(groups)
+        if len(groups) > 1 and columns.size:
+            gram = np.concatenate([self._over_train(self.rows.gram_rows(group)) for group in groups])
+            if self._add(gram, columns, columns, whole=True):
+                self.ends += (self.n_extras + np.cumsum(self.rows.ranks[list(groups)])).tolist()
+                self.joined += groups
+                return
+        super().refit_all(groups)
+
+    def _over_train(self, by_part: FloatArray) -> FloatArray:
+        """The sum over the parts that the loss is taken over."""
+        if len(self.train) == 1:
+            return by_part[self.train[0]]
+        total = by_part[self.train[0]] + by_part[self.train[1]]
+        for part in self.train[2:]:
+            total += by_part[part]
+        return total
+
+    def widen(self, rows: PartedRows) -> None:
+        """Go on with more groups, which come after those there were."""
+        old, self.rows, self.n_groups = self.rows, rows, rows.n_groups
+        n, more, k = old.n_columns, rows.n_columns - old.n_columns, len(self.basis)
+        self._correlation = rows.special_rows[self.train].sum(axis=0)[-1, : rows.n_columns]
+        table = np.empty((k + SPARE, rows.width))
+        table[:k, :n], table[:k, n + more :] = self._P[:k, :n], self._P[:k, n:]
+        R = self._P[:k].take(self.basis, axis=1)
+        self.basis = [j if j < n else j + more for j in self.basis]
+        if k:
+            own, new = np.array(self.basis), slice(n, n + more)
+            table[:k, new] = dtrtrs(R.T, sum(rows.gram(part, own, new) for part in self.train), lower=1)[0]
+        self._P = table
+        rest = self._correlation[n:] - table[:k, rows.response] @ table[:k, n : n + more]
+        self.g = np.concatenate([self.g, rest])
 
     def truncate(self, n_awake: int) -> None:
         """Go back to the first so many groups."""
@@ -89,41 +135,48 @@ class LeastSquares(Objective):
             P = self._P[:k]
             self.g = self._correlation - P[:, self.rows.response] @ P[:, : self.rows.n_columns]
 
-    def _add(self, gram: FloatArray, columns: NDArray[np.intp]) -> None:
-        """Put columns into the basis, given their Gram rows."""
-        if columns.size == 0:
-            return
+    def _add(
+        self, gram: FloatArray, columns: NDArray[np.intp], at: slice | NDArray[np.intp], whole: bool = False
+    ) -> bool:
+        """Put columns, which lie at a slice, into the basis, given their Gram rows; whether that was done.
+
+        Those that are combinations of others are left out, or nothing is done where the `whole` is asked for.
+        """
         k = len(self.basis)
         P = self._P[:k]
-        left = gram - P[:, columns].T @ P
-        S = left[:, columns]
-        kept = np.arange(columns.size)
-        least = DEPENDENT * gram[kept, columns]
+        left = P[:, at].T @ P
+        np.subtract(gram, left, out=left)
+        S = left[:, at]
+        least = DEPENDENT * gram[:, at].diagonal()
         L, failed = dpotrf(S, lower=1)
-        if failed or (np.diag(L) ** 2 <= least).any():
-            kept = independent(S, least)
+        if failed or (L.diagonal() ** 2 <= least).any():
+            kept = np.empty(0, dtype=np.intp) if whole else independent(S, least)
             if kept.size == 0:
-                return
+                return False
             L, _ = dpotrf(S[np.ix_(kept, kept)], lower=1)
+            columns, left = columns[kept], left[kept]
         inverse, _ = dtrtri(L, lower=1)
-        new = np.tril(inverse) @ left[kept]
-        end = k + kept.size
+        end = k + columns.size
         if end > self._P.shape[0]:
             self._P = _longer(self._P, end)
-        self._P[k:end] = new
-        self.basis += columns[kept].tolist()
+        new = self._P[k:end]
+        np.matmul(inverse, left, out=new)
+        self.basis += columns.tolist()
         self.g -= new[:, self.rows.response] @ new[:, : self.rows.n_columns]
+        return True
 
     # ------------------------------------------------------------------ models
 
     def knots(self, first: int, last: int) -> FloatArray:
         """Least squares on the first m groups, for every m from first to last; shape (last - first + 1, basis)."""
-        lengths = [self.n_extras, *self.ends][first : last + 1]
-        W = np.zeros((len(lengths), len(self.basis)))
-        R, z = self._P[: lengths[-1]][:, self.basis[: lengths[-1]]], self._P[: lengths[-1], self.rows.response]
-        for row, k in enumerate(lengths):
-            if k:
-                W[row, :k] = dtrtrs(R[:k, :k], z[:k])[0]
+        lengths = np.array([self.n_extras, *self.ends][first : last + 1])
+        W = np.zeros((lengths.size, len(self.basis)))
+        k = int(lengths[-1])
+        if k:
+            R, z = self._P[:k].take(self.basis[:k], axis=1), self._P[:k, self.rows.response]
+            # what a model does not have is zero at the end, and stays so going back
+            ends = np.where(np.arange(k)[:, None] < lengths, z[:, None], 0.0)
+            W[:, :k] = dtrtrs(R.T, ends, lower=1, trans=1)[0].T
         return W
 
     def unexplained(self) -> FloatArray:
@@ -157,6 +210,8 @@ class LeastSquares(Objective):
     @property
     def deficient(self) -> bool:
         """Whether columns of the groups were left out that are combinations of those before them."""
+        if self.rows.equal_rank is not None:
+            return len(self.basis) - self.n_extras < len(self.joined) * self.rows.equal_rank
         return len(self.basis) - self.n_extras < int(self.rows.ranks[self.joined].sum())
 
     def normal_equations(self, dependent: bool = False) -> NormalEquations:
@@ -164,22 +219,18 @@ class LeastSquares(Objective):
 
         Columns that are combinations of others are in them where `dependent`, and the equations are singular then.
         """
-        own, ends = self.rows.columns(self.joined), offsets(self.rows.ranks[self.joined])
-        wanted = np.concatenate([own, [self.rows.one, self.rows.response]]).astype(np.intp)
-        G = np.empty((own.size, wanted.size))
-        for group, a, b in zip(self.joined, ends[:-1], ends[1:], strict=True):
-            G[a:b] = self.rows.gram_rows(group)[:, :, wanted][self.train].sum(axis=0)
+        rows, k = self.rows, len(self.basis)
+        own, ends = rows.columns(self.joined), offsets(rows.ranks[self.joined])
         if not dependent and self.deficient:
-            kept = np.isin(own, self.basis[self.n_extras :])
-            G, own = G[np.ix_(kept, np.append(kept, [True, True]))], own[kept]
+            own = own[np.isin(own, self.basis[self.n_extras :])]
             ends = np.array([self.n_extras, *self.ends], dtype=np.intp) - self.n_extras
-        level = self.rows.total_response(self.train) / self.weight
-        K, sums, c = G[:, :-2] / self.weight, G[:, -2] / self.weight, G[:, -1] / self.weight
+        # the basis is orthonormal, and its first column is the constant one where there is an intercept
+        first = int(self.intercept)
+        A, z = self._P[:k].take(own, axis=1), self._P[first:k, rows.response]
+        K, c = A[first:].T @ A[first:] / self.weight, z @ A[first:] / self.weight
+        sums, level = np.zeros(own.size), 0.0
         if self.intercept:
-            K -= np.outer(sums, sums)
-            c = c - sums * level
-        else:
-            sums, level = np.zeros_like(sums), 0.0
+            sums, level = A[0] / np.sqrt(self.weight), rows.total_response(self.train) / self.weight
         return NormalEquations(K, c, own, ends, sums, level)
 
 
@@ -227,7 +278,7 @@ class NormalEquations:
 
 
 def _longer(table: FloatArray, least: int) -> FloatArray:
-    out = np.empty((max(least, 2 * table.shape[0]), table.shape[1]))
+    out = np.empty((max(least, int(GROWN * table.shape[0])), table.shape[1]))
     out[: table.shape[0]] = table
     return out
 

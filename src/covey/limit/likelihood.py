@@ -68,7 +68,7 @@ class Likelihood(Objective):
             start[0] = self.response.null
         self._last = minimise(self.response, self._A, None, start)
         self.coefs: list[FloatArray] = [self._last.coef]
-        self.separated = [False]
+        self.separated: list[bool] = [False]
         self._deviances = [self.response.deviance(self._last.eta)]
 
     @cached_property
@@ -109,6 +109,10 @@ class Likelihood(Objective):
         self.separated.append(separated)
         self._deviances.append(self.response.deviance(fit.eta))
         self._last = fit
+
+    def widen(self, rows: LossRows) -> None:
+        """Go on with more groups, which come after those there were: no model has them yet."""
+        self.rows, self.n_groups = rows, rows.n_groups
 
     def truncate(self, n_awake: int) -> None:
         """Go back to the first so many groups."""

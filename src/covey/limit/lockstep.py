@@ -8,6 +8,7 @@ near from then on. The set of near groups only grows, so two decisions that diff
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from covey.limit.events import EXHAUSTED, TIE, EventPath
 from covey.limit.posed import Posed
 from covey.validation import FloatArray
 
-__all__ = ["Near", "Paths"]
+__all__ = ["Knots", "Near", "Paths"]
 
 # Events between two checks of the far groups: more cost more where one has to go back, fewer read X more often.
 EVENTS_PER_CHECK = 12
 
 # Where a group was missing, those that would wake next on any split are taken in: so many columns, or groups, of each.
-GROWTH, LEAST_GROWTH = 200, 5
+GROWTH, LEAST_GROWTH = 80, 5
 
 
 class Near:
@@ -44,8 +45,26 @@ class Near:
         known = set(self.groups.tolist())
         new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
         if new.size:
+            n_known = self.groups.size
             self.groups = np.concatenate([self.groups, new])
-            self.rows = self.posed.rows(self.groups)
+            self.rows = self.posed.wider_rows(self.rows, self.groups, n_known)
+
+
+@dataclass(frozen=True)
+class Knots:
+    """Models of a path before its first event and after each of them, in working coordinates.
+
+    Attributes
+    ----------
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+        Coefficients of the groups in the order in which they woke up, and intercepts.
+    separated : sequence of bool
+        Whether the minimum of each of them lies at infinity; empty where the loss has none that do.
+    """
+
+    W: FloatArray
+    levels: FloatArray
+    separated: Sequence[bool]
 
 
 class Paths:
@@ -72,6 +91,7 @@ class Paths:
         self.starts = [[place[int(l)] for l in own] for own in starts]
         self.paths = [self._new(s) for s in range(len(starts))]
         self.ended = False
+        self._kept: dict[int, Knots] = {}
         self._checked = [len(own) for own in starts]
         self._sums = np.zeros((len(starts), self.posed.problem.ranks.size))
 
@@ -88,6 +108,21 @@ class Paths:
         """The loss of a split, at the present model."""
         return self.paths[split].objective
 
+    def knots(self, split: int) -> Knots:
+        """The models of a split after its events; without common factors."""
+        if split in self._kept:
+            return self._kept[split]
+        objective, begun = self.objective(split), len(self.starts[split])
+        W, levels = objective.models(begun, self.posed.intercept)
+        return Knots(W, levels, objective.separated[begun:])
+
+    def close(self, kept: Sequence[int] = ()) -> None:
+        """Let go of all tables once no event follows, but for the models of some splits."""
+        self._kept = {split: self.knots(split) for split in kept}
+        for path in self.paths:
+            path.close()
+        self.near.rows.forget()
+
     def n_events(self) -> int:
         """How far all splits have come, groups that were awake from the start not counted."""
         return min(len(path) - len(own) for path, own in zip(self.paths, self.starts, strict=True))
@@ -97,12 +132,14 @@ class Paths:
         done = self.n_events()
         while done < n_events and not self.ended:
             target = n_events if self.near.all else min(n_events, done + EVENTS_PER_CHECK)
-            ended = []
-            for split, (path, own) in enumerate(zip(self.paths, self.starts, strict=True)):
-                while len(path) - len(own) < target:
-                    if not path.advance():
-                        ended.append(split)
-                        break
+            ended: list[int] = []
+            pending = list(range(len(self.paths)))
+            while pending:
+                # event by event: splits often wake the same groups, whose Gram rows are then at hand
+                pending = [s for s in pending if len(self.paths[s]) - len(self.starts[s]) < target]
+                stuck = [s for s in pending if not self.paths[s].advance()]
+                ended += stuck
+                pending = [s for s in pending if s not in stuck]
             # a group that was missing, at an event or after the last one, may be left to explain
             missing = not self.near.all and (self._check() or self._check_ends(ended))
             self.ended = bool(ended) and not missing
@@ -182,17 +219,10 @@ class Paths:
         return self.posed.gradients(self.near.groups, self.near.rows, objectives, spans)
 
     def _widen(self, groups: NDArray[np.intp]) -> None:
-        """Take groups in, and run the paths again as far as they are known."""
+        """Take groups in, with what they have added up so far."""
         before = self.near.groups.size
         self.near.add(groups)
-        new = self.near.groups[before:]
-        for split, old in enumerate(self.paths):
-            made = self._new(split)
-            awake = len(self.starts[split])
-            added = self._sums[split][new]
-            sums = [np.concatenate([own, added]) for own in old.history()]
-            made.replay(old.groups[awake:], old.times[awake:], sums[awake:])
-            if len(old) == awake:
-                made.sums = np.concatenate([old.sums, added])
-            made.first_rate = old.first_rate
-            self.paths[split] = made
+        near = self.near.groups
+        for split, path in enumerate(self.paths):
+            self.objective(split).widen(self.near.rows)
+            path.widen(self.posed.weights[near], near, self._sums[split][near[before:]])

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from covey.limit.newton import ROUGH_TOLERANCE, TOLERANCE
 from covey.limit.response import Response
-from covey.limit.rows import Split
-from covey.preprocess.layout import offsets, spans
+from covey.limit.rows import Rows, Split
 from covey.validation import FloatArray
 
 __all__ = ["LossRows"]
 
 
-class LossRows:
+class LossRows(Rows):
     """Working columns of some groups on all rows that are fitted or judged.
 
     Parameters
@@ -28,7 +27,7 @@ class LossRows:
     response : Response
         With the weights of all rows.
     part : ndarray of int, shape (n_rows,)
-        The part that each row belongs to.
+        The part that each row belongs to; -1 for rows of no weight.
     ranks : ndarray of int, shape (n_groups,)
         The number of columns of each group.
     final : Split
@@ -44,19 +43,14 @@ class LossRows:
         ranks: NDArray[np.intp],
         final: Split,
     ) -> None:
-        self.Z, self.extras, self.response, self.part, self.ranks = Z, extras, response, part, ranks
+        super().__init__(ranks)
+        self.Z, self.extras, self.response, self.part = np.asfortranarray(Z), extras, response, part
         self.final = final
-        self.starts = offsets(ranks)
-        self.n_columns = int(self.starts[-1])
 
-    @property
-    def n_groups(self) -> int:
-        """How many groups there are."""
-        return self.ranks.size
-
-    def columns(self, groups: Sequence[int] | NDArray[np.intp]) -> NDArray[np.intp]:
-        """The columns of some groups, one group after another."""
-        return spans(self.starts, np.asarray(groups, dtype=np.intp))
+    def widened(self, more: FloatArray, ranks: NDArray[np.intp]) -> LossRows:
+        """These rows with the working columns of further groups, which come after those that are here."""
+        Z, ranks = np.hstack([self.Z, more]), np.concatenate([self.ranks, ranks])
+        return LossRows(Z, self.extras, self.response, self.part, ranks, self.final)
 
     def training(self, split: Split) -> Response:
         """The response with weights for the rows that a split is fitted on; zero for the others."""

@@ -95,6 +95,10 @@ class Posed(ABC):
         """The table of some groups."""
 
     @abstractmethod
+    def wider_rows(self, rows: Any, near: NDArray[np.intp], n_known: int) -> Any:
+        """The table of some groups, given that of the first so many of them."""
+
+    @abstractmethod
     def objective(self, rows: Any, split: int) -> Objective:
         """The loss on the rows that a split is fitted on, given a table of some groups."""
 

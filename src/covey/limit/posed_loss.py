@@ -130,22 +130,26 @@ class PosedLoss(Posed):
         """The table of some groups, on all rows and those of the validation set."""
         problem, response, other = self.problem, self.observed.response, self.validation
         parts = [np.asarray(weight) for weight in self.parts]
-        part = np.argmax([weight > 0 for weight in parts], axis=0)
-        Z, scores = self._working(problem.design, near), self._scores(problem.design)
-        response = response.weighted(np.sum(parts, axis=0))
+        weight = np.sum(parts, axis=0)
+        part = np.where(weight > 0, np.argmax([own > 0 for own in parts], axis=0), -1)
+        scores, response = self._scores(problem.design), response.weighted(weight)
         if other is not None:
             judges = self.observed.read(other.y, np.asarray(other.weight, dtype=float), other.offset)
-            Z = np.concatenate([Z, self._working(other.design, near)])
             scores = np.concatenate([scores, self._scores(other.design)])
-            part = np.concatenate([part, np.full(len(judges.weight), len(parts))])
+            part = np.concatenate([part, np.where(judges.weight > 0, len(parts), -1)])
             response = Response(
                 response.loss,
                 np.concatenate([response.y, judges.y]),
                 np.concatenate([response.weight, judges.weight]),
                 np.concatenate([response.offset, judges.offset]),
             )
-        extras = np.hstack([np.ones((len(Z), int(self.intercept))), scores])
-        return LossRows(np.asfortranarray(Z), extras, response, part, problem.ranks[near], self.splits[-1])
+        extras = np.hstack([np.ones((len(scores), int(self.intercept))), scores])
+        return LossRows(self._working(near), extras, response, part, problem.ranks[near], self.splits[-1])
+
+    def wider_rows(self, rows: LossRows, near: NDArray[np.intp], n_known: int) -> LossRows:
+        """The table of some groups, given that of the first so many of them."""
+        new = near[n_known:]
+        return rows.widened(self._working(new), self.problem.ranks[new])
 
     def objective(self, rows: LossRows, split: int) -> Likelihood:
         """The loss on the rows of a split."""
@@ -178,12 +182,16 @@ class PosedLoss(Posed):
             some = scores[first : first + at_once]
             # rows of a validation set have no part in a gradient
             R = np.concatenate([own[:n].T for own in some])
-            product = problem.to_working(np.asarray(problem.design.correlate(R)))
-            squares = np.array([problem.group_norms(row) for row in product]) ** 2
+            squares = problem.all_norms(np.asarray(problem.design.correlate(R))) ** 2
             out[first : first + len(some)] = np.sqrt(squares.reshape(len(some), -1, problem.ranks.size).sum(axis=1))
         return out
 
-    def _working(self, design: Design, near: NDArray[np.intp]) -> FloatArray:
+    def _working(self, near: NDArray[np.intp]) -> FloatArray:
+        """The working columns of some groups on all rows and those of the validation set."""
+        own = self._on_design(self.problem.design, near)
+        return own if self.validation is None else np.concatenate([own, self._on_design(self.validation.design, near)])
+
+    def _on_design(self, design: Design, near: NDArray[np.intp]) -> FloatArray:
         """The working columns of some groups on the rows of a design."""
         problem = self.problem
         own = spans(problem.layout.starts, near)

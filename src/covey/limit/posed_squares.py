@@ -49,19 +49,33 @@ class PosedSquares(Posed):
         """Half the mean squared error on the rows of a split."""
         return LeastSquares(rows, self.splits[split].train, self.intercept)
 
-    def rows(self, near: NDArray[np.intp]) -> PartedRows:
+    def rows(self, near: NDArray[np.intp], compress: bool = True) -> PartedRows:
         """The table of some groups."""
         design = self.problem.design
         width = int(self.problem.ranks[near].sum()) + 2
         # many rows are compressed to the root of their Gram matrix, which is made where X is
         tall = self.factors is None and design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
-        if tall or not design.reads_columns:
-            tables = self._gram_roots(design, near, self.parts)
-        else:
-            tables = self._held_rows(near)
+        held = design.reads_columns and not (compress and tall)
+        tables = self._held_rows(near) if held else self._gram_roots(design, near, self.parts)
         if self.validation is not None:
+            held = held and self.validation.design.reads_columns
             tables.append(self._validation_rows(near, self.validation))
-        return PartedRows(tables, self.problem.ranks[near])
+        return PartedRows(tables, self.problem.ranks[near], compress=compress, held=held)
+
+    def wider_rows(self, rows: PartedRows, near: NDArray[np.intp], n_known: int) -> PartedRows:
+        """The table of some groups, given that of the first so many of them."""
+        if not rows.held:
+            return self.rows(near)
+        new = near[n_known:]
+        Z = self.problem.working_columns(new)
+        more = []
+        for weight in self.parts:
+            own = np.flatnonzero(weight > 0)
+            more.append(Z[own] * np.sqrt(weight[own])[:, None])
+        if self.validation is not None:
+            n = int(self.problem.ranks[new].sum())
+            more.append(self._validation_rows(new, self.validation)[:, :n])
+        return rows.widened(more, self.problem.ranks[new])
 
     def _held_rows(self, near: NDArray[np.intp]) -> list[FloatArray]:
         """From the columns of X."""

@@ -12,17 +12,21 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dposv
 
-from covey.limit.loss_rows import LossRows
 from covey.limit.ridges import Penalties
-from covey.limit.rows import PartedRows, Split
+from covey.limit.rows import PartedRows, Rows, Split
 from covey.validation import FloatArray
 
 __all__ = ["DenseRows", "RidgeFit", "inverse_roots", "noise_norms", "scaled", "shares_of", "unscaled"]
 
 # A group's penalty grows at most by one over this from one round to the next, so that none is lost for ever.
 SMALLEST_SHARE = 1e-3
+
+
+# Systems of up to so many columns are solved in one call for all penalties.
+STACKED = 48
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class DenseRows:
     def __init__(self, rows: PartedRows, groups: NDArray[np.intp], penalties: Penalties, intercept: bool) -> None:
         self.rows, self.groups, self.intercept = rows, groups, intercept
         self.roots = inverse_roots(penalties.of(groups))
-        self.tables = [scaled(rows, self.roots, part) for part in rows.parts]
+        self.tables = scaled(rows, self.roots, rows.parts)
 
     def training(self, split: Split, n_rows: float) -> Training:
         """The rows of a split, centred; `n_rows` of them, which are fewer here where parts are compressed."""
@@ -69,8 +73,11 @@ class DenseRows:
         mean, level = np.zeros(B.shape[1]), 0.0
         if self.intercept:
             mean, level = one @ B / weight, float(one @ y) / weight
-            B, y = B - np.outer(one, mean), y - one * level
-        return Training(B / np.sqrt(weight), y / np.sqrt(weight), mean, level, n_rows)
+            if B.size:  # in place: the rows of many columns are most of what is held
+                dger(-1.0, mean, one, a=B.T, overwrite_a=1)
+            y = y - one * level
+        B /= np.sqrt(weight)
+        return Training(B, y / np.sqrt(weight), mean, level, n_rows)
 
     def predictions(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
         """Residuals of some models on the rows that judge a split; shape (n_rows, n_models)."""
@@ -83,12 +90,13 @@ class DenseRows:
             ]
         )
 
-    def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
-        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2``; groups of infinite share are left out."""
-        coef = training.ridge(penalty, np.repeat(1.0 / shares, self.rows.ranks))
-        squares = np.add.reduceat(np.append(coef * coef, 0.0), self.rows.starts[:-1])
+    def fits(self, training: Training, penalties: Sequence[float], shares: FloatArray) -> list[RidgeFit]:
+        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2`` for penalties and rows of shares."""
+        coefs = training.ridges(penalties, np.repeat(1.0 / shares, self.rows.ranks, axis=1))
+        squares = np.add.reduceat(np.hstack([coefs * coefs, np.zeros((len(coefs), 1))]), self.rows.starts[:-1], axis=1)
         norms = np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0))
-        return RidgeFit(coef, training.level - float(training.mean @ coef), norms)
+        levels = (training.level - coefs @ training.mean).tolist()
+        return [RidgeFit(*made) for made in zip(coefs, levels, norms, strict=True)]
 
     def working(self, fit: RidgeFit) -> tuple[FloatArray, FloatArray]:
         """A model in working coordinates: coefficients of shape (n_outputs, r), and intercepts."""
@@ -120,22 +128,35 @@ class Training:
         """``B'B`` and ``B'y``."""
         return self.B.T @ self.B, self.B.T @ self.y
 
-    def ridge(self, penalty: float, gain: FloatArray) -> FloatArray:
+    def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
         """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
-        if self.B.shape[1] == 0:
-            return np.zeros(0)
-        if self.B.shape[1] < self.B.shape[0]:
-            K, c = self.gram
-            K = K.copy()
-            K[np.diag_indices(len(K))] += penalty / gain
-            return np.asarray(dposv(K, c)[1])
+        n, p = self.B.shape
+        if p == 0:
+            return np.zeros((len(penalties), 0))
+        if p >= n:
+            return np.array([self._by_rows(penalty, gain) for penalty, gain in zip(penalties, gains, strict=True)])
+        K, c = self.gram
+        added = np.array(penalties)[:, None] / gains
+        if p <= STACKED:
+            stack = np.repeat(K[None], len(penalties), axis=0)
+            stack[:, np.arange(p), np.arange(p)] += added
+            return np.asarray(np.linalg.solve(stack, np.broadcast_to(c[:, None], (len(penalties), p, 1)))[:, :, 0])
+        return np.array([self._by_columns(more) for more in added])
+
+    def _by_columns(self, added: FloatArray) -> FloatArray:
+        K, c = self.gram
+        K = K.copy()
+        K.flat[:: len(K) + 1] += added
+        return np.asarray(dposv(K.T, c, lower=1, overwrite_a=1)[1])
+
+    def _by_rows(self, penalty: float, gain: FloatArray) -> FloatArray:
         if (gain == 1.0).all():
             K = self.kernel.copy()
         else:
             A = self.B * np.sqrt(gain)
             K = A @ A.T  # of a matrix with its own transpose BLAS forms half
-        K[np.diag_indices(len(K))] += penalty
-        return np.asarray(gain * (dposv(K, self.y)[1] @ self.B))
+        K.flat[:: len(K) + 1] += penalty
+        return np.asarray(gain * (dposv(K.T, self.y, lower=1, overwrite_a=1)[1] @ self.B))
 
 
 def shares_of(norms: FloatArray, scales: FloatArray) -> FloatArray:
@@ -150,16 +171,17 @@ def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
     return np.asarray(made / made.mean())
 
 
-def scaled(rows: PartedRows | LossRows, roots: list[FloatArray], Z: FloatArray) -> FloatArray:
-    """``Z_l C_l`` of all groups; shape (n_rows, r)."""
-    out = np.empty((len(Z), rows.n_columns))
+def scaled(rows: Rows, roots: list[FloatArray], tables: Sequence[FloatArray]) -> list[FloatArray]:
+    """``Z_l C_l`` of all groups, for each of some tables; shape (n_rows, r)."""
+    out: list[FloatArray] = [np.empty((len(Z), rows.n_columns)) for Z in tables]
     for which, own in _by_rank(rows.ranks, roots):
         at = rows.starts[which][:, None] + np.arange(own.shape[1])
-        out[:, at] = np.einsum("nlk,lkj->nlj", Z[:, at], own, optimize=True)
+        for Z, made in zip(tables, out, strict=True):
+            made[:, at] = (Z[:, at].transpose(1, 0, 2) @ own).transpose(1, 0, 2)
     return out
 
 
-def unscaled(rows: PartedRows | LossRows, roots: list[FloatArray], W: FloatArray) -> FloatArray:
+def unscaled(rows: Rows, roots: list[FloatArray], W: FloatArray) -> FloatArray:
     """Coefficients of scaled columns as those of the working ones, models as rows; shape (k, r)."""
     out = np.empty_like(W)
     for which, own in _by_rank(rows.ranks, roots):

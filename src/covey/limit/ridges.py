@@ -10,13 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from covey.limit.least_squares import NormalEquations
 from covey.preprocess import WorkingProblem, spans
 from covey.validation import FloatArray
 
 __all__ = ["Penalties", "ridge_models"]
+
+# Working columns whose inner products are this far from those of orthonormal ones are not meant to be orthonormal.
+ORTHONORMAL = 1e-4
 
 
 class Penalties:
@@ -32,7 +35,10 @@ class Penalties:
 
     def learn(self, groups: Sequence[int] | NDArray[np.intp]) -> None:
         """Make those of some groups, all of one shape at once."""
-        new = np.array([l for l in np.unique(groups).tolist() if l not in self._known], dtype=np.intp)
+        missing = {int(l) for l in groups} - self._known.keys()
+        if not missing:
+            return
+        new = np.array(sorted(missing), dtype=np.intp)
         sizes, ranks = self.problem.layout.sizes[new], self.problem.ranks[new]
         for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
             alike = new[(sizes == size) & (ranks == rank)]
@@ -54,7 +60,11 @@ class Penalties:
         columns, mean = problem.layout.members[own], problem.mean[own]
         gram = problem.design.gram_parts(columns, mean, problem.response, [problem.q])[0][1:-1, 1:-1]
         at = np.arange(own.size).reshape(T.shape[:2])
-        return np.asarray(T.transpose(0, 2, 1) @ gram[at[:, :, None], at[:, None, :]])
+        R = T.transpose(0, 2, 1) @ gram[at[:, :, None], at[:, None, :]]
+        # where columns are not made orthonormal they are scaled one by one, and those left out do not vary
+        scaled = np.abs(R @ T - np.eye(T.shape[2])).max(axis=(1, 2), initial=0.0) > ORTHONORMAL
+        R[scaled] = np.linalg.pinv(T[scaled])
+        return np.asarray(R)
 
     def gains(self, groups: NDArray[np.intp]) -> FloatArray:
         """What the columns of some groups are multiplied by to have unit variance; zero for those that do not vary."""
@@ -68,10 +78,14 @@ class Penalties:
 
     def block(self, groups: Sequence[int], own: Sequence[NDArray[np.intp]]) -> FloatArray:
         """Those of several groups along a diagonal, of each the working columns `own`."""
-        size = sum(at.size for at in own)
+        size, forms = sum(at.size for at in own), self.of(groups)
         out = np.zeros((size, size))
+        if forms and {len(M) for M in forms} == {at.size for at in own} == {own[0].size}:
+            each = np.arange(len(forms))
+            out.reshape(each.size, own[0].size, each.size, own[0].size)[each, :, each, :] = forms
+            return out
         a = 0
-        for M, at in zip(self.of(groups), own, strict=True):
+        for M, at in zip(forms, own, strict=True):
             b = a + at.size
             out[a:b, a:b] = M if at.size == len(M) else M[np.ix_(at, at)]
             a = b
@@ -79,15 +93,41 @@ class Penalties:
 
 
 def ridge_models(
-    equations: NormalEquations, M: FloatArray, sets: Sequence[NDArray[np.intp]], penalties: Sequence[float]
+    equations: NormalEquations,
+    M: FloatArray,
+    order: NDArray[np.intp],
+    lengths: NDArray[np.intp],
+    penalties: Sequence[float],
 ) -> FloatArray:
-    """``(K + penalty M) w = c`` on sets of columns, one row per set and penalty; zero elsewhere."""
-    W = np.zeros((len(sets) * len(penalties), equations.c.size))
-    row = 0
-    for columns in sets:
-        at = np.ix_(columns, columns)
-        K, P, c = equations.K[at], M[at], equations.c[columns]
-        for penalty in penalties:
-            W[row, columns] = dposv(K + penalty * P, c)[1]
-            row += 1
-    return W
+    """``(K + penalty M) w = c`` on nested sets of columns, one row per set and penalty; zero elsewhere.
+
+    One factorisation serves all sets.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    M : ndarray, shape (k, k)
+    order : ndarray of int
+        Columns, so that every set is a beginning.
+    lengths : ndarray of int
+        Of the sets.
+    penalties : sequence of float
+    """
+    longest = int(lengths.max(initial=0))
+    order = order[:longest]
+    at = np.ix_(order, order)
+    K, P, c = equations.K[at], M[at], equations.c[order]
+    left_out = np.arange(longest)[:, None] >= lengths
+    W = np.zeros((lengths.size, len(penalties), equations.c.size))
+    for i, penalty in enumerate(penalties):
+        S = K + penalty * P
+        R, failed = dpotrf(S.T, lower=0, clean=0)
+        if failed:
+            for row, k in enumerate(lengths):
+                W[row, i, order[:k]] = dposv(S[:k, :k], c[:k])[1]
+            continue
+        z = np.repeat(dtrtrs(R, c, trans=1)[0][:, None], lengths.size, axis=1)
+        # what a set does not have is zero at the end, and stays so going back
+        z[left_out] = 0.0
+        W[:, i, order] = dtrtrs(R, z)[0].T
+    return W.reshape(-1, equations.c.size)

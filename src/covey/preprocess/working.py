@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import as_design
+from covey.designs.pieces import alike, gathered, run
+from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
 from covey.preprocess.blockwise import block_diagonal, times_factors, to_columns
 from covey.preprocess.factoring import Standardize, check_standardize, group_factors
@@ -94,6 +97,36 @@ class WorkingProblem:
         """The norm of each group of a vector in working coordinates; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
+
+    def tiles(self, width: int) -> list[tuple[int, int]]:
+        """Runs of groups with about so many columns each, first and last."""
+        starts = self.layout.starts
+        edges = np.searchsorted(starts, np.arange(0, int(starts[-1]), max(width, 1))).tolist()
+        edges = sorted({*edges, self.ranks.size})
+        return list(pairwise(edges))
+
+    def correlation_norms(self, rows: Array, first: int, last: int) -> FloatArray:
+        """Norms of some groups in working coordinates, for correlations with their columns, one after another."""
+        starts = self.layout.starts[first : last + 1] - self.layout.starts[first]
+        ranks, factor_starts = self.ranks[first:last], self.factor_starts[first : last + 1]
+        out = np.zeros((rows.shape[0], last - first))
+        for (size, rank), at in alike(np.diff(starts), ranks):
+            if rank == 0:
+                continue
+            T = gathered(self.factors, factor_starts[at], size * rank).reshape(-1, size, rank)
+            own = (starts[at][:, None] + np.arange(size)).ravel()
+            block = rows[:, run(own) or own].reshape(rows.shape[0], at.size, size).transpose(1, 0, 2)
+            made = block.astype(np.float64, copy=False) @ T
+            out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", made, made))
+        return out
+
+    def all_norms(self, raw: Array) -> FloatArray:
+        """Norms of all groups in working coordinates, for correlations with the design's columns; (m, n_groups)."""
+        norms, layout = np.empty((len(raw), self.ranks.size)), self.layout
+        for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(raw), 1))):
+            columns = layout.members[layout.starts[first] : layout.starts[last]]
+            norms[:, first:last] = self.correlation_norms(raw[:, run(columns) or columns], first, last)
+        return norms
 
     def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
         """The problem of some of the groups, in the order given, on a copy of their columns where there can be one."""

@@ -1,14 +1,16 @@
-"""Candidates of one split for the squared loss: sets of groups by elimination, fitted by least squares and ridges."""
+"""Candidates of all splits for squared loss: sets of groups by elimination, fitted by least squares and ridges."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.limit.cleaning import eliminate
+from covey.limit.cleaning import eliminate_all
 from covey.limit.least_squares import DEPENDENT, LeastSquares, NormalEquations
 from covey.limit.ridges import Penalties, ridge_models
 from covey.selection.recipe import Cleaned
@@ -49,70 +51,104 @@ class CleanedModels:
 
 
 def cleaned_models(
-    objective: LeastSquares,
-    groups: Sequence[int],
+    objectives: Sequence[LeastSquares],
+    groups: Sequence[Sequence[int]],
     round_: int,
     n_always: int,
-    prefixes: Sequence[int],
+    prefixes: Sequence[Sequence[int]],
     ridges: Sequence[float],
     penalties: Penalties,
-) -> CleanedModels:
-    """All candidates of a path.
+) -> list[CleanedModels]:
+    """All candidates of the paths of some splits.
 
     Parameters
     ----------
-    objective : LeastSquares
-        At the end of the path.
-    groups : sequence of int
+    objectives : sequence of LeastSquares
+        At the ends of the paths.
+    groups : sequence of sequences of int
         The awake groups among all groups, in order.
     round_ : int
     n_always : int
         How many of the first groups are in every model and not penalised.
-    prefixes : sequence of int
-        Lengths of the path to eliminate from.
+    prefixes : sequence of sequences of int
+        Lengths of each path to eliminate from.
     ridges : sequence of float
     penalties : Penalties
     """
-    deficient = objective.deficient
-    whole = objective.normal_equations(dependent=deficient)
-    k = whole.c.size
+    wholes = [objective.normal_equations(dependent=objective.deficient) for objective in objectives]
+    begun = [[whole.first(m) for m in lengths] for whole, lengths in zip(wholes, prefixes, strict=True)]
+    done = iter(eliminate_all([(one.K, one.c, one.starts) for own in begun for one in own], n_always))
+    made = []
+    for objective, own, whole, parts in zip(objectives, groups, wholes, begun, strict=True):
+        M = _penalty(objective, whole, own, n_always, penalties) if ridges else None
+        eliminated = [(equations, *next(done)) for equations in parts]
+        made.append(_models(whole, eliminated, objective.deficient, round_, n_always, ridges, M))
+    return made
+
+
+def _models(
+    whole: NormalEquations,
+    eliminated: Sequence[tuple[NormalEquations, list[int], FloatArray]],
+    deficient: bool,
+    round_: int,
+    n_always: int,
+    ridges: Sequence[float],
+    M: FloatArray | None,
+) -> CleanedModels:
+    """The candidates of one split, given the groups in the order in which they were dropped from each prefix."""
     recipes: list[Cleaned] = []
-    blocks: list[FloatArray] = []
     sizes: list[int] = []
     sets: dict[Cleaned, list[int]] = {}
-    M = _penalty(objective, whole, groups, n_always, penalties) if ridges else None
-    for prefix in prefixes:
-        equations = whole.first(prefix)
-        dropped, W = eliminate(equations.K, equations.c, equations.starts, n_always)
+    n_sets = [len(dropped) + 1 for _, dropped, _ in eliminated]
+    tried = [[i for i in range(n - 1) if is_tried(n - 1 - i, i)] if M is not None else [] for n in n_sets]
+    n_models = sum(n + len(own) * len(ridges) for n, own in zip(n_sets, tried, strict=True))
+    models, row = np.zeros((n_models, whole.c.size)), 0
+    for (equations, dropped, W), n, with_ridges in zip(eliminated, n_sets, tried, strict=True):
+        prefix, k = equations.starts.size - 1, equations.c.size
         left = list(range(prefix))
         nested = [left]
         for group in dropped:
             left = [l for l in left if l != group]
             nested.append(left)
-        own = [Cleaned(round_, prefix, len(kept) - n_always, 0.0) for kept in nested]
-        counts = [int(np.diff(equations.starts)[kept].sum()) for kept in nested]
+        own, shrunk = _recipes(round_, prefix, n, tuple(with_ridges), tuple(ridges))
+        lengths = np.diff(equations.starts)
+        counts = (k - np.cumsum([0, *lengths[dropped]])).tolist()
         if deficient:
             # what was a combination of others need not be one of those that are left
             W, counts = _refitted(equations, nested)
         recipes += own
         sizes += counts
         sets.update(zip(own, nested, strict=True))
-        blocks.append(_widened(W, k))
-        if M is None:
+        models[row : row + n, :k] = W
+        row += n
+        if M is None or not with_ridges:
             continue
-        tried = [i for i, kept in enumerate(nested) if len(kept) > n_always and is_tried(len(kept) - n_always, i)]
-        columns = [equations.positions(nested[i]) for i in tried]
-        size = equations.c.size
-        blocks.append(_widened(ridge_models(equations, M[:size, :size], columns, ridges), k))
-        recipes += [own[i]._replace(ridge=ridge) for i in tried for ridge in ridges]
-        sizes += [counts[i] for i in tried for _ in ridges]
-    W = np.concatenate(blocks)
-    return CleanedModels(recipes, W[:, None, :], whole.intercepts(W)[:, None], whole.columns, sizes, sets)
+        # those that were dropped last come first
+        order = equations.positions([*range(n_always), *reversed(dropped)])
+        kept = (k - np.cumsum([0, *lengths[dropped]]))[with_ridges]
+        n = len(with_ridges) * len(ridges)
+        models[row : row + n, :k] = ridge_models(equations, M[:k, :k], order, kept, ridges)
+        row += n
+        recipes += shrunk
+        sizes += [counts[i] for i in with_ridges for _ in ridges]
+    levels = whole.intercepts(models)[:, None]
+    return CleanedModels(recipes, models[:, None, :], levels, whole.columns, sizes, sets)
 
 
+@lru_cache(maxsize=64)
+def _recipes(
+    round_: int, prefix: int, n: int, with_ridges: tuple[int, ...], ridges: tuple[float, ...]
+) -> tuple[list[Cleaned], list[Cleaned]]:
+    """Least squares on n nested sets, and ridges on some of them: the same for every split."""
+    sizes = range(n - 1, -1, -1)
+    plain = [Cleaned(round_, prefix, size, 0.0) for size in sizes]
+    return plain, [Cleaned(round_, prefix, sizes[i], ridge) for i in with_ridges for ridge in ridges]
+
+
+@cache
 def is_tried(size: int, place: int) -> bool:
     """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
-    step = round(np.log(size) / np.log(SIZE_RATIO))
+    step = round(math.log(size) / math.log(SIZE_RATIO))
     return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))
 
 
@@ -137,9 +173,3 @@ def _refitted(equations: NormalEquations, nested: Sequence[Sequence[int]]) -> tu
         w[at], _, rank, _ = np.linalg.lstsq(equations.K[np.ix_(at, at)], equations.c[at], rcond=DEPENDENT)
         ranks.append(int(rank))
     return W, ranks
-
-
-def _widened(W: FloatArray, k: int) -> FloatArray:
-    out = np.zeros((len(W), k))
-    out[:, : W.shape[1]] = W
-    return out

@@ -141,7 +141,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
         _advance(paths, fitting, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
     total = begun + paths.n_events()
     prefixes = sorted({min(total, max(begun, prefix)) for prefix in THRESHOLDS.prefixes} | {total})
-    models = fitting.cleaned(paths, 0, 0, prefixes, ())
+    (models,) = fitting.cleaned(paths, 0, [prefixes], ())
     scores = fitting.scores(0)
     errors = scores.errors(fitting.predictions(models, 0)) / scores.weight
     m = posed.scale.size

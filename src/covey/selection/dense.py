@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.limit.reweighted import noise_norms, shares_of
 from covey.selection.fitting import Fitting
-from covey.selection.judge import Judge, Verdict
+from covey.selection.judge import Judge
 from covey.selection.recipe import Recipe, Reweighted
 from covey.selection.thresholds import Thresholds
 from covey.validation import FloatArray
@@ -26,6 +26,11 @@ DENSE_SIZE = 1e6
 # Of a wide design, groups with this many columns per row stay in after the first round, those of largest norm on each
 # split: the others have hardly any share of the kernel left.
 COLUMNS_PER_ROW = 2
+
+# Where fits on all columns are slow two of the penalties go first. On simulated problems the other ones took at most a
+# tenth off the error of the better of these, so that above this many times the least error of all candidates none comes
+# within `Thresholds.within` of it: none would be reweighted, and none is fitted.
+FIRST_TRIED, HOPELESS = slice(2, 5, 2), 1.5
 
 
 class DenseSearch:
@@ -51,26 +56,21 @@ class DenseSearch:
         self.scales = noise_norms(fitting.posed.problem.layout.sizes)
         self.recipes: list[Recipe] = []
         self._kernel: Any = None
-        self._wide: dict[tuple[Reweighted, int], Any] = {}
         self._rows: Any = None
         self._fits: dict[tuple[Reweighted, int], Any] = {}
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
 
-    def run(self, judge: Judge, verdict: Callable[[], Verdict]) -> None:
+    def run(self, judge: Judge) -> None:
         """Plain ridges; then the best penalty and its neighbours reweighted, as long as that is of use."""
         settings = self.thresholds
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
-        if self.near.all:
-            self._rows = self.fitting.dense_rows(self.near.groups)
-            self._reweigh(recipes, judge)
-        else:
-            self._plain_wide(recipes, judge)
+        if not self._plain(recipes, judge):
+            return
         least = np.inf
         for round_ in range(settings.reweightings):
-            table = verdict()
-            errors = {r: float(e) for r, e in zip(table.recipes, table.errors, strict=True) if r in set(recipes)}
-            best = min(errors, key=lambda r: errors[r])
-            if errors[best] > settings.within * table.errors[table.best]:
+            errors = judge.errors()
+            best = min(recipes, key=lambda r: errors[r])
+            if errors[best] > settings.within * min(errors.values()):
                 return
             if errors[best] > (1 - settings.improvement) * least:
                 return
@@ -81,45 +81,61 @@ class DenseSearch:
             recipes = [r._replace(round=round_ + 1) for r in recipes[first : at + 2]]
             if self._rows is None:
                 self._rows = self.fitting.dense_rows(self._largest(recipes))
-            self._reweigh(recipes, judge)
+            self._try(recipes, judge)
 
-    def _reweigh(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
-        """Fit recipes on every split, each with the penalties that its round before asks for."""
-        for s, split in enumerate(self.posed.splits):
-            # made again in every round: those of all splits together would take several times the memory of X
-            training = self._rows.training(split, self.posed.n_rows(split))
-            fits = [self._rows.fit(training, r.penalty * training.unit, self._shares(r, s)) for r in recipes]
-            for recipe, fit in zip(recipes, fits, strict=True):
-                self._fits[recipe, s] = fit
-                norms = np.zeros(self.posed.problem.ranks.size)
-                norms[self._rows.groups] = fit.norms
-                self._norms[recipe, s] = norms
-            if split.test:
-                self._add(judge, s, recipes, self._rows.predictions(split, fits))
+    def _plain(self, recipes: Sequence[Reweighted], judge: Judge) -> bool:
+        """Ridges on all columns, a few of them first where they are slow; whether all were fitted."""
+        if self.near.all:
+            self._rows = self.fitting.dense_rows(self.near.groups)
+        else:
+            shares = np.ones(self.posed.problem.ranks.size)
+            shares[self.always] = ALWAYS
+            self._kernel = self.fitting.kernel(shares)
+        first = recipes[FIRST_TRIED] if self.fitting.slow_dense else []
+        if first:
+            self._try(first, judge)
+            errors = judge.errors()
+            if min(errors[r] for r in first) > HOPELESS * min(errors.values()):
+                return False
+        self._try([r for r in recipes if r not in first], judge)
+        return True
+
+    def _try(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
+        """Fit recipes of one round on every split that is judged."""
+        judged = [s for s, split in enumerate(self.posed.splits) if split.test]
+        for at, s in enumerate(judged):
+            made = self._kernel if self._is_wide(recipes[0]) else self._rows
+            table = made.predictions(self.posed.splits[s], self._fitted(recipes, s))
+            judge.add(at, recipes, table, [DENSE_SIZE - r.round for r in recipes])
         self.recipes += recipes
 
-    def _plain_wide(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
-        """Ridges on all columns of a wide design."""
-        shares = np.ones(self.posed.problem.ranks.size)
-        shares[self.always] = ALWAYS
-        self._kernel = self.fitting.kernel(shares)
-        starts = self.posed.problem.layout.starts
-        made: list[Any] = []
-        for s, split in enumerate(self.posed.splits):
-            fits = self._kernel.fits(split, [r.penalty for r in recipes])
-            made += fits
-            self._wide.update({(r, s): fit for r, fit in zip(recipes, fits, strict=True)})
-            if split.test:
-                self._add(judge, s, recipes, self._kernel.predictions(split, fits))
-        coefs = self._kernel.coefficients(made)
-        norms = np.sqrt(np.add.reduceat((coefs * coefs).sum(axis=1), starts[:-1], axis=1))
-        for (recipe, s), own in zip(self._wide, norms, strict=True):
-            self._norms[recipe, s] = own
-        self.recipes += recipes
+    def _is_wide(self, recipe: Reweighted) -> bool:
+        """Whether a recipe is one for more columns than are at hand."""
+        return self._kernel is not None and recipe.round == 0
 
-    def _add(self, judge: Judge, split: int, recipes: Sequence[Reweighted], table: FloatArray) -> None:
-        judged = [s for s, own in enumerate(self.posed.splits) if own.test]
-        judge.add(judged.index(split), recipes, table, [DENSE_SIZE - r.round for r in recipes])
+    def _fitted(self, recipes: Sequence[Reweighted], s: int) -> list[Any]:
+        """Recipes of one round on the rows of a split; on all rows they are made when they are asked for, if ever."""
+        new = [r for r in recipes if (r, s) not in self._fits]
+        if new and self._is_wide(new[0]):
+            fits = self._kernel.fits(self.posed.splits[s], [r.penalty for r in new])
+            self._fits.update({(r, s): fit for r, fit in zip(new, fits, strict=True)})
+        elif new:
+            self._reweigh(new, s)
+        return [self._fits[r, s] for r in recipes]
+
+    def _reweigh(self, recipes: Sequence[Reweighted], s: int) -> None:
+        """Fit recipes on the rows of a split, each with the penalties that its round before asks for."""
+        before = [r._replace(round=r.round - 1) for r in recipes if r.round > 0]
+        self._fitted([r for r in before if (r, s) not in self._norms], s)
+        rows, split = self._rows, self.posed.splits[s]
+        # made again in every round: those of all splits together would take several times the memory of X
+        training = rows.training(split, self.posed.n_rows(split))
+        shares = np.array([self._shares(r, s) for r in recipes])
+        fits = rows.fits(training, [r.penalty * training.unit for r in recipes], shares)
+        for recipe, fit in zip(recipes, fits, strict=True):
+            self._fits[recipe, s] = fit
+            self._norms[recipe, s] = np.zeros(self.posed.problem.ranks.size)
+            self._norms[recipe, s][rows.groups] = fit.norms
 
     def _shares(self, recipe: Reweighted, split: int) -> FloatArray:
         """What the penalties of the groups at hand are multiplied by."""
@@ -128,38 +144,42 @@ class DenseSearch:
         if recipe.round > 0:
             norms = self._norms[recipe._replace(round=recipe.round - 1), split]
             shares = shares_of(norms, self.scales)[groups]
-        shares[np.isin(groups, self.always)] = ALWAYS
+        if self.always.size:
+            shares[np.isin(groups, self.always)] = ALWAYS
         return shares
 
     def _largest(self, recipes: Sequence[Reweighted]) -> NDArray[np.intp]:
         """The groups that stay in: those of largest norm on some split."""
-        sizes = self.posed.problem.layout.sizes
-        kept = np.zeros(sizes.size, dtype=bool)
+        splits, layout = self.posed.splits, self.posed.problem.layout
+        plain = [r._replace(round=0) for r in recipes]
+        coefs = self._kernel.coefficients([fit for s in range(len(splits)) for fit in self._fitted(plain, s)])
+        every = np.sqrt(np.add.reduceat(np.einsum("ijk,ijk->ik", coefs, coefs), layout.starts[:-1], axis=1))
+        every = every.reshape(len(splits), len(plain), -1)
+        kept = np.zeros(layout.sizes.size, dtype=bool)
         kept[self.always] = True
-        for s, split in enumerate(self.posed.splits):
+        for s, split in enumerate(splits):
             most = COLUMNS_PER_ROW * self.posed.n_rows(split)
-            norms = np.max([self._norms[r._replace(round=0), s] / self.scales for r in recipes], axis=0)
+            norms = (every[s] / self.scales).max(axis=0)
             order = np.argsort(-norms, kind="stable")
-            own = order[: int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1]
-            out = np.setdiff1d(np.arange(sizes.size), own)
-            for recipe in recipes:
-                self._norms[recipe._replace(round=0), s][out] = 0.0
+            own = order[: int(np.searchsorted(np.cumsum(layout.sizes[order]), most)) + 1]
+            for recipe, full in zip(plain, every[s], strict=True):
+                self._norms[recipe, s] = np.zeros(layout.sizes.size)
+                self._norms[recipe, s][own] = full[own]
             kept[own] = True
         return np.flatnonzero(kept)
 
     def model(self, recipe: Reweighted, split: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray, list[int]]:
         """Columns of X, coefficients (n_outputs, k), intercepts, and groups, largest first."""
         posed, problem = self.posed, self.posed.problem
-        if (recipe, split) in self._wide:
-            fit = self._wide[recipe, split]
+        (fit,) = self._fitted([recipe], split)
+        if self._is_wide(recipe):
             coef = self._kernel.coefficients([fit])[0] * self._kernel.gains
             columns, levels = problem.layout.members, self._kernel.level(fit) - coef @ problem.mean
             norms = np.sqrt(np.add.reduceat((coef * coef).sum(axis=0), problem.layout.starts[:-1]))
             groups = np.arange(norms.size)
             coef, intercept = posed.outputs(coef), posed.levels(levels)
         else:
-            made = self._fits[recipe, split]
-            groups, norms = self._rows.groups, made.norms
-            columns, coef, intercept = posed.to_user(groups.tolist(), *self._rows.working(made))
+            groups, norms = self._rows.groups, fit.norms
+            columns, coef, intercept = posed.to_user(groups.tolist(), *self._rows.working(fit))
         order = np.argsort(-norms, kind="stable")
         return columns, coef, intercept, [int(groups[i]) for i in order if norms[i] > 0]

@@ -42,23 +42,37 @@ class Fitting(ABC):
 
     @abstractmethod
     def cleaned(
-        self, paths: Paths, split: int, round_: int, prefixes: Sequence[int], ridges: Sequence[float]
-    ) -> CleanedModels:
-        """All candidates of a path.
+        self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
+    ) -> list[CleanedModels]:
+        """All candidates of the paths of all splits.
 
         Parameters
         ----------
-        paths, split
-            At the end of the path.
+        paths : Paths
+            At their ends.
         round_ : int
-        prefixes : sequence of int
-            Lengths of the path to eliminate from.
+        prefixes : sequence of sequences of int
+            Lengths of each path to eliminate from.
         ridges : sequence of float
         """
 
     @abstractmethod
     def predictions(self, models: CleanedModels, split: int) -> FloatArray:
         """What candidates predict on the rows that judge a split, as `scores` takes it."""
+
+    @property
+    def judged_as(self) -> int:
+        """What the rows of a table of predictions are: only tables with the same number can be compared."""
+        return 0
+
+    @abstractmethod
+    def hold_rows(self) -> None:
+        """Judge rows as they are from now on, as ridges on all columns of a wide design do."""
+
+    @property
+    @abstractmethod
+    def slow_dense(self) -> bool:
+        """Whether fits on all columns cost so much that none is made without a prospect."""
 
     @abstractmethod
     def can_be_dense(self) -> bool:

@@ -48,13 +48,16 @@ class LossFitting(Fitting):
         return np.stack(made, axis=-1)
 
     def cleaned(
-        self, paths: Paths, split: int, round_: int, prefixes: Sequence[int], ridges: Sequence[float]
-    ) -> CleanedModels:
+        self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
+    ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by maximum likelihood and ridges."""
-        fits = _Fits(self, paths.objective(split), paths.groups(split))
-        for prefix in prefixes:
-            fits.add(prefix, round_, ridges)
-        return fits.models()
+        made = []
+        for split, lengths in enumerate(prefixes):
+            fits = _Fits(self, paths.objective(split), paths.groups(split))
+            for prefix in lengths:
+                fits.add(prefix, round_, ridges)
+            made.append(fits.models())
+        return made
 
     def predictions(self, models: CleanedModels, split: int) -> FloatArray:
         """Predictors of candidates."""
@@ -64,6 +67,14 @@ class LossFitting(Fitting):
         n, m, k = models.W.shape
         flat = Z @ models.W.reshape(n * m, k).T + models.levels.ravel()
         return np.asarray(flat.reshape(len(judges), n, m).transpose(0, 2, 1))
+
+    def hold_rows(self) -> None:
+        """They always are."""
+
+    @property
+    def slow_dense(self) -> bool:
+        """Each step of Newton's method has a factorisation."""
+        return True
 
     def can_be_dense(self) -> bool:
         """Whether models of all columns can be fitted, at a cost of squares of rows or columns per row."""

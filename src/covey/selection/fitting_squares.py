@@ -9,6 +9,7 @@ import numpy as np
 
 from covey.limit.kernel import RowKernel
 from covey.limit.lockstep import Paths
+from covey.limit.posed_squares import PosedSquares
 from covey.limit.reweighted import DenseRows
 from covey.selection.candidates import CleanedModels, cleaned_models
 from covey.selection.fitting import Fitting
@@ -37,12 +38,14 @@ class SquaresFitting(Fitting):
         return np.concatenate([table[:, [rows.response]] - table[:, objective.basis] @ W.T for table in parts])
 
     def cleaned(
-        self, paths: Paths, split: int, round_: int, prefixes: Sequence[int], ridges: Sequence[float]
-    ) -> CleanedModels:
+        self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
+    ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by least squares and ridges."""
+        splits = range(len(prefixes))
         return cleaned_models(
-            paths.objective(split), paths.groups(split), round_, self.n_always, prefixes, ridges, self.penalties
-        )
+            [paths.objective(s) for s in splits], [paths.groups(s) for s in splits], round_, self.n_always, prefixes,
+            ridges, self.penalties,
+        )  # fmt: skip
 
     def predictions(self, models: CleanedModels, split: int) -> FloatArray:
         """Residuals of candidates."""
@@ -50,10 +53,28 @@ class SquaresFitting(Fitting):
         W, levels = models.W[:, 0], models.levels[:, 0]
         return np.concatenate(
             [
-                table[:, [rows.response]] - table[:, models.columns] @ W.T - np.outer(table[:, rows.one], levels)
+                table[:, [rows.response]]
+                - table.take(models.columns, axis=1) @ W.T
+                - np.outer(table[:, rows.one], levels)
                 for table in (rows.parts[part] for part in self.posed.splits[split].test)
             ]
         )
+
+    @property
+    def judged_as(self) -> int:
+        """0 where rows are as they are; compressed ones are other combinations of rows where there are more columns."""
+        return 0 if self.near.rows.held else self.near.rows.width
+
+    def hold_rows(self) -> None:
+        """Judge rows as they are from now on; those of a design whose columns can be read."""
+        if not self.near.all and not self.near.rows.held:
+            assert isinstance(self.posed, PosedSquares)
+            self.near.rows = self.posed.rows(self.near.groups, compress=False)
+
+    @property
+    def slow_dense(self) -> bool:
+        """One factorisation gives a fit."""
+        return False
 
     def can_be_dense(self) -> bool:
         """Whether models of all columns can be fitted."""

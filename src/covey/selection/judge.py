@@ -93,28 +93,53 @@ class Judge:
     def __init__(self, scores: Sequence[Scores], counts: Sequence[float]) -> None:
         self.scores, self.counts = list(scores), np.asarray(counts, dtype=float)
         self._tables: list[list[FloatArray]] = [[] for _ in scores]
+        self._losses: list[FloatArray] = [np.empty(0) for _ in scores]
         self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in scores]
 
     def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
         """Hear candidates of a split: what they predict, the last axis being theirs, and their numbers of columns."""
-        places = self._places[split]
-        at = sum(block.shape[-1] for block in self._tables[split])
+        places, at = self._places[split], self._losses[split].size
         for i, (recipe, size) in enumerate(zip(recipes, sizes, strict=True)):
             places.setdefault(recipe, (at + i, float(size)))
         self._tables[split].append(table)
+        self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
+
+    def errors(self) -> dict[Recipe, float]:
+        """The mean deviance over all judging rows of every recipe that every split has."""
+        common, weight = self._common(), sum(scores.weight for scores in self.scores)
+        losses = [own[self._at(split, common)] for split, own in enumerate(self._losses)]
+        return dict(zip(common, (np.sum(losses, axis=0) / weight).tolist(), strict=True))
+
+    def _common(self) -> list[Recipe]:
+        """The recipes that every split has."""
+        first = self._places[0].keys()
+        if all(places.keys() == first for places in self._places[1:]):
+            return list(first)
+        return [r for r in first if all(r in places for places in self._places[1:])]
+
+    def _at(self, split: int, recipes: Sequence[Recipe]) -> list[int]:
+        """Where the recipes lie in the table of a split."""
+        places = self._places[split]
+        return [places[r][0] for r in recipes]
+
+    def _table(self, split: int) -> FloatArray:
+        """What all candidates of a split predict."""
+        if len(self._tables[split]) > 1:
+            self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
+        return self._tables[split][0]
 
     def verdict(self, also: Sequence[Recipe] | None = None) -> Verdict:
         """The table of all recipes that every split has, and that are among `also` where it is given."""
-        common = [r for r in self._places[0] if all(r in places for places in self._places[1:])]
+        common = self._common()
         if also is not None:
             known = set(also)
             common = [r for r in common if r in known]
         losses = np.empty((len(common), len(self.scores)))
         tables, sizes = [], np.zeros(len(common))
-        for split, (places, scores) in enumerate(zip(self._places, self.scores, strict=True)):
-            table = np.concatenate(self._tables[split], axis=-1)[..., [places[r][0] for r in common]]
-            tables.append(table)
-            losses[:, split] = scores.errors(table)
+        for split, places in enumerate(self._places):
+            at = self._at(split, common)
+            tables.append(self._table(split).take(at, axis=-1))
+            losses[:, split] = self._losses[split][at]
             sizes += [places[r][1] for r in common]
         totals, n = np.array([scores.weight for scores in self.scores]), float(self.counts.sum())
         errors = losses.sum(axis=1) / totals.sum()

@@ -52,7 +52,8 @@ class SquaredScores(Scores):
 
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
         """The summed squared differences of predictions."""
-        return np.asarray(((table - point[:, None]) ** 2).sum(axis=0))
+        apart = table - point[:, None]
+        return np.asarray(np.einsum("ij,ij->j", apart, apart))
 
 
 class LossScores(Scores):

@@ -72,8 +72,8 @@ class Found:
         self.fitting = fitting_of(self.near, len(self.always))
         self.judged = [s for s, split in enumerate(posed.splits) if split.test]
         self.final = len(posed.splits) - 1
-        counts = [sum(posed.counts[k] for k in posed.splits[s].test) for s in self.judged]
-        self.judge = Judge([self.fitting.scores(s) for s in self.judged], counts)
+        self.judge = self._judge()
+        self._judged_as = self.fitting.judged_as
         self.rounds: list[list[CleanedModels]] = []
         self.orders: list[list[list[int]]] = []
         self.dense: DenseSearch | None = None
@@ -82,6 +82,21 @@ class Found:
         self.left = 0.0
         # what a likelihood without a scale leaves says nothing about noise: separated classes leave nothing at all
         self.noisy = self.judge.scores[0].loss.known_dispersion
+
+    def _judge(self) -> Judge:
+        splits, counts = self.posed.splits, self.posed.counts
+        return Judge(
+            [self.fitting.scores(s) for s in self.judged], [sum(counts[k] for k in splits[s].test) for s in self.judged]
+        )
+
+    def hear(self, rounds: Sequence[Sequence[CleanedModels]]) -> None:
+        """Have candidates judged; those before them again where the rows of the tables are not what they were."""
+        if self.fitting.judged_as != self._judged_as:
+            self._judged_as, self.judge, rounds = self.fitting.judged_as, self._judge(), self.rounds
+        for made in rounds:
+            for at, split in enumerate(self.judged):
+                models = made[split]
+                self.judge.add(at, models.recipes, self.fitting.predictions(models, split), models.sizes)
 
     def verdict(self) -> Verdict:
         """What the judging rows say of the recipes that could be carried out on all rows too."""
@@ -97,6 +112,13 @@ class Found:
             assert self.dense is not None
             return Model(*self.dense.model(recipe, split))
         return cleaned_model(self.near, self.rounds[recipe.round][split], self.orders[recipe.round][split], recipe)
+
+    def groups(self, recipe: Recipe, split: int) -> list[int]:
+        """The groups of a recipe on the rows of a split."""
+        if isinstance(recipe, Reweighted):
+            return self.model(recipe, split).groups
+        order = self.orders[recipe.round][split]
+        return [order[i] for i in self.rounds[recipe.round][split].sets[recipe._replace(ridge=0.0)]]
 
     def is_separated(self, recipe: Recipe) -> bool:
         """Whether a recipe without a ridge has a small one after all, its minimum on all rows being infinite."""
@@ -132,6 +154,8 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             found.paths, found.n_events, null = paths, n_events, start
         found.left = reached / (null or 1.0)
         _clean(found, paths, round_, n_events)
+        # the first path on all rows is shown
+        paths.close([found.final] if round_ == 0 else [])
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
         if error >= (1 - thresholds.worthwhile) * least:
@@ -142,8 +166,10 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             break
         starts = _kept_groups(found, kept)
     if (found.noisy or found.left > thresholds.dense) and found.fitting.can_be_dense():
+        found.fitting.hold_rows()
+        found.hear([])
         found.dense = DenseSearch(found.fitting, found.always, thresholds)
-        found.dense.run(found.judge, found.verdict)
+        found.dense.run(found.judge)
     return found
 
 
@@ -198,15 +224,10 @@ def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
     ridges = settings.ridges if found.left > settings.noisy else ()
     if found.noisy:
         ridges = settings.low_ridges
-    made, orders = [], []
-    for split in range(len(found.posed.splits)):
-        begun = len(paths.starts[split])
-        lengths = {min(begun + n_events, max(begun, prefix)) for prefix in settings.prefixes} | {begun + n_events}
-        models = found.fitting.cleaned(paths, split, round_, sorted(lengths), ridges)
-        made.append(models)
-        orders.append(paths.groups(split))
-        if split in found.judged:
-            table = found.fitting.predictions(models, split)
-            found.judge.add(found.judged.index(split), models.recipes, table, models.sizes)
-    found.rounds.append(made)
-    found.orders.append(orders)
+    lengths = []
+    for own in paths.starts:
+        begun, end = len(own), len(own) + n_events
+        lengths.append(sorted({min(end, max(begun, prefix)) for prefix in settings.prefixes} | {end}))
+    found.rounds.append(found.fitting.cleaned(paths, round_, lengths, ridges))
+    found.orders.append([paths.groups(split) for split in range(len(lengths))])
+    found.hear(found.rounds[-1:])

@@ -134,13 +134,12 @@ def _by_judge(
             "groups": [_n_groups(found, recipe) for recipe in verdict.recipes],
             "mse" if squared else "deviance": verdict.errors * unit,
             "standard_error": verdict.doubts * unit,
-            **{f"fold_{s}": verdict.by_split[:, s] * unit for s in range(verdict.by_split.shape[1])},
+            **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
             "weight": weights,
-            "chosen": np.arange(len(verdict.recipes)) == chosen,
-        }
+            "chosen": weights > 0 if average else np.arange(len(verdict.recipes)) == chosen,
+        },
+        copy=False,
     )
-    if average:
-        candidates["chosen"] = weights > 0
     used = np.flatnonzero(weights)
     assert found.paths is not None
     path = as_path(found.paths, found.final, problem.groups)
@@ -149,7 +148,7 @@ def _by_judge(
         model = _in_order(model, path, posed)
     frequencies = np.zeros(problem.groups.n_groups, dtype=int)
     for split in found.judged:
-        seen = {l for i in used for l in found.model(verdict.recipes[i], split).groups}
+        seen = {l for i in used for l in found.groups(verdict.recipes[i], split)}
         frequencies[list(seen)] += 1
     recipes = [verdict.recipes[i] for i in used]
     separated = len(recipes) == 1 and found.is_separated(recipes[0])
