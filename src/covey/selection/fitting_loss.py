@@ -28,6 +28,9 @@ __all__ = ["LossFitting"]
 # Up to this size all sets of an elimination are fitted, and sizes along a geometric series beyond.
 ALL_SIZES = 12
 
+# Groups that tell everything apart are eliminated by the quadratic model of a fit with this ridge.
+ELIMINATION_RIDGE = 0.03
+
 # Multiplications that one Newton step on all columns may take.
 MOST_WORK = 2e9
 
@@ -135,7 +138,12 @@ class _Fits:
         begin[i:] = known[self.objective.n_extras :]
         begin[:i] = known[:i]
         everything = list(range(prefix))
-        K, c = self._quadratic(everything, self._fitted(everything, begin))
+        coef, ridge = self._fitted(everything, begin), 0.0
+        if tuple(everything) in self._infinite:
+            # where everything is told apart no curvature is left to go by
+            ridge = ELIMINATION_RIDGE
+            coef = self._fitted(everything, coef, ridge)
+        K, c = self._quadratic(everything, coef, ridge)
         dropped, _ = eliminate(K, c, self.starts[: prefix + 1], self.n_always)
         nested = [everything]
         for group in dropped:
@@ -212,7 +220,7 @@ class _Fits:
         levels = coef[:i] + (self._means[at] @ (coef[i:] - own))[None, :][:i]
         return np.vstack([levels, own]), int(rank)
 
-    def _quadratic(self, left: Sequence[int], coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _quadratic(self, left: Sequence[int], coef: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
         """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
         i = self.intercept
         A = self.A[:, : i + int(self.starts[len(left)])]
@@ -221,8 +229,8 @@ class _Fits:
         K = H[i:, i:]
         if i and H[0, 0] > 0:
             K = K - np.outer(H[1:, 0], H[0, 1:]) / H[0, 0]
-        if tuple(left) in self._infinite:  # no curvature is left in some direction
-            K[np.diag_indices(len(K))] += SEPARATED_RIDGE**2 * self.objective.curvature
+        if ridge:
+            K = K + ridge * self.M[: len(K), : len(K)]
         return K, K @ coef[i:]
 
     def models(self) -> CleanedModels:
