@@ -105,7 +105,9 @@ def test_classes():
     refused(model, np.zeros(N, dtype=int), "one class only, 0.*another class")
     refused(model, ["a"] * N, "one class only, 'a'")
     refused(model, POSITIVE, "Unknown label type: continuous|continuous")
-    refused(model, np.where(np.arange(N) == 5, "rare", "usual"), "Class 'rare'.*training rows of fold.*fewer folds.*ebic")
+    refused(
+        model, np.where(np.arange(N) == 5, "rare", "usual"), "Class 'rare'.*training rows of fold.*fewer folds.*ebic"
+    )
     refused(model, np.where(np.arange(N) == 5, 7, np.arange(N) % 2), "Class 7.*training rows of fold")
     refused(
         model.set_params(selection=KFold(2)), np.repeat([False, True], N // 2),

@@ -38,9 +38,7 @@ def test_every_drop_is_the_cheapest_one(seed, design, n_always, outputs):
     left = list(range(11))
     for group, w in zip(dropped, W[1:], strict=True):
         base = refitted(K, c, left, starts)[0]
-        rises = {
-            l: (refitted(K, c, [o for o in left if o != l], starts)[0] - base) / sizes[l] for l in left[n_always:]
-        }
+        rises = {l: (refitted(K, c, [o for o in left if o != l], starts)[0] - base) / sizes[l] for l in left[n_always:]}
         assert rises[group] <= min(rises.values()) * (1 + 1e-3) + 1e-5
         left.remove(group)
         own = w if outputs > 1 else w[:, None]

@@ -305,7 +305,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             raise ValueError(f"y has shape {response.shape}, but the predictions have {eta.shape}.")
         weight = _check_sample_weight(sample_weight, eta, dtype=np.float64, ensure_non_negative=True)
         shift = None if offset is None else read_offset(offset, n, outputs, self.loss_).reshape(eta.shape)
-        if isinstance(self.loss_, Squared | MultiSquared):
+        if isinstance(self.loss_, Squared | MultiSquared) and shift is not None:
             return float(r2_score(response - shift, eta - shift, sample_weight=weight))
         left = float(weight @ self.loss_.deviance(response, eta))
         try:

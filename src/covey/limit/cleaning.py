@@ -88,9 +88,9 @@ def eliminate(
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
     if repeated:  # without what was added
         alive = np.ones(len(c), dtype=bool)
-        for step, group in enumerate([None, *dropped]):
-            if group is not None:
-                alive[starts[group] : starts[group + 1]] = False
+        for step in range(len(W)):
+            if step:
+                alive[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
             W[step] = 0.0
             W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
     return dropped, W

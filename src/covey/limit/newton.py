@@ -136,7 +136,7 @@ def _search(
     move: FloatArray,
     penalty: FloatArray | None,
 ) -> tuple[float, float] | None:
-    """The largest of the lengths 1, 1/2, ... of a step that lowers the loss enough, and the loss there; None if none."""
+    """The largest of the lengths 1, 1/2, ... of a step that lowers the loss enough, and the loss there; None: none."""
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
         tried = _value(response, eta + length * move, coef + length * direction, penalty)

@@ -86,7 +86,8 @@ class Folds:
             masks += [stays] if stays.any() else []
             splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
         elif held:
-            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, one_value(loss, y, np.asarray(weight)), self.labels))
+            order = one_value(loss, y, np.asarray(weight))
+            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, order, self.labels))
         else:
             masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
         weights = [np.where(mask, weight, 0.0) for mask in masks]
