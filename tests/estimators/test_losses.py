@@ -35,7 +35,7 @@ def estimator(kind, groups=None, **options):
         GroupSparseClassifier(selection="ebic"),
         GroupSparseRegressor(loss="poisson", selection="holdout"),
         GroupSparseRegressor(loss="gamma", selection="ebic"),
-        GroupSparseRegressor(loss="huber", selection="bic"),
+        GroupSparseRegressor(loss="huber", selection=3),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -422,6 +422,16 @@ def test_every_kind_of_storage(kind, storage, tmp_path):
         np.testing.assert_array_equal(said, expected.predict(X))
     else:
         np.testing.assert_allclose(said, expected.predict(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+def test_a_response_in_one_column(storage, tmp_path):
+    X, y, groups = grouped_problem("several")
+    expected = GroupSparseRegressor(groups, selection=Size(3)).fit(X, y[:, 0])
+    model = GroupSparseRegressor(groups, selection=Size(3)).fit(STORAGE[storage](X, tmp_path), y[:, :1])
+    assert model.coef_.shape == (1, X.shape[1])
+    np.testing.assert_allclose(model.coef_[0], expected.coef_, atol=1e-7)
+    assert np.shape(model.predict(X)) == (len(y), 1)
 
 
 def test_sparse_one_hot_columns_with_classes():

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from covey.designs import Design, is_table
 from covey.estimators.base import GroupSparseEstimator
@@ -199,6 +199,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         """
         loss = _read_loss(self.loss)
         design, response, weight = read_problem(self, X, y, sample_weight, loss)
+        if np.ndim(response) == 2 and response.shape[1] == 1 and not isinstance(loss, Squared | MultiSquared):
+            response = loss.check(column_or_1d(response, warn=True))
         several = np.ndim(response) == 2
         if several and response.shape[1] > 1:
             if not isinstance(loss, Squared | MultiSquared):
@@ -209,7 +211,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             loss = MultiSquared()
             response = loss.check(response)
         elif several:
-            response = response[:, 0] if isinstance(loss, Squared) else loss.check(response)
+            loss, response, weight = Squared(), design.rows(response[:, 0]), design.rows(weight)
         if isinstance(loss, Squared):
             _warn_of_classes(response)
         outputs = response.shape[1] if np.ndim(response) == 2 else 1
