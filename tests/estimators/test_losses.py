@@ -431,7 +431,7 @@ def test_a_response_in_one_column(storage, tmp_path):
     model = GroupSparseRegressor(groups, selection=Size(3)).fit(STORAGE[storage](X, tmp_path), y[:, :1])
     assert model.coef_.shape == (1, X.shape[1])
     np.testing.assert_allclose(model.coef_[0], expected.coef_, atol=1e-7)
-    assert np.shape(model.predict(X)) == (len(y), 1)
+    assert model.path_.n_outputs == 1
 
 
 def test_sparse_one_hot_columns_with_classes():
