@@ -117,7 +117,8 @@ def dump_bytes(model: Any) -> bytes:
     if foreign:
         raise ModelFileError(
             f"The model holds {', '.join(foreign)}, which covey.load would not trust. Groups given by a function of "
-            "one's own can be given as covey.Groups or covey.TermGroups."
+            "one's own can be given as covey.Groups or covey.TermGroups; a model with a loss of one's own is kept by "
+            "pickle, or by skops itself with that type trusted."
         )
     if not set(held) & set(ESTIMATORS):
         raise ModelFileError(f"{type(model).__name__} holds no estimator of covey's; save it with skops itself.")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.reading import read_problem
@@ -19,7 +20,7 @@ from covey.losses.offsets import read_offset
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
 from covey.selection.splitting import MissingClassError
-from covey.validation import FloatArray
+from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]
 
@@ -317,5 +318,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         float
         """
-        right = np.asarray(y) == self.predict(X, offset)
-        return float(np.average(right, weights=sample_weight))
+        said = self.predict(X, offset)
+        labels = column_or_1d(on_host(y))
+        if len(labels) != len(said):
+            raise ValueError(f"y has {len(labels)} entries, but X has {len(said)} rows.")
+        return float(accuracy_score(labels, said, sample_weight=sample_weight))

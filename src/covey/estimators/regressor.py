@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from covey.designs import Design, is_table
 from covey.estimators.base import GroupSparseEstimator
@@ -200,6 +201,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         """
         loss = _read_loss(self.loss)
         design, response, weight = read_problem(self, X, y, sample_weight, loss)
+        if np.ndim(response) == 2 and response.shape[1] == 1 and not isinstance(loss, Squared | MultiSquared):
+            response = loss.check(column_or_1d(response, warn=True))
         several = np.ndim(response) == 2
         if several and response.shape[1] > 1:
             if not isinstance(loss, Squared | MultiSquared):
@@ -210,7 +213,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             loss = MultiSquared()
             response = loss.check(response)
         elif several:
-            response = response[:, 0] if isinstance(loss, Squared) else loss.check(response)
+            loss, response, weight = Squared(), design.rows(response[:, 0]), design.rows(weight)
         if isinstance(loss, Squared):
             _warn_of_classes(response)
         outputs = response.shape[1] if np.ndim(response) == 2 else 1
@@ -299,15 +302,22 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             spread = design.standard(response, weight, centre=True)[2]
             return 1.0 - float(error / spread**2)
         eta = np.asarray(self._linear(X, offset))
+        n, outputs = eta.shape
         eta = eta if self.loss_.vector else eta[:, 0]
-        response = self.loss_.check(np.asarray(y).reshape(eta.shape))
-        weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        shift = None
-        if offset is not None:
-            shift = read_offset(offset, len(eta), eta[0].size, self.loss_).reshape(eta.shape)
-        null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
+        response = self.loss_.check(y)
+        if response.shape != eta.shape:
+            raise ValueError(f"y has shape {response.shape}, but the predictions have {eta.shape}.")
+        weight = _check_sample_weight(sample_weight, eta, dtype=np.float64, ensure_non_negative=True)
+        shift = None if offset is None else read_offset(offset, n, outputs, self.loss_).reshape(eta.shape)
+        if isinstance(self.loss_, Squared | MultiSquared) and shift is not None:
+            return float(r2_score(response - shift, eta - shift, sample_weight=weight))
+        left = float(weight @ self.loss_.deviance(response, eta))
+        try:
+            null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
+        except ValueError:  # an infinite constant leaves nothing, as with counts that are all zero
+            return 1.0 - left
         whole = float(weight @ self.loss_.deviance(response, np.broadcast_to(null, eta.shape)))
-        return 1.0 - float(weight @ self.loss_.deviance(response, eta)) / (whole or 1.0)
+        return 1.0 - left / (whole or 1.0)
 
 
 def _read_loss(given: Any) -> Loss:

@@ -96,9 +96,9 @@ def eliminate(
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
     if repeated:  # without what was added
         alive = np.ones(len(c), dtype=bool)
-        for step, gone in enumerate([None, *dropped]):
-            if gone is not None:
-                alive[starts[gone] : starts[gone + 1]] = False
+        for step in range(len(W)):
+            if step:
+                alive[starts[dropped[step - 1]] : starts[dropped[step - 1] + 1]] = False
             W[step] = 0.0
             W[step, alive] = np.linalg.lstsq(K[np.ix_(alive, alive)], c[alive], rcond=ROUNDING)[0]
     return dropped, W

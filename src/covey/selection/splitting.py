@@ -74,7 +74,7 @@ class Folds:
         held = design.holds_rows or not isinstance(loss, Squared)
         if counted and self.labels is None and held:
             k = whole(int(self.cv), "the number of folds", least=2)
-            order = one_value(loss, np.asarray(y))
+            order = one_value(loss, np.asarray(y), np.asarray(weight))
             given = np.asarray(weight)
             keys = partial(_row_keys, design, given)
             own = balanced_folds(order, given, k, self.random_state, keys, has_classes(loss, y))
@@ -86,7 +86,8 @@ class Folds:
             masks += [stays] if stays.any() else []
             splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
         elif held:
-            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, one_value(loss, y), self.labels))
+            order = one_value(loss, y, np.asarray(weight))
+            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, order, self.labels))
         else:
             masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
         weights = [np.where(mask, weight, 0.0) for mask in masks]
@@ -129,7 +130,7 @@ class HoldOut:
         else:
             self._check_fraction()
             k = max(2, round(1 / self.fraction))
-            order = one_value(loss, np.asarray(y))
+            order = one_value(loss, np.asarray(y), np.asarray(weight))
             keys = partial(_row_keys, design, weight)
             held = balanced_folds(order, weight, k, self.random_state, keys, has_classes(loss, y)) == 0
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
@@ -170,15 +171,17 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     return Validation(design, response, np.ones_like(response) if squared else np.ones(n), offset)
 
 
-def one_value(loss: Loss, y: FloatArray) -> FloatArray:
+def one_value(loss: Loss, y: FloatArray, weight: FloatArray) -> FloatArray:
     """A number per row by which folds are balanced: the response, the class, or the sum of standardised responses."""
     y = np.asarray(y)
     if y.ndim == 1:
         return y
     if isinstance(loss, Multinomial):
         return y.argmax(axis=1).astype(float)
-    spread = y.std(axis=0)
-    return np.asarray(((y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).sum(axis=1))
+    q = np.asarray(weight, dtype=float) / np.sum(weight)
+    centred = y - q @ y
+    spread = np.sqrt(q @ centred**2)
+    return np.asarray((centred / np.where(spread > 0, spread, 1.0)).sum(axis=1))
 
 
 def has_classes(loss: Loss, y: FloatArray) -> bool:
