@@ -259,7 +259,8 @@ def main() -> int:
             copies.put(Copy(Path(folder) / str(k)))
         first, limits = copies.get(), {}
         for room in given.rooms:
-            passed, seconds, said = first.run(ROOMS[room][1], None)
+            doctests = [f"src/covey/{name}" for name in ROOMS[room][0]]
+            passed, seconds, said = first.run([*ROOMS[room][1], *doctests], None)
             if not passed:
                 print(f"{said}\nThe tests of {room} fail without any mutant: mend them first.")
                 return 1

@@ -171,3 +171,16 @@ def test_awake_groups_and_their_freedom_are_counted_at_their_times():
     np.testing.assert_array_equal(awake_counts(path), [0, 1, 2, 3, 3])
     np.testing.assert_array_equal(degrees_of_freedom(path, False), [0, 1, 4, 6, 6])
     np.testing.assert_array_equal(degrees_of_freedom(path, True), [1, 2, 5, 7, 7])
+
+
+def test_of_scores_that_are_equal_to_nine_digits_the_earliest_wins():
+    from covey.stopping.monitor import earliest_least
+
+    for size in (1e-3, 1.0, 1e3):
+        scores = size * np.array([2.0, 1.0 + 5e-10, 1.0, 1.5])
+        assert earliest_least(scores) == 1
+        assert earliest_least(size * np.array([2.0, 1.0 + 2e-9, 1.0, 1.5])) == 2
+        assert earliest_least(-size * np.array([0.5, 1.0 - 5e-10, 1.0])) == 1
+    # near zero the unit says what matters
+    assert earliest_least(np.array([1.0, 5e-8, 0.0]), unit=100.0) == 1
+    assert earliest_least(np.array([1.0, 5e-8, 0.0]), unit=10.0) == 2

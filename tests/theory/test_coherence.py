@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from covey import Groups
 from covey.designs import as_design
 from covey.theory import coherence, coherence_bounds, coherence_matrix
+from covey.theory.blocks import column_norms
 from covey.theory.kernels import DIRECT_SIZE, largest_eigenvalue
 
 
@@ -255,3 +256,13 @@ def test_missing_values_are_named(wrap):
     X[2, 3] = np.nan
     with pytest.raises(ValueError, match=r"in column ('d'|3); impute or drop"):
         coherence(wrap(X), 2)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csc_array, as_design], ids=["array", "sparse", "design"])
+def test_column_norms_at_any_scale(kind):
+    """norm(x_j)/sqrt(n), where squares would overflow or vanish too, and zero for a column of zeros."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((30, 6)), 2)
+    wanted = np.array([np.linalg.norm(column) for column in X.T]) / np.sqrt(30)
+    units = np.array([1e-160, 1e-3, 1.0, 7.0, 1e150, 0.0])
+    np.testing.assert_allclose(column_norms(kind(X * units)), wanted * units, rtol=1e-12)

@@ -26,7 +26,7 @@ def settle_time(level: float, *, init_scale: float, step_size: float, precision:
     ``gamma' = gamma/(1 + 2 gamma c)``. It needs ``gamma <= 1/(4 c)`` (lemma monotonicity).
 
     >>> round(settle_time(1.0, init_scale=1e-6, step_size=0.05, precision=0.1), 1)
-    164.0
+    164.1
     """
     rise, rate = _rise(level, step_size, precision)
     alpha = positive(init_scale, "init_scale")
