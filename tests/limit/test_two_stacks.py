@@ -21,9 +21,10 @@ SPLITS = [Split((1, 2), (0,)), Split((0, 2), (1,)), Split((0, 1), (2,)), Split((
 
 
 @pytest.fixture(autouse=True)
-def every_size(monkeypatch):
-    """Above a dozen groups the stack for every loss leaves out some sizes, each of which would be a fit of its own."""
+def every_candidate(monkeypatch):
+    """The stack for every loss leaves out some sizes and prefixes, each of which would be a fit of its own."""
     monkeypatch.setattr(fitting_loss, "ALL_SIZES", 99)
+    monkeypatch.setattr(fitting_loss, "LONGER", 1.0)
 
 
 def few_near(monkeypatch, columns):

@@ -13,7 +13,7 @@ from covey.limit.cleaning import eliminate
 from covey.limit.dense_loss import DenseLossRows, LossKernel
 from covey.limit.least_squares import DEPENDENT
 from covey.limit.likelihood import SEPARATED_RIDGE, Likelihood
-from covey.limit.lockstep import Paths
+from covey.limit.lockstep import Near, Paths
 from covey.limit.newton import Fit, minimise
 from covey.limit.posed_loss import PosedLoss
 from covey.preprocess.layout import offsets
@@ -28,6 +28,10 @@ __all__ = ["LossFitting"]
 # Up to this size all sets of an elimination are fitted, and sizes along a geometric series beyond.
 ALL_SIZES = 12
 
+# Elimination begins from a prefix too where the whole path is more than this many times as long: otherwise the two drop
+# much the same groups.
+LONGER = 1.5
+
 # Groups that tell everything apart are eliminated by the quadratic model of a fit with this ridge.
 ELIMINATION_RIDGE = 0.03
 
@@ -37,6 +41,11 @@ MOST_WORK = 2e9
 
 class LossFitting(Fitting):
     """Maximum likelihood and ridges; tables hold linear predictors, (n_rows, n_outputs, n_models)."""
+
+    def __init__(self, near: Near, n_always: int) -> None:
+        super().__init__(near, n_always)
+        # what was fitted on each split, for later rounds
+        self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}
 
     def scores(self, split: int) -> LossScores:
         """The rows that judge a split."""
@@ -56,9 +65,11 @@ class LossFitting(Fitting):
         """Sets of groups by elimination, fitted by maximum likelihood and ridges."""
         made = []
         for split, lengths in enumerate(prefixes):
-            fits = _Fits(self, paths.objective(split), paths.groups(split))
+            known = self._known.setdefault(split, {})
+            fits = _Fits(self, paths.objective(split), paths.groups(split), known)
             for prefix in lengths:
-                fits.add(prefix, round_, ridges)
+                if prefix == lengths[-1] or lengths[-1] > LONGER * prefix:
+                    fits.add(prefix, round_, ridges)
             made.append(fits.models())
         return made
 
@@ -99,8 +110,14 @@ class LossFitting(Fitting):
 class _Fits:
     """The candidates of one path, in the making."""
 
-    def __init__(self, fitting: LossFitting, objective: Likelihood, groups: Sequence[int]) -> None:
-        self.objective, self.n_always = objective, fitting.n_always
+    def __init__(
+        self,
+        fitting: LossFitting,
+        objective: Likelihood,
+        groups: Sequence[int],
+        known: dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]],
+    ) -> None:
+        self.objective, self.n_always, self.groups, self._stored = objective, fitting.n_always, groups, known
         self.tolerance = objective.rows.tolerance(objective.split)
         self.response, rows = objective.response, objective.rows
         self.intercept = int(fitting.posed.intercept)
@@ -192,6 +209,18 @@ class _Fits:
         if key in self._known:
             return self._known[key]
         at = self._at(left)
+        # another path may have these groups in another order
+        order = np.argsort([self.groups[l] for l in left], kind="stable")
+        stored = (tuple(int(self.groups[left[j]]) for j in order), ridge)
+        turn = np.concatenate([np.arange(self.intercept), self._turned(left, order)])
+        if stored in self._stored and self._gram is None:
+            kept, infinite = self._stored[stored]
+            coef = np.empty_like(kept)
+            coef[turn] = kept
+            if infinite:
+                self._note_infinite(left)
+            self._known[key] = coef
+            return coef
         A = self.A[:, np.concatenate([np.arange(self.intercept), self.intercept + at])]
         fit: Fit | None = None
         if not ridge and not any(gone <= set(left) for gone in self._gone):
@@ -203,14 +232,25 @@ class _Fits:
                 inner += ridge * self.M[np.ix_(at, at)]
             else:
                 inner[np.diag_indices(at.size)] = SEPARATED_RIDGE * self.objective.curvature
-                self._infinite.add(tuple(left))
-                self._gone.append(frozenset(left))
+                self._note_infinite(left)
             fit = minimise(self.response, A, penalty, start, self.tolerance)
         coef = fit.coef
         if self._gram is not None and not ridge:
             coef, self._ranks[tuple(left)] = self._least(at, coef)
         self._known[key] = coef
+        self._stored[stored] = coef[turn], tuple(left) in self._infinite
         return coef
+
+    def _note_infinite(self, left: Sequence[int]) -> None:
+        self._infinite.add(tuple(left))
+        self._gone.append(frozenset(left))
+
+    def _turned(self, left: Sequence[int], order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the columns of some groups, in another order, lie among the rows of their coefficients."""
+        sizes = np.diff(self.starts)[list(left)]
+        begins = self.intercept + offsets(sizes)[:-1]
+        own = [np.arange(begins[j], begins[j] + sizes[j]) for j in order]
+        return np.concatenate([*own, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def _least(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
         """Of all coefficients that predict the same the least ones, and the rank of their columns."""
