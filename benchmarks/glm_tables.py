@@ -113,8 +113,8 @@ def simulated_table(store: Store, cells: list[str], shown: list[str] | None, see
 
 
 def times_table(store: Store, cells: list[str], seed: int) -> list[str]:
-    """Seconds of one run, everyone's folds included."""
-    lines = ["", f"Seconds of a fit with its folds, one thread, warm, seed {seed}", *header(["cell", *TIMED])]
+    """Processor seconds of one run, everyone's folds included."""
+    lines = ["", f"Processor seconds of a fit with its folds, one thread, warm, seed {seed}", *header(["cell", *TIMED])]
     found = [name for name in cells if ("adelie", name, seed) in store.rows]
     for name in found:
         seconds = [store.rows.get((m, name, seed), {}).get("seconds", np.nan) for m in TIMED]

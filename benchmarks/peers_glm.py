@@ -65,9 +65,10 @@ def skip(method: str, name: str) -> str | None:
 
 
 def run_times(names: list[str], seed: int, store: Store, rounds: int) -> None:
-    """Seconds of every timed method, one after the other in each round, after a round that warms up.
+    """Processor seconds of every timed method, one after the other in each round, after a round that warms up.
 
-    A method whose first run takes long is timed in one round only.
+    With one thread they are the seconds of an idle machine, and other work on the machine hardly shows in them. A
+    method whose first run takes long is timed in one round only.
     """
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -80,13 +81,13 @@ def run_times(names: list[str], seed: int, store: Store, rounds: int) -> None:
                 for method, solve in TIMED.items():
                     if method in reasons or (round_ > 1 and method in slow):
                         continue
-                    start = time.perf_counter()
+                    start = time.process_time()
                     try:
                         solve(problem)
                     except Exception as failure:  # what a method cannot do is its result
                         reasons[method] = f"{type(failure).__name__}: {failure}"[:300]
                         continue
-                    seconds = time.perf_counter() - start
+                    seconds = time.process_time() - start
                     if round_ > 0:
                         taken[method].append(seconds)
                     elif seconds > LONG_RUN:
