@@ -26,10 +26,17 @@ class Penalties:
     """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance.
 
     Where columns depend on each other, of all coefficients that make the same prediction those of least norm count.
+
+    Parameters
+    ----------
+    problem : WorkingProblem
+    equal_shares : bool
+        Count two-valued columns by the difference of their values instead: what a category does is then shrunk the
+        same however rare it is. X is read for it.
     """
 
-    def __init__(self, problem: WorkingProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: WorkingProblem, equal_shares: bool = False) -> None:
+        self.problem, self.equal_shares = problem, equal_shares
         self._known: dict[int, FloatArray] = {}
         self._gains: dict[int, FloatArray] = {}
 
@@ -46,12 +53,23 @@ class Penalties:
             T = self.problem.factors[at].reshape(alike.size, size, rank)
             R = np.linalg.inv(T) if size == rank else self._coordinates(alike, T)
             variance = np.einsum("lkj,lkj->lj", R, R)
+            if self.equal_shares:
+                variance = self._equal_shares(alike, variance)
             M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
             if size > rank > 0:
                 M = np.linalg.inv((R / np.where(variance > 0, variance, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
             self._known.update(zip(alike.tolist(), M, strict=True))
             gains = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
+
+    def _equal_shares(self, groups: NDArray[np.intp], variance: FloatArray) -> FloatArray:
+        """The variances of columns; of two-valued ones as if both values were equally frequent."""
+        problem = self.problem
+        columns = problem.layout.members[spans(problem.layout.starts, groups)]
+        X = np.asarray(problem.design.take(columns))[np.asarray(problem.q) > 0]
+        low, high = X.min(axis=0), X.max(axis=0)
+        two = ((X == low) | (X == high)).all(axis=0).reshape(variance.shape)
+        return np.where(two & (variance > 0), (((high - low) / 2) ** 2).reshape(variance.shape), variance)
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
         """R with ``X_l = Z_l R_l`` for groups of one shape with columns that depend on each other."""

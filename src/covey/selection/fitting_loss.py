@@ -16,6 +16,7 @@ from covey.limit.likelihood import SEPARATED_RIDGE, Likelihood
 from covey.limit.lockstep import Near, Paths
 from covey.limit.newton import Fit, minimise
 from covey.limit.posed_loss import PosedLoss
+from covey.limit.ridges import Penalties
 from covey.preprocess.layout import offsets
 from covey.selection.candidates import CleanedModels, is_tried
 from covey.selection.fitting import Fitting
@@ -44,6 +45,7 @@ class LossFitting(Fitting):
 
     def __init__(self, near: Near, n_always: int) -> None:
         super().__init__(near, n_always)
+        self.penalties = Penalties(near.posed.problem, equal_shares=True)
         # what was fitted on each split, for later rounds
         self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}
 
@@ -63,6 +65,8 @@ class LossFitting(Fitting):
         self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
     ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by maximum likelihood and ridges."""
+        # at once, so that a design that has to be read for them is read once
+        self.penalties.learn([l for split in range(len(prefixes)) for l in paths.groups(split)])
         made = []
         for split, lengths in enumerate(prefixes):
             known = self._known.setdefault(split, {})

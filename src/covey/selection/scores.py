@@ -32,11 +32,12 @@ class Scores(ABC):
 
     @abstractmethod
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """The summed squared distance of every model's predictor from another one, in units of the deviance.
+        """How far every model is from another one: its summed deviance where the other one predicts what is observed.
 
-        Two models differ in deviance by a sum over the rows of twice the residual times the difference of their
-        predictors. The variance of a residual is the dispersion times the curvature of the loss, so that sum has a
-        standard error of twice the root of the dispersion times this distance.
+        For squared loss this is the squared distance of predictions. Two models that are near to each other differ in
+        deviance by a sum over the rows of twice the residual times the difference of their predictors. The variance of
+        a residual is the dispersion times the curvature of the loss, so that sum has a standard error of twice the root
+        of the dispersion times this distance.
         """
 
 
@@ -69,11 +70,9 @@ class LossScores(Scores):
         return np.asarray(self.response.weight @ self.loss.deviance(self._y, self._seen(table)))
 
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """The summed squared differences of predictors, in the metric of the loss at the other model."""
-        centre = point.reshape(len(point), -1, 1)
-        apart = self._turned(table - centre)
-        bent = self.loss.curvature_product(self._y, self._seen(centre), apart) * apart
-        return np.asarray(self.response.weight @ (bent.sum(axis=-1) if self.loss.vector else bent))
+        """The summed deviance of every model from the means that the other one predicts."""
+        means = self.loss.inverse_link(self._seen(point.reshape(len(point), -1, 1)))
+        return np.asarray(self.response.weight @ self.loss.deviance(means, self._seen(table)))
 
     def _turned(self, table: FloatArray) -> FloatArray:
         """With the axes as losses have them: rows, models, and outputs where there are several."""
