@@ -507,3 +507,14 @@ def test_stability_selection_is_for_squared_loss():
     X, y, groups = grouped_problem("poisson")
     with pytest.raises((TypeError, ValueError), match="loss"):
         covey.stability_selection(X, y, groups, n_pairs=2, random_state=0, loss="poisson")
+
+
+@pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "average": True}], ids=str)
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_a_constant_column_that_is_always_in_does_nothing(loss, way):
+    X, y, groups = grouped_problem("huber")
+    X[:, groups.lists()[4]] = 1.0
+    model = GroupSparseRegressor(groups, loss=loss, always=[4], **way).fit(X, y)
+    assert len(model.selected_groups_) >= 2
+    assert 4 not in model.selected_groups_
+    assert not model.path_.strengths[:, [4]].toarray().any()

@@ -35,7 +35,12 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     columns, coefs, intercepts = posed.to_user(awake, W, knots.levels)
     n, m, _ = coefs.shape
     starts = offsets(problem.ranks[awake])
-    own = (posed.outputs(W) ** 2).sum(axis=1)
+    own = posed.outputs(W)
+    # in units of each group's largest coefficient, so that no square leaves the range of numbers
+    largest = np.append(np.abs(own).max(axis=(0, 1), initial=0.0), 0.0)
+    unit = np.maximum.reduceat(largest, starts[:-1]) if awake else np.empty(0)
+    unit[unit == 0] = 1.0
+    own = ((own / np.repeat(unit, problem.ranks[awake])) ** 2).sum(axis=1)
     squares = np.add.reduceat(np.hstack([own, np.zeros((n, 1))]), starts[:-1], axis=1) if awake else own
     times = np.array([0.0, *events.times[begun:]])
     status = "exhausted" if paths.ended else "completed"
@@ -55,7 +60,9 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
         status=status,
         message=message,
         stepwise=True,
-        strengths=_sparse(np.array(awake, dtype=np.intp), np.sqrt(squares), problem.ranks.size),
+        strengths=_sparse(
+            np.array(awake, dtype=np.intp), np.sqrt(squares) * unit * (problem.ranks[awake] > 0), problem.ranks.size
+        ),
         n_outputs=m,
     )
     return path.added_up(groups) if groups.overlapping else path

@@ -238,7 +238,8 @@ def _published(
 def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
     """The norm of each group in working coordinates, in units of the response."""
     problem = posed.problem
-    which = np.array(mean.order, dtype=np.intp)
+    # a group that is always in may have columns that do not vary, and nothing to be measured
+    which = np.array([l for l in mean.order if problem.ranks[l] > 0], dtype=np.intp)
     out = np.zeros(problem.ranks.size)
     if which.size:
         sizes = Groups.from_sizes(problem.ranks[which])
