@@ -68,7 +68,7 @@ class Penalties:
         columns = problem.layout.members[spans(problem.layout.starts, groups)]
         X = np.asarray(problem.design.take(columns))[np.asarray(problem.q) > 0]
         low, high = X.min(axis=0), X.max(axis=0)
-        two = ((X == low) | (X == high)).all(axis=0).reshape(variance.shape)
+        two = ((low == X) | (high == X)).all(axis=0).reshape(variance.shape)
         return np.where(two & (variance > 0), (((high - low) / 2) ** 2).reshape(variance.shape), variance)
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
