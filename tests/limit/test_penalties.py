@@ -1,0 +1,70 @@
+"""What ridges are counted in: variances of columns, or the difference that two values make."""
+
+import numpy as np
+import pytest
+
+from covey import Groups, GroupSparseClassifier
+from covey.designs import as_design
+from covey.limit.ridges import Penalties
+from covey.preprocess import prepare
+
+
+def penalties(X, groups, weight=None, **options):
+    problem, _ = prepare(as_design(X), np.arange(len(X)) % 5.0, groups, sample_weight=weight)
+    return Penalties(problem, **options)
+
+
+def mixed(n=60):
+    """A group of two rare categories, and one of two numbers."""
+    rng = np.random.default_rng(0)
+    levels = rng.choice(3, n, p=[0.8, 0.15, 0.05])
+    return np.column_stack([levels == 1, levels == 2, rng.standard_normal((n, 2))]).astype(float)
+
+
+def test_two_valued_columns_count_by_the_difference_of_their_values():
+    X, groups = mixed(), Groups.from_sizes([2, 2])
+    gains = penalties(X, groups, equal_shares=True).gains(np.arange(2))
+    np.testing.assert_allclose(gains[:2], 2.0)  # a standard deviation of one half, were both values equally frequent
+    np.testing.assert_allclose(gains[2:], 1 / X[:, 2:].std(axis=0))
+    np.testing.assert_allclose(penalties(X, groups).gains(np.arange(2)), 1 / X.std(axis=0))
+
+
+CHANGES = {"shift": lambda X: 7 + X, "units": lambda X: X * [3.0, 1e-3, 1e4, 5.0], "sign": lambda X: -X}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_units_and_shifts_do_not_matter(change):
+    """The quadratic form of a ridge is on predictions, which units and shifts of columns leave as they are."""
+    X, groups = mixed(), Groups.from_sizes([2, 2])
+    plain, other = (penalties(A, groups, equal_shares=True) for A in (X, np.asarray(change(X))))
+    for l in range(2):
+        T, U = plain.problem.factor(l), other.problem.factor(l)
+        own = slice(2 * l, 2 * l + 2)
+        Z, V = (X - X.mean(axis=0))[:, own] @ T, (change(X) - change(X).mean(axis=0))[:, own] @ U
+        turn = np.linalg.lstsq(Z, V, rcond=None)[0]  # V = Z turn
+        np.testing.assert_allclose(turn.T @ plain.of([l])[0] @ turn, other.of([l])[0], rtol=1e-7)
+
+
+def test_rows_of_weight_zero_do_not_make_a_third_value():
+    X, groups = mixed(), Groups.from_sizes([2, 2])
+    X[3, 0] = 0.5
+    weight = np.where(np.arange(len(X)) == 3, 0.0, 1.0)
+    gains = penalties(X, groups, weight, equal_shares=True).gains(np.arange(2))
+    np.testing.assert_allclose(gains[:2], 2.0)
+
+
+def test_interactions_of_categories_are_not_followed_into_rare_cells():
+    """Pairs of four letters, of which some are rare: two true factors among many crossed ones."""
+    rng = np.random.default_rng(3)
+    letters = rng.integers(4, size=(400, 5))
+    blocks = [np.eye(4)[column] for column in letters.T]
+    blocks += [np.eye(16)[4 * letters[:, i] + letters[:, j]] for i in range(5) for j in range(i)]
+    X, groups = np.hstack(blocks), Groups.from_sizes([block.shape[1] for block in blocks])
+    logit = 1.5 * (letters[:, 0] == 1) - 1.5 * (letters[:, 1] == 2)
+    y = rng.random(400) < 1 / (1 + np.exp(-logit))
+    model = GroupSparseClassifier(groups).fit(X[:300], y[:300])
+    p = np.clip(model.predict_proba(X[300:])[:, 1], 1e-12, 1 - 1e-12)
+    held = y[300:]
+    log_loss = -np.mean(np.where(held, np.log(p), np.log(1 - p)))
+    share = held.mean()
+    assert log_loss < -(share * np.log(share) + (1 - share) * np.log(1 - share))
