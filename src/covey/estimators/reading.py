@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from covey.designs import Design, as_design, is_table
 from covey.losses import Loss, Squared
+from covey.validation import on_host
 
 __all__ = ["read_problem", "read_rows"]
 
@@ -62,8 +63,8 @@ def read_problem(
         weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
         design.weights(weight)
         if loss is None:
-            return design, column_or_1d(np.asarray(y)), weight
-        given = np.asarray(y, dtype=float)
+            return design, column_or_1d(np.asarray(on_host(y))), weight
+        given = np.asarray(on_host(y), dtype=float)
         if len(given) != n:
             raise ValueError(f"y has {len(given)} entries, but {design.name} has {n} rows.")
         return design, given if given.ndim == 2 else loss.check(given), weight
@@ -78,8 +79,8 @@ def read_problem(
 
 def _refuse_text(y: Any) -> None:
     """Say that there is a classifier where the response is text."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if kind not in "OUS":
+    kind = getattr(getattr(y, "dtype", None), "kind", None)
+    if kind not in ("O", "U", "S") and not isinstance(y, list | tuple):
         return
     values = y if isinstance(y, list | tuple) else np.asarray(y).ravel()
     if len(values) and isinstance(values[0], str | bytes):
