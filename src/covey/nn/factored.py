@@ -27,7 +27,7 @@ __all__ = [
 
 
 class FactoredWeight(nn.Module):
-    r"""A weight of shape (out, ...) as ``w_l = (gamma_{l,1} ... gamma_{l,K})^N v_l`` in each group l of its rows.
+    r"""A weight of shape (out, ...) as ``w_l = (prod_k gamma_{l,k})^N v_l`` in each group l of its rows.
 
     By the inequality of arithmetic and geometric means, with D = KN + 1,
 
@@ -203,7 +203,7 @@ class GroupedPowerLinear(_FactoredLayer):
 
 
 class DGatedLinear(_FactoredLayer):
-    """A linear layer with ``w_l = gamma_{l,1} ... gamma_{l,D-1} omega_l`` in each group of output units.
+    """A linear layer with ``w_l = prod_k gamma_{l,k} omega_l`` in each group of output units.
 
     With `penalty` times a strength added to the loss, its minima are those of the loss plus that strength times
     ``sum_l norm(w_l)^(2/D)``: the explicit twin of `GroupedPowerLinear` with ``depth = D - 1``.
@@ -294,7 +294,7 @@ class GroupedPowerConv2d(_FactoredConv2d):
 
 
 class DGatedConv2d(_FactoredConv2d):
-    """A convolution with ``W_l = gamma_{l,1} ... gamma_{l,D-1} Omega_l`` in each group of output channels.
+    """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l`` in each group of output channels.
 
     The explicit twin of `GroupedPowerConv2d` with ``depth = D - 1``; see `DGatedLinear`.
 
