@@ -324,7 +324,8 @@ def _read_loss(given: Any) -> Loss:
     loss = get_loss(given)
     if isinstance(loss, Multinomial):
         raise ValueError("loss='multinomial' is for classes: use covey.GroupSparseClassifier.")
-    return loss
+    # how many responses there are is for y to say
+    return Squared() if isinstance(loss, MultiSquared) else loss
 
 
 def _warn_of_classes(y: Any) -> None:

@@ -76,11 +76,6 @@ class Likelihood(Objective):
         """The summed curvature of the model without groups: the unit of penalties."""
         return float(self.response.curvature(self.response.at_null(self.intercept)).sum())
 
-    @property
-    def columns(self) -> FloatArray:
-        """Those of the model: extra ones, then the groups in the order in which they joined."""
-        return self._A
-
     def predictor(self, n_awake: int) -> FloatArray:
         """The linear predictor of the model on the first so many groups, on all rows; shape (n_rows, n_outputs)."""
         coef = self.coefs[n_awake]
