@@ -28,8 +28,8 @@ TOGETHER, FILLED = 160, 1.6
 # variance inflation is above LARGEST, more has to be added.
 JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
 
-# Rises this close, relative to each other or to all that the groups explain, are a tie, in which the group that woke last
-# is dropped: rounding must not decide. Where columns repeat others fewer digits are left.
+# Rises this close, relative to each other or to all that the groups explain, are a tie, in which the group that woke
+# last is dropped: rounding must not decide. Where columns repeat others fewer digits are left.
 TIE, REPEATED_TIE, NO_RISE = 1e-6, 1e-3, 1e-12
 
 # Singular values of a Gram matrix below this share of the largest are rounding.
