@@ -13,7 +13,7 @@ import pytest
 from covey import Groups
 from covey.designs import as_design
 from covey.network import Network
-from covey.selection.network_time import choose_by_folds, choose_by_holdout
+from covey.selection.network_time import choose_by_folds
 from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask
 from golden_problems import PROBLEMS, case_names
 
@@ -25,9 +25,7 @@ def problems():
     return {name: make() for name, make in PROBLEMS.items()}
 
 
-def choose(task, rule, held):
-    if rule == "holdout":
-        return choose_by_holdout(task, np.isin(np.arange(len(task.y)), held))
+def choose(task, rule):
     if rule == "cv":
         return choose_by_folds(task, task.design.folds(5, task.y, None))
     if rule == "discrepancy":
@@ -44,7 +42,7 @@ def test_models_are_the_recorded_ones(problems, name, algorithm, rule):
     groups = Groups.coerce(problem.groups, design.shape[1])
     weight = np.ones(design.shape[0]) if problem.weight is None else problem.weight
     task = PathTask(design, problem.y, groups, weight, Network(algorithm=algorithm).options())
-    choice = choose(task, rule, expected.get("held"))
+    choice = choose(task, rule)
     coef, intercept = choice.model
     assert max(1, int(choice.time)) == expected["time"]
     assert np.flatnonzero(coef).tolist() == expected["columns"]

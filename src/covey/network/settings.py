@@ -44,9 +44,9 @@ RETURN_RATE = 0.2
 # A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
 LARGEST_GROWTH = 1e3
 
-# The automatic start. With depth 2 groups grow exponentially, and a smaller start costs little time. From depth N = 3 on
-# the strongest group wakes after about N / ((N - 2) RETURN_RATE start^(N - 2)) iterations: that many at most, which leaves
-# time within the default `max_iter` for groups that are fifty times as weak.
+# The automatic start. With depth 2 groups grow exponentially, and a smaller start costs little time. From depth N = 3
+# on the strongest group wakes after about N / ((N - 2) RETURN_RATE start^(N - 2)) iterations: that many at most, which
+# leaves time within the default `max_iter` for groups that are fifty times as weak.
 SMALL_START, FIRST_WAKE = 1e-6, 2000.0
 
 # No group may start at a norm of more than this, in units of the response's standard deviation.
@@ -262,7 +262,11 @@ def start_scale(init_scale: Any, N: int) -> float:
     """The start value of every magnitude, as given or the automatic one for a depth."""
     if not _is_auto(init_scale, "init_scale"):
         return positive(init_scale, "init_scale")
-    return SMALL_START if N == 2 else float((N / ((N - 2) * RETURN_RATE * FIRST_WAKE)) ** (1 / (N - 2)))
+    if N == 2:
+        return SMALL_START
+    # asleep at the start, however deep
+    asleep = (0.1 * ENTER) ** (1 / N)
+    return float(min((N / ((N - 2) * RETURN_RATE * FIRST_WAKE)) ** (1 / (N - 2)), asleep))
 
 
 def _check_start(init_scale: Any, N: int) -> float:
