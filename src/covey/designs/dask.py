@@ -49,7 +49,7 @@ from covey.designs.row_blocks import (
     on_block,
     summarise,
 )
-from covey.designs.rows import check_size
+from covey.designs.rows import check_size, check_spread
 from covey.validation import name_columns
 
 __all__ = ["DaskDesign", "wrap"]
@@ -173,6 +173,7 @@ class DaskDesign(Design):
         # what rounding leaves of a constant response is no signal
         if size <= 8 * np.finfo(float).eps * abs(level):
             return zero, level * top, 1.0
+        check_spread(size * top)
         (unit,) = keep([da.where(q > 0, (y / top - level) / size, 0.0)])
         return unit, level * top, size * top
 

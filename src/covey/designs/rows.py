@@ -21,6 +21,7 @@ __all__ = [
     "KEY_COLUMNS",
     "MIXED",
     "check_size",
+    "check_spread",
     "hash_rows",
     "hold_out",
     "key_columns",
@@ -33,7 +34,7 @@ __all__ = [
 KEY_COLUMNS = (8, 128)
 
 # Squared errors of such a response, summed over rows, are still numbers.
-LARGEST_RESPONSE = 1e152
+SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 
 def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
@@ -50,6 +51,7 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     # what rounding leaves of a constant response is no signal
     if size <= 8 * np.finfo(float).eps * abs(mean):
         return np.zeros_like(y), mean * largest, 1.0
+    check_spread(size * largest)
     return unit / size, mean * largest, size * largest
 
 
@@ -57,6 +59,12 @@ def check_size(largest: float) -> None:
     """Refuse a response of which this is the largest absolute value, if that is too large."""
     if largest > LARGEST_RESPONSE:
         raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
+
+
+def check_spread(spread: float) -> None:
+    """Refuse a response of this standard deviation, if that is too small."""
+    if spread < SMALLEST_RESPONSE:
+        raise ValueError(f"y varies by {spread:.3g} only, whose square is no number any more: give it other units.")
 
 
 def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
