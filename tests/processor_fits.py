@@ -73,9 +73,16 @@ def _wide(rng: Rng) -> tuple[Any, Groups]:
     return rng.standard_normal((50, 1200)), Groups.from_size(4, 1200)
 
 
+def _wide_repeated(rng: Rng) -> tuple[Any, Groups]:
+    """Every group twice, and most groups out of sight."""
+    X = rng.standard_normal((50, 600))
+    return np.hstack([X, X]), Groups.from_size(4, 1200)
+
+
 DESIGNS: dict[str, Callable[[Rng], tuple[Any, Groups]]] = {
     "gaussian": _gaussian, "integers": _integers, "factorial": _factorial, "categories": _categories,
     "repeated": _repeated, "dependent": _dependent, "low rank": _low_rank, "common": _common, "wide": _wide,
+    "wide repeated": _wide_repeated,
 }  # fmt: skip
 
 NOISE = {"no noise": 0.0, "weak": 0.1, "strong": 2.0}
@@ -108,7 +115,7 @@ def problem(design: str, noise: str, response: str, seed: int) -> tuple[Any, Any
 
 
 def fits(first: int, last: int, kinds: tuple[str, ...] = RESPONSES) -> Iterator[tuple[str, Any]]:
-    """Names and models: for every seed, design and noise one way to choose, in turn."""
+    """Names and models: for every seed, response, design and noise one way to choose, in turn."""
     ways, place = list(WAYS), 0
     for seed in range(first, last):
         for response in kinds:
