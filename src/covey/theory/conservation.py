@@ -131,9 +131,7 @@ def drift_against_step(
     total_time = positive(total_time, "total_time")
     for step in [positive(step, "every one of steps") for step in listed(steps, "steps")]:
         if total_time / step > MOST_STEPS:
-            raise ValueError(
-                f"A total_time of {total_time:g} in steps of {step:g} takes too many."
-            )
+            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many.")
         n_steps = max(1, round(total_time / step))
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
         drift = balance_drift(path)
