@@ -34,13 +34,15 @@ LARGEST = 700.0
 
 
 class _At(NamedTuple):
-    """Logarithms of what all derivatives are made of.
+    """What all derivatives at a predictor are made of.
 
-    ``own`` of every row's r, ``steps`` of ``S - f D`` for every step (one per event).
+    Logarithms of every row's r (``own``) and of ``S - f D`` for every step, one per event (``steps``); and the events
+    that are expected of every row, times its weight.
     """
 
     own: FloatArray
     steps: FloatArray
+    expected: FloatArray
 
 
 class RiskSets(LossOnRows):
@@ -58,6 +60,7 @@ class RiskSets(LossOnRows):
 
     def __init__(self, y: FloatArray, weight: FloatArray, efron: bool) -> None:
         self.n_rows = len(y)
+        self._last: tuple[FloatArray, _At] | None = None
         # rows of strata without events are in no risk set
         used = np.flatnonzero(weight > 0)
         used = used[np.isin(y[used, STRATUM], y[used[y[used, EVENT] > 0], STRATUM])]
@@ -115,15 +118,15 @@ class RiskSets(LossOnRows):
     def values(self, eta: FloatArray) -> FloatArray:
         """What each event adds to the total, the steps of tied ones being shared among them; zero for other rows."""
         own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        made = self._by_event(self._at(eta).steps)
+        made = self._by_event(self._log_steps(eta)[1])
         made[self._rows[self._deaths]] -= _like(self._weight[self._deaths], own) * own
         return made
 
     def total(self, eta: FloatArray) -> Any:
         """Minus the log of the partial likelihood."""
-        at = self._at(eta)
+        steps = self._log_steps(eta)[1]
         own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        made = self._step_weight @ at.steps - self._weight[self._deaths] @ own
+        made = self._step_weight @ steps - self._weight[self._deaths] @ own
         return float(made) if np.ndim(made) == 0 else made
 
     def deviance(self, eta: FloatArray) -> Any:
@@ -132,7 +135,7 @@ class RiskSets(LossOnRows):
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Martingale residuals times weights: events less what was expected."""
-        made = -self._expected(self._at(eta))
+        made = -self._at(eta).expected
         made[self._deaths] += _like(self._weight[self._deaths], made)
         return self._scattered(made)
 
@@ -144,7 +147,7 @@ class RiskSets(LossOnRows):
         if self._has_ties:
             twice = 2 * self._share - self._share**2
             squares[self._deaths] -= np.exp(2 * at.own[self._deaths] + self._over_ties(steps, twice))
-        return self._scattered(np.maximum(self._expected(at) - squares, 0.0))
+        return self._scattered(np.maximum(at.expected - squares, 0.0))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The Hessian times a direction."""
@@ -157,13 +160,13 @@ class RiskSets(LossOnRows):
         sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
         made = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
         made[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
-        return self._scattered(self._expected(at) * along - np.exp(at.own - self._level(at)) * made)
+        return self._scattered(at.expected * along - np.exp(at.own - self._level(at)) * made)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' H A``: rows by what is expected of them, less the means over the risk sets."""
         at = self._at(eta)
         own = A[self._rows]
-        B = own * np.sqrt(self._expected(at))[:, None]
+        B = own * np.sqrt(at.expected)[:, None]
         M = self._means(at, own) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
@@ -180,6 +183,14 @@ class RiskSets(LossOnRows):
         return self._rows[self._deaths[self._first]], self._tied * np.exp(-logs)
 
     def _at(self, eta: FloatArray) -> _At:
+        """At a predictor; the last one is kept, for a Newton step asks for the score there and the Hessian."""
+        if self._last is None or self._last[0].shape != np.shape(eta) or not (self._last[0] == eta).all():
+            own, steps = self._log_steps(eta)
+            self._last = np.array(eta, dtype=float), _At(own, steps, self._expected(own, steps))
+        return self._last[1]
+
+    def _log_steps(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first two parts of `_At`."""
         given = np.asarray(eta, dtype=float)[self._rows]
         own = given + _like(self._log_weight, given)
         risk = self._log_risk(own)
@@ -188,7 +199,7 @@ class RiskSets(LossOnRows):
             tied = np.logaddexp.reduceat(own[self._deaths], self._first, axis=0)
             share = np.minimum(np.exp(tied - risk), 1.0)[self._time]
             steps = steps + np.log1p(-_like(self._share, share) * share)
-        return _At(own, steps)
+        return own, steps
 
     def _log_risk(self, own: FloatArray) -> FloatArray:
         """The log of the sum of r over the rows at risk at each time."""
@@ -206,12 +217,12 @@ class RiskSets(LossOnRows):
             made[t] = np.logaddexp.reduce(own[near][there], axis=0)
         return np.asarray(made)
 
-    def _expected(self, at: _At) -> FloatArray:
-        """The events that are expected of every row, times its weight."""
-        steps = _like(np.log(self._step_weight), at.steps) - at.steps
-        made = np.exp(at.own + self._log_hazard(steps))
+    def _expected(self, own: FloatArray, log_steps: FloatArray) -> FloatArray:
+        """The last part of `_At`."""
+        steps = _like(np.log(self._step_weight), log_steps) - log_steps
+        made = np.exp(own + self._log_hazard(steps))
         if self._has_ties:
-            made[self._deaths] -= np.exp(at.own[self._deaths] + self._over_ties(steps, self._share))
+            made[self._deaths] -= np.exp(own[self._deaths] + self._over_ties(steps, self._share))
         return np.maximum(made, 0.0)
 
     def _log_hazard(self, steps: FloatArray) -> FloatArray:
