@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from covey.estimators import GroupSparseClassifier, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
+    from covey.nested import nested_score
     from covey.network import Network
     from covey.network.group_path import group_path
     from covey.path import Path
@@ -48,6 +49,7 @@ __all__ = [
     "limit_path",
     "load",
     "losses",
+    "nested_score",
     "nn",
     "plots",
     "report",
@@ -76,6 +78,7 @@ _NAMES = {
     "group_paths": "covey.batched",
     "limit_path": "covey.limit",
     "load": "covey.persistence",
+    "nested_score": "covey.nested",
     "save": "covey.persistence",
     "stability_selection": "covey.stability",
 }

@@ -1,0 +1,167 @@
+"""What a nested score is: figures of the model and of what it is compared with, and a sentence on whether groups help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.nested.folds import Rows
+from covey.validation import FloatArray
+
+__all__ = ["MethodScore", "NestedScore"]
+
+# Methods that know no groups.
+UNGROUPED = ("lasso", "ridge")
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """The nested score of one method.
+
+    Attributes
+    ----------
+    mean : float
+        Over all test rows: the mean of `folds`, each counted by the null model's deviance on it.
+    std_error : float
+        How far `mean` may be from the score on fresh rows.
+    folds : ndarray, shape (n_folds,)
+    difference, difference_error : float
+        How far the model is above it, and the standard error of that, from the same rows.
+    what : str
+        Which estimator it is.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    difference: float = 0.0
+    difference_error: float = 0.0
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class NestedScore:
+    """The score of a model on rows that took no part in choosing or fitting it.
+
+    Attributes
+    ----------
+    mean : float
+        The share of the null model's deviance that the model removes, over all test rows.
+    std_error : float
+        How far `mean` may be from the score on fresh rows.
+    folds : ndarray, shape (n_folds,)
+        The score of each outer fold.
+    references : dict of str to MethodScore
+        The null model, lasso, ridge and what else was compared, on the same rows.
+    measure : str
+        "R^2" for squared loss, "D^2" for others (the share of the deviance), or what scored.
+    splits : list of (train, test)
+        The outer folds, for repeating it by hand.
+    predictions : ndarray or None
+        For every row the mean that the models without it predict; probabilities of the classes, of the second where
+        there are two. NaN where a row was in no test fold.
+    classes : ndarray or None
+    response, weight : ndarray
+        What was predicted, and the row weights.
+    selected : list of tuple
+        The groups that each outer fold's model selected; groups that are always in are not among them.
+    notes : tuple of str
+        What is missing, and why.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    references: Mapping[str, MethodScore]
+    measure: str
+    splits: list[tuple[Rows, Rows]] = field(repr=False)
+    predictions: FloatArray | None = field(repr=False, default=None)
+    classes: Any = field(repr=False, default=None)
+    response: Any = field(repr=False, default=None)
+    weight: Any = field(repr=False, default=None)
+    selected: list[tuple[Any, ...]] = field(repr=False, default_factory=list)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_folds(self) -> int:
+        """How many outer folds there were."""
+        return len(self.folds)
+
+    @property
+    def frequencies(self) -> dict[Any, int]:
+        """In how many outer folds each group was selected, the most frequent first; never selected ones are left out."""
+        return dict(Counter(name for one in self.selected for name in one).most_common())
+
+    def table(self) -> pd.DataFrame:
+        """One row per method: mean, standard error, and how far the model is above it."""
+        rows: dict[str, dict[str, Any]] = {"model": {"mean": self.mean, "std_error": self.std_error, "what": ""}}
+        for name, one in self.references.items():
+            rows[name] = {
+                "mean": one.mean,
+                "std_error": one.std_error,
+                "model_above": one.difference,
+                "std_error_above": one.difference_error,
+                "what": one.what,
+            }
+        names = ["mean", "std_error", "model_above", "std_error_above", "what"]
+        return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=names)
+
+    @property
+    def verdict(self) -> str:
+        """Whether groups help, in a sentence."""
+        null = self.references.get("null")
+        if null is not None and self.mean - null.mean <= self.std_error:
+            return "The model predicts no better than the null model, as far as these rows can tell."
+        rivals = {name: one for name, one in self.references.items() if name in UNGROUPED}
+        if not rivals:
+            return "There is nothing without groups to compare with."
+        name = max(rivals, key=lambda key: rivals[key].mean)
+        best = rivals[name]
+        gap = f"{abs(best.difference):.3f} (standard error {best.difference_error:.3f})"
+        if abs(best.difference) <= best.difference_error:
+            return f"Groups make no difference that these rows could show: a {name} does as well ({best.mean:.3f})."
+        if best.difference > 0:
+            return f"Groups help: {self.measure} is {gap} above that of the {name}, the better of those without groups."
+        return f"Groups do not help here: the {name} predicts better, by {gap}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain values, as run.json has them."""
+        figures = {
+            name: {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": _numbers(one.folds),
+                   "what": one.what}
+            for name, one in self.references.items()
+        }  # fmt: skip
+        return {
+            "measure": self.measure,
+            "mean": _number(self.mean),
+            "std_error": _number(self.std_error),
+            "folds": _numbers(self.folds),
+            "references": figures,
+            "selected": {str(name): count for name, count in self.frequencies.items()},
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        heads = {"model": "model", "null": "null model"}
+        width = max(len(heads.get(name, name)) for name in ("model", *self.references))
+        lines = [f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds)"]
+        for name, one in {"model": self, **self.references}.items():
+            what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
+            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.3f}"
+            lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:6.3f}{error:<8}{what}".rstrip())
+        return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    return [_number(value) for value in values]
