@@ -29,8 +29,9 @@ def demo(
     with complaints():
         from covey.cli.fit import print_fit
         from covey.demo import COMMAND, run
+        from covey.workflow.nested import N_FOLDS, fold_stage
 
-        with stages(["reading", "expanding", "fitting", "writing"]) as told:
+        with stages(["reading", "expanding", "fitting", *map(fold_stage, range(1, N_FOLDS + 1)), "writing"]) as told:
             result = run(out, told)
         print_fit(result, out / "fit")
         typer.echo(f"The table: {out / 'diabetes.csv'}. The same by hand:\n  {COMMAND.format(out=out)}")

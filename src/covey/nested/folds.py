@@ -28,7 +28,9 @@ def outer_folds(
     n = len(y)
     splitter = cv
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        splitter = _splitter(whole(int(cv), "cv as a number of folds", least=2), y, has_classes, split_groups, random_state)
+        splitter = _splitter(
+            whole(int(cv), "cv as a number of folds", least=2), y, has_classes, split_groups, random_state
+        )
     labels = y if has_classes else np.zeros(n)
     found = [
         (np.asarray(train), np.asarray(test))

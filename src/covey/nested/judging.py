@@ -66,9 +66,7 @@ class Task:
     classes: Any = None
 
     @classmethod
-    def of(
-        cls, loss: Loss, response: Response, weight: FloatArray, offset: Any, train: Any, test: Any
-    ) -> Task:
+    def of(cls, loss: Loss, response: Response, weight: FloatArray, offset: Any, train: Any, test: Any) -> Task:
         """The fold with these rows."""
         values = response.values
         if response.classes is not None:

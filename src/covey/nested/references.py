@@ -79,7 +79,9 @@ class Reference:
         return mean.reshape(task.y_test.shape) * scale + task.offset_test
 
 
-def find_references(loss: Loss, *, has_classes: bool, weighted: bool, offset: bool, seed: int) -> tuple[list[Reference], str]:
+def find_references(
+    loss: Loss, *, has_classes: bool, weighted: bool, offset: bool, seed: int
+) -> tuple[list[Reference], str]:
     """The methods that scikit-learn has for a loss, and what to say where it lacks some."""
     folds = KFold(FOLDS, shuffle=True, random_state=seed)
     if has_classes:

@@ -1,0 +1,121 @@
+"""Is the score on fresh rows within one standard error of the nested score?
+
+    python benchmarks/nested.py                    # seeds 1000 to 1039, reported in results/nested.md
+    python benchmarks/nested.py --first 0          # seeds 0 to 39, on which the standard error was decided
+
+A problem is drawn for every seed: numbers, classes, counts or three responses; few strong groups, many weak ones, or none; 80 to
+400 rows; columns that are independent or AR(0.7). `covey.nested_score` is compared with the score of the model that is fitted to all
+rows, on 20 000 fresh ones. Beside the standard error that covey gives stands the plain one, the spread of the folds over the root of
+their number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
+from covey.nested.judging import Task, read_response
+from covey.nested.references import class_means
+from covey.nested.spread import pooled
+
+FRESH = 20_000
+KINDS = ("numbers", "numbers", "classes", "counts", "responses")
+SIGNALS = ("few", "many", "none", "few", "many")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A problem: training rows first, then the fresh ones."""
+
+    what: str
+    X: Any
+    y: Any
+    n: int
+    model: Any
+
+
+def draw(seed: int) -> Drawn:
+    """The problem of a seed; its kind goes round, everything else is drawn."""
+    rng = np.random.default_rng(seed)
+    kind, signal = KINDS[seed % len(KINDS)], SIGNALS[(seed // len(KINDS)) % len(SIGNALS)]
+    n, size = int(rng.choice([80, 150, 400])), int(rng.choice([1, 3, 5]))
+    n_groups = int(rng.choice([10, 40, 100]))
+    p, correlated = n_groups * size, bool(rng.integers(2))
+    X = rng.standard_normal((n + FRESH, p))
+    if correlated:
+        for j in range(1, p):
+            X[:, j] = 0.7 * X[:, j - 1] + np.sqrt(1 - 0.49) * X[:, j]
+    active = {"few": 3, "many": n_groups // 2, "none": 0}[signal]
+    outputs = 3 if kind == "responses" else 1
+    w = np.zeros((p, outputs))
+    w[: active * size] = rng.standard_normal((active * size, outputs))
+    eta = X @ w
+    spread = eta.std(axis=0)
+    # the share of the variance that can be explained
+    share = rng.uniform(0.3, 0.8)
+    eta = np.where(spread > 0, eta / np.where(spread > 0, spread, 1), 0) * np.sqrt(share / (1 - share))
+    if kind == "classes":
+        y: Any = rng.random(len(eta)) < 1 / (1 + np.exp(-2 * eta[:, 0]))
+        y = np.where(y, "b", "a")
+        model: Any = GroupSparseClassifier(groups=size)
+    elif kind == "counts":
+        y = rng.poisson(np.exp(0.5 + 0.5 * eta[:, 0]))
+        model = GroupSparseRegressor(groups=size, loss="poisson")
+    else:
+        y = eta + rng.standard_normal(eta.shape)
+        y = y if outputs > 1 else y[:, 0]
+        model = GroupSparseRegressor(groups=size)
+    what = f"{kind}, {signal} of {n_groups} groups of {size}, {n} rows{', AR(0.7)' if correlated else ''}"
+    return Drawn(what, X, y, n, model)
+
+
+def fresh_score(drawn: Drawn) -> float:
+    """Of the model that is fitted to all training rows, on the fresh rows."""
+    n = drawn.n
+    model = drawn.model.fit(drawn.X[:n], drawn.y[:n])
+    response = read_response(drawn.y, hasattr(model, "classes_"))
+    train, test = np.arange(n), np.arange(n, len(drawn.X))
+    task = Task.of(model.loss_, response, np.ones(len(drawn.X)), None, train, test)
+    X = drawn.X[n:]
+    mean = model.predict(X) if response.classes is None else class_means(model, X, response.classes)
+    return pooled(task.deviance(mean), task.deviance(task.null_mean()), np.ones(FRESH))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--first", type=int, default=1000, help="the first seed")
+    parser.add_argument("--count", type=int, default=40, help="how many problems")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| seed | problem | nested | std_error | plain error | fresh rows | off by, in std_error |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    off, plain_off, signed = [], [], []
+    for seed in range(given.first, given.first + given.count):
+        drawn = draw(seed)
+        nested = nested_score(drawn.model, drawn.X[: drawn.n], drawn.y[: drawn.n], references=False)
+        fresh = fresh_score(drawn)
+        plain = float(nested.folds.std(ddof=1) / np.sqrt(nested.n_folds))
+        away = nested.mean - fresh
+        # a model of no groups is the null model in every fold, and both scores are zero
+        off.append(away / nested.std_error if nested.std_error > 0 else float(abs(away) > 1e-9) * np.inf)
+        plain_off.append(abs(float(nested.folds.mean()) - fresh) <= plain)
+        signed.append(away)
+        print(
+            f"| {seed} | {drawn.what} | {nested.mean:.3f} | {nested.std_error:.3f} | {plain:.3f} | {fresh:.3f} | "
+            f"{off[-1]:+.2f} |",
+            flush=True,
+        )
+    sizes = np.abs(off)
+    print(
+        f"\nwithin one standard error: {np.mean(sizes <= 1):.0%} of {len(off)} (two: {np.mean(sizes <= 2):.0%}; with the plain "
+        f"standard error of the folds: {np.mean(plain_off):.0%}); mean of nested less fresh: {np.mean(signed):+.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
