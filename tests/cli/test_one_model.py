@@ -118,7 +118,7 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     frame, out = pd.read_csv(every_kind), tmp_path / "fit"
     targets = FAMILIES[case][1]
     model, X, y, offset = fitted(case, frame)
-    result = covey(*command(case, every_kind, out), *(["--refits", "2"] if hasattr(model, "classes_") else []))
+    result = covey(*command(case, every_kind, out))
     assert result.exit_code == 0, (result.output, result.exception)
     names, always = [str(name) for name in model.groups_.names], [str(name) for name in model.always_groups_]
     selected = sorted(model.selected_groups_, key=lambda name: -model.group_strengths_[names.index(name)])

@@ -15,8 +15,8 @@ from covey.validation import FloatArray
 
 __all__ = ["MethodScore", "NestedScore"]
 
-# Methods that know no groups.
-UNGROUPED = ("lasso", "ridge")
+# Shares of the null model's error that are removed.
+MEASURES = ("R^2", "D^2")
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,19 @@ class NestedScore:
         null = self.references.get("null")
         if null is not None and self.mean - null.mean <= self.std_error:
             return "The model predicts no better than the null model, as far as these rows can tell."
-        rivals = {name: one for name, one in self.references.items() if name in UNGROUPED}
+        rivals = {name: one for name, one in self.references.items() if name != "null"}
         if not rivals:
             return "There is nothing without groups to compare with."
         name = max(rivals, key=lambda key: rivals[key].mean)
         best = rivals[name]
-        gap = f"{abs(best.difference):.3f} (standard error {best.difference_error:.3f})"
+        digits = _digits(best.difference_error)
+        gap = f"{abs(best.difference):.{digits}f} (standard error {best.difference_error:.{digits}f})"
         if abs(best.difference) <= best.difference_error:
-            return f"Groups make no difference that these rows could show: a {name} does as well ({best.mean:.3f})."
+            return f"Groups make no difference that these rows could show: a {name} does as well."
         if best.difference > 0:
-            return f"Groups help: {self.measure} is {gap} above that of the {name}, the better of those without groups."
+            left = (1 - best.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
+            error = f", which leaves {left:.3g} times the error" if left else ""
+            return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
         return f"Groups do not help here: the {name} predicts better, by {gap}."
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,13 +152,23 @@ class NestedScore:
 
     def __str__(self) -> str:
         heads = {"model": "model", "null": "null model"}
+        digits = _digits(self.std_error)
         width = max(len(heads.get(name, name)) for name in ("model", *self.references))
         lines = [f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds)"]
         for name, one in {"model": self, **self.references}.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
-            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.3f}"
-            lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:6.3f}{error:<8}{what}".rstrip())
+            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
+            lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
         return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+
+def _digits(error: float) -> int:
+    """How many decimals a figure with this standard error is printed with: those that it settles, three at least.
+
+    >>> _digits(0.05), _digits(0.0002)
+    (3, 5)
+    """
+    return 3 if not 0 < error < 1e-3 else min(int(np.ceil(-np.log10(error))) + 1, 6)
 
 
 def _number(value: float) -> float | None:

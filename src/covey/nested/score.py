@@ -18,6 +18,7 @@ from covey.nested.judging import Response, read_response
 from covey.nested.refit import FoldResult, Given, refit, rescore
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.spread import fold_error, pooled, row_error
+from covey.selection import Folds
 from covey.validation import FloatArray, as_sample_weight, on_host
 
 __all__ = ["nested_score"]
@@ -107,6 +108,7 @@ def nested_score(
     response = read_response(y, has_classes) if by_rows or has_classes else _untouched(y)
     n = len(response.given)
     _check(X, n, offset, scoring, references)
+    _check_selection(getattr(last, "selection", None))
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
     folds = outer_folds(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state
@@ -150,6 +152,15 @@ def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any) -> None:
         raise ValueError("scoring= knows no offset: leave scoring out, or the offset.")
     if isinstance(references, Mapping) and references:
         raise ValueError("references= of your own know no offset: leave them out.")
+
+
+def _check_selection(selection: Any) -> None:
+    """Refuse folds that are given as lists of rows: without an outer fold they are other rows."""
+    cv = selection.cv if isinstance(selection, Folds) else selection
+    if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
+        raise ValueError(
+            "selection= names rows of the whole table, which an outer fold does not have: give a number or a splitter."
+        )
 
 
 def _from_rows(

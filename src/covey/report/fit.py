@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 import covey
 from covey.files import write_atomically
 from covey.losses import Squared
+from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.fit_page import render_page
-from covey.nested import NestedScore, nested_score
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.response_section import ResponsePart, response_parts
