@@ -1,8 +1,8 @@
-"""`covey demo` and `make demo`: what is LDL cholesterol made of? Nine other measurements, each allowed any smooth shape.
+"""`covey demo` and `make demo`: what is LDL cholesterol made of? Nine measurements, each allowed any smooth shape.
 
-In these blood samples LDL was not measured but computed, by Friedewald's formula (1972): total cholesterol less HDL less a fifth of the
-triglycerides. The table has triglycerides as a logarithm, so that no straight line has it; nothing tells covey which
-measurements enter.
+In these blood samples LDL was not measured but computed, by Friedewald's formula (1972): total cholesterol less HDL
+less a fifth of the triglycerides. The table has triglycerides as a logarithm, so that no straight line has it; nothing
+tells covey which measurements enter.
 """
 
 from __future__ import annotations

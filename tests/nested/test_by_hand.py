@@ -69,7 +69,7 @@ def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     by_hand = cross_val_score(model, X, y, cv=made.splits, scoring=scoring)
     np.testing.assert_allclose(made.folds, by_hand)
     assert made.mean == pytest.approx(by_hand.mean())
-    assert made.std_error == pytest.approx(np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)))
+    assert made.std_error == pytest.approx(1.645 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)))
     assert made.measure == scoring
 
 

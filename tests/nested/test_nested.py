@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.nested.result import MethodScore, NestedScore
-from covey.nested.spread import row_error
+from covey.nested.spread import NINE_IN_TEN, row_error
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((80, 12))
@@ -148,7 +148,7 @@ def of(mean, lasso, error):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (of(0.5, 0.4, 0.02), "Groups help: R^2 is 0.100 (standard error 0.020) above that of the lasso"),
+        (of(0.5, 0.4, 0.02), "Groups help: R^2 is 0.100 ± 0.020 above that of the lasso"),
         (of(0.5, 0.4, 0.02), "which leaves 1.2 times the error"),
         (of(0.5, 0.49, 0.02), "no difference that these rows could show: a lasso does as well"),
         (of(0.4, 0.5, 0.02), "Groups do not help here: the lasso predicts better, by 0.100"),
@@ -167,16 +167,16 @@ def test_plain_values_and_text():
     assert values["folds"] == made.folds.tolist()
     assert values["references"]["ridge"]["what"] == "RidgeCV"
     lines = str(made).splitlines()
-    assert lines[0] == "R^2 on rows that took no part in choosing (3 outer folds)"
+    assert lines[0].startswith("R^2 on rows that took no part in choosing (3 outer folds;")
     assert len(lines) == 6
     assert made.frequencies[0] == 3
 
 
 def test_the_standard_error_of_independent_rows():
-    """Without folds' common rows it is that of a mean; the correction is Nadeau and Bengio's."""
+    """That of a mean, with Nadeau and Bengio's correction, wide enough for nine times in ten."""
     loss, null = RNG.exponential(size=4000), np.ones(4000)
     plain = loss.std(ddof=1) / np.sqrt(4000)
-    assert row_error(loss, null, null, 5) == pytest.approx(plain * 1.5, rel=1e-3)
+    assert row_error(loss, null, null, 5) == pytest.approx(NINE_IN_TEN * plain * 1.5, rel=1e-3)
     assert row_error(loss, null, null, 5, beside=loss) == 0
 
 

@@ -139,8 +139,8 @@ def fit(
         bool,
         typer.Option(
             "--nested/--no-nested",
-            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that took no part in "
-            "choosing, beside those of a lasso and a ridge. It takes several times as long as the fit.",
+            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that took no part "
+            "in choosing, beside those of a lasso and a ridge. It takes several times as long as the fit.",
             rich_help_panel=MODEL,
         ),
     ] = True,

@@ -162,9 +162,9 @@ class GroupSparseEstimator(BaseEstimator):
         out = sys.stdout if file is None else file
         used = np.atleast_2d(self.coef_).any(axis=0)
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
+        of = self.groups_.n_groups - len(self.always_groups_)
         print(
-            f"{type(self).__name__}: {len(self._found())} of {self.groups_.n_groups - len(self.always_groups_)} groups selected"
-            f"{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
             f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
             file=out,
         )

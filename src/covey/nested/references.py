@@ -125,7 +125,7 @@ def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
 
 
 def class_means(fitted: Any, X: Any, classes: Any, **offset: Any) -> FloatArray:
-    """Probabilities of all classes, also of those that the training rows lack; of the second one where there are two."""
+    """Probabilities of all classes, also of those that the training rows lack; of the second where there are two."""
     p = np.asarray(fitted.predict_proba(X, **offset))
     whole = np.zeros((len(p), len(classes)))
     whole[:, np.searchsorted(classes, fitted.classes_)] = p

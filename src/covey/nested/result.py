@@ -1,4 +1,4 @@
-"""What a nested score is: figures of the model and of what it is compared with, and a sentence on whether groups help."""
+"""What a nested score is: figures of the model and of what it is compared with, and whether groups help."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class MethodScore:
     mean : float
         Over all test rows: the mean of `folds`, each counted by the null model's deviance on it.
     std_error : float
-        How far `mean` may be from the score on fresh rows.
+        How far `mean` may be from the score on fresh rows, nine times in ten.
     folds : ndarray, shape (n_folds,)
     difference, difference_error : float
-        How far the model is above it, and the standard error of that, from the same rows.
+        How far the model is above it, and the same for that, from the same rows.
     what : str
         Which estimator it is.
     """
@@ -53,7 +53,7 @@ class NestedScore:
     mean : float
         The share of the null model's deviance that the model removes, over all test rows.
     std_error : float
-        How far `mean` may be from the score on fresh rows.
+        How far `mean` may be from the score on fresh rows, nine times in ten.
     folds : ndarray, shape (n_folds,)
         The score of each outer fold.
     references : dict of str to MethodScore
@@ -94,8 +94,13 @@ class NestedScore:
 
     @property
     def frequencies(self) -> dict[Any, int]:
-        """In how many outer folds each group was selected, the most frequent first; never selected ones are left out."""
+        """In how many outer folds each group was selected, the most frequent first; groups that none has are left out."""
         return dict(Counter(name for one in self.selected for name in one).most_common())
+
+    @property
+    def digits(self) -> int:
+        """With how many decimals the figures are printed."""
+        return _digits(self.std_error)
 
     def table(self) -> pd.DataFrame:
         """One row per method: mean, standard error, and how far the model is above it."""
@@ -123,7 +128,7 @@ class NestedScore:
         name = max(rivals, key=lambda key: rivals[key].mean)
         best = rivals[name]
         digits = _digits(best.difference_error)
-        gap = f"{abs(best.difference):.{digits}f} (standard error {best.difference_error:.{digits}f})"
+        gap = f"{abs(best.difference):.{digits}f} ± {best.difference_error:.{digits}f}"
         if abs(best.difference) <= best.difference_error:
             return f"Groups make no difference that these rows could show: a {name} does as well."
         if best.difference > 0:
@@ -152,9 +157,11 @@ class NestedScore:
 
     def __str__(self) -> str:
         heads = {"model": "model", "null": "null model"}
-        digits = _digits(self.std_error)
+        digits = self.digits
         width = max(len(heads.get(name, name)) for name in ("model", *self.references))
-        lines = [f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds)"]
+        lines = [
+            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
+        ]
         for name, one in {"model": self, **self.references}.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"

@@ -89,9 +89,10 @@ def nested_score(
 
     Notes
     -----
-    `std_error` follows from the deviances of single rows, with Nadeau and Bengio's correction for what the training
-    rows of different folds have in common. ``benchmarks/nested.py`` measures how often the score on fresh rows is
-    within it.
+    `std_error` is wider than a textbook's: the score on fresh rows, of the model that is fitted to all rows, is meant
+    to be within it nine times in ten. It is 1.645 times a standard error from the deviances of single rows, with Nadeau
+    and Bengio's correction for what the training rows of different folds have in common; the spread of the folds over
+    the root of their number is several times too small. ``benchmarks/nested.py`` measures it.
 
     Examples
     --------

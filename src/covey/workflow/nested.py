@@ -42,8 +42,8 @@ def repeat_fit(problem: Problem, estimator: Any, seed: int, told: Told) -> Neste
         model = Pipeline([("columns", _columns(slice(0, p))), ("model", estimator)])
         references = _on_straight(problem, estimator, seed, slice(p, X.shape[1]))
     return nested_score(
-        model, X, problem.y, N_FOLDS, sample_weight=problem.weight, offset=problem.offset, references=references or True,
-        random_state=seed, progress=progress,
+        model, X, problem.y, N_FOLDS, sample_weight=problem.weight, offset=problem.offset,
+        references=references or True, random_state=seed, progress=progress,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class Scores:
         On rows that took no part in choosing, predicted by fits that were repeated without them; None where there
         were none.
     held_out_error : float or None
-        Its standard error.
+        How far the score on fresh rows may be from it, nine times in ten.
     chosen_r2 : float or None
         On the rows that the model was chosen by, which flatters it; None where no rows chose.
     chosen_by : str
