@@ -164,7 +164,8 @@ class GroupSparseEstimator(BaseEstimator):
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
         of = self.groups_.n_groups - len(self.always_groups_)
         print(
-            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
+            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
             f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
             file=out,
         )

@@ -94,7 +94,7 @@ class NestedScore:
 
     @property
     def frequencies(self) -> dict[Any, int]:
-        """In how many outer folds each group was selected, the most frequent first; groups that none has are left out."""
+        """In how many outer folds each group was selected, the most frequent first; without those of no fold."""
         return dict(Counter(name for one in self.selected for name in one).most_common())
 
     @property

@@ -22,9 +22,9 @@ def nested_section(nested: NestedScore) -> str:
     told = (
         f"The whole fit, choice of the model included, was repeated {nested.n_folds} times, each time without a part "
         f"of the rows, which were then predicted. {name} is the share of the null model's "
-        f"{'squared error' if name == 'R²' else 'deviance'} that is removed; lasso and ridge are scikit-learn's, on the "
-        "same columns and rows, each tuned by folds of its own. On fresh rows the score should be within ± nine times "
-        "in ten."
+        f"{'squared error' if name == 'R²' else 'deviance'} that is removed; lasso and ridge are scikit-learn's, on "
+        "the same columns and rows, each tuned by folds of its own. On fresh rows the score should be within ± nine "
+        "times in ten."
     )
     rows = _row("this model", nested, "", nested.digits)
     rows += "".join(_row(HEADS.get(key, key), one, one.what, nested.digits) for key, one in nested.references.items())
