@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, RepeatedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.spread import NINE_IN_TEN, row_error
 
@@ -205,3 +205,19 @@ def test_what_cannot_be_taken_apart_is_refused():
     labels = np.where(np.arange(80) == 0, "once", np.where(Y > 0, "a", "b"))
     with pytest.raises(ValueError, match="single row"):
         nested_score(GroupSparseClassifier(3), X, labels)
+
+
+def test_survival_times_are_scored_by_concordance():
+    rng = np.random.default_rng(0)
+    death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(3.0, 80)
+    y = survival(np.minimum(death, lost), death <= lost)
+    model = GroupSparseCox(3, selection="bic")
+    made = nested_score(model, X, y, 3)
+    by_hand = [clone(model).fit(X[train], y[train]).score(X[test], y[test]) for train, test in made.splits]
+    np.testing.assert_allclose(made.folds, by_hand)
+    assert made.measure == "concordance"
+    assert made.references["null"].mean == 0.5
+    frame = pd.DataFrame({"time": y["time"], "event": y["event"]})
+    np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, made.folds)
+    with pytest.raises(ValueError, match="pair of arrays"):
+        nested_score(model, X, (y["time"], y["event"]))

@@ -79,4 +79,6 @@ def row_taker(X: Any) -> Callable[[Rows], Any]:
 
 def part(values: Any, rows: Rows) -> Any:
     """Some entries of a vector or table of one row each; None stays None."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
     return None if values is None else np.asarray(values)[rows]

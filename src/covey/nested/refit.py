@@ -124,9 +124,11 @@ def refit(given: Given, train: Rows, test: Rows) -> FoldResult:
 def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and score every method by a scorer, or the model by its own `score`."""
     fitted, X, X_test = _fit(given, train, test)
-    y = given.response.given[test]
+    y = part(given.response.given, test)
     counted = {"sample_weight": given.weight[test]} if given.weighted else {}
     if scorer is None:
+        if given.offset is not None:
+            counted["offset"] = part(given.offset, test)
         scores = {"model": float(fitted.score(X_test, y, **counted))}
         null = getattr(fitted, "null_score", None)
         if null is not None:
@@ -153,7 +155,7 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
 
 def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any]:
     """The fitted estimator, and the rows as it sees them: training and test rows."""
-    model, y = clone(given.model), given.response.given[train]
+    model, y = clone(given.model), part(given.response.given, train)
     X, X_test = given.take(train), given.take(test)
     last = model
     if isinstance(model, Pipeline):
@@ -183,7 +185,9 @@ def _fit_plain(method: Any, given: Given, X: Any, train: Rows) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on convergence: a reference is taken as it comes
         return made.fit(
-            X, given.response.given[train], **({f"{prefix}sample_weight": given.weight[train]} if weighted else {})
+            X,
+            part(given.response.given, train),
+            **({f"{prefix}sample_weight": given.weight[train]} if weighted else {}),
         )
 
 

@@ -56,8 +56,8 @@ def nested_score(
     Parameters
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
-        Need not be fitted, and is not changed. Any other estimator is scored by its own `score`; where it has an
-        attribute ``null_score``, that is the null model's.
+        Need not be fitted, and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
+        `score`, whose name may stand in an attribute ``score_name`` and its value for the null model in ``null_score``.
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
@@ -139,7 +139,10 @@ def nested_score(
 
 
 def _untouched(y: Any) -> Response:
-    given = np.asarray(on_host(y))
+    """A response that an estimator reads itself: numbers, records, or a table of one row each."""
+    if isinstance(y, tuple):
+        raise ValueError("y is a pair of arrays: give one array with an entry per row, as covey.survival makes it.")
+    given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
     return Response(given, given)
 
 
