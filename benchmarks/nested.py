@@ -2,6 +2,7 @@
 
     python benchmarks/nested.py                  # few groups matter: seeds 2000 to 2039, reported in results/nested.md
     python benchmarks/nested.py --dense          # half of the groups matter: reported too
+    python benchmarks/nested.py --bundled        # nested scores of data that come with scikit-learn: reported too
     python benchmarks/nested.py --first 0        # seeds below 2000, on which the standard error was decided
 
 A problem is drawn for every seed: numbers, two classes, counts or three responses; 10 to 100 groups of 1 to 5 columns,
@@ -19,8 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
 
-from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
+from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
+from covey.datasets import load_diabetes_splines
 from covey.nested.judging import Task, read_response
 from covey.nested.references import class_means
 from covey.nested.spread import NINE_IN_TEN, pooled
@@ -89,13 +95,44 @@ def fresh_score(drawn: Drawn) -> float:
     return pooled(task.deviance(mean), task.deviance(task.null_mean()), np.ones(FRESH))
 
 
+def bundled() -> None:
+    """Nested scores of data that come with scikit-learn, beside lasso and ridge on the same columns."""
+    diabetes = load_diabetes(as_frame=True, scaled=False)
+    frame, y = diabetes.data, diabetes.target
+    splines, cancer = load_diabetes_splines(), load_breast_cancer()
+    smooth = SplineTransformer(n_knots=4, knots="quantile", include_bias=False).set_output(transform="pandas")
+    others = frame.drop(columns="s2")
+    columns = ColumnTransformer([("spline", smooth, [c for c in others if c != "sex"])], remainder="passthrough")
+    ldl = make_pipeline(columns.set_output(transform="pandas"), GroupSparseRegressor(groups=TermGroups(others.columns)))
+    problems = {
+        "diabetes, progression, ten columns as they are": (GroupSparseRegressor(), frame, y),
+        "diabetes, progression, splines": (GroupSparseRegressor(splines.groups), splines.X, splines.y),
+        "diabetes, LDL from the other measurements, splines": (ldl, others, frame["s2"]),
+        "breast cancer, mean, error and worst of ten measurements": (
+            GroupSparseClassifier(np.tile(np.arange(10), 3)), cancer.data, cancer.target,
+        ),
+    }  # fmt: skip
+    print("| data | covey | lasso | ridge | whether groups help |\n| --- | --- | --- | --- | --- |")
+    for name, (model, X, response) in problems.items():
+        made = nested_score(model, X, response)
+        lasso, ridge = made.references["lasso"], made.references["ridge"]
+        cells = " | ".join(
+            f"{one.mean:.{made.digits}f} ± {one.std_error:.{made.digits}f}" for one in (made, lasso, ridge)
+        )
+        print(f"| {name} | {cells} | {made.verdict} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=2000, help="the first seed")
     parser.add_argument("--count", type=int, default=40, help="how many problems")
     parser.add_argument("--dense", action="store_true", help="half of the groups matter")
+    parser.add_argument("--bundled", action="store_true", help="data that come with scikit-learn instead")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.bundled:
+        bundled()
+        return
     print("| seed | problem | nested | std_error | plain error | fresh rows | off by, in std_error |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     off, plain_off, signed = [], [], []
