@@ -100,7 +100,7 @@ def bundled() -> None:
     diabetes = load_diabetes(as_frame=True, scaled=False)
     frame, y = diabetes.data, diabetes.target
     splines, cancer = load_diabetes_splines(), load_breast_cancer()
-    smooth = SplineTransformer(n_knots=4, knots="quantile", include_bias=False).set_output(transform="pandas")
+    smooth = SplineTransformer(n_knots=4, knots="quantile", include_bias=False, extrapolation="linear")
     others = frame.drop(columns="s2")
     columns = ColumnTransformer([("spline", smooth, [c for c in others if c != "sex"])], remainder="passthrough")
     ldl = make_pipeline(columns.set_output(transform="pandas"), GroupSparseRegressor(groups=TermGroups(others.columns)))

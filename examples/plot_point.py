@@ -5,8 +5,8 @@ The point, in one picture
 Ten of a thousand groups carry signal. The group lasso pays for selecting them by shrinking them, and lets dozens of
 others in to make up for it. covey's path wakes the ten up one after another, each at once at its full size, and drops
 again what the validation rows do not need. The relaxed group lasso, least squares on the groups that the group lasso
-has at each penalty, repairs the shrinkage too and does as well here: it is the fair rival. All choose their model on the
-same validation rows.
+has at each penalty, repairs the shrinkage too and does as well here: it is the fair rival. All choose their model on
+the same validation rows.
 """
 
 import matplotlib.pyplot as plt

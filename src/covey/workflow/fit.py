@@ -130,7 +130,7 @@ def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told)
     if not settings.nested:
         return None, ""
     try:
-        return repeat_fit(problem, estimator, settings.seed, told), ""
+        return repeat_fit(problem, estimator, settings.table.impute, settings.seed, told), ""
     except ValueError as reason:
         return None, f"No held-out score: {str(reason).rstrip('.')}."
 

@@ -58,8 +58,10 @@ class Problem:
     sources : tuple of str
         The column of the table that each column of the fit came from.
     inputs : tuple of Input
-    straight : DataFrame or None
-        The columns of the fit with splines as the columns that they came from; None where there are no splines.
+    raw : DataFrame
+        The columns of the table, before they are expanded.
+    terms : dict of str to int
+        The columns that are expanded: how many columns a spline has, 0 for one-hot.
     """
 
     transformer: ColumnTransformer
@@ -71,7 +73,8 @@ class Problem:
     groups: Groups
     sources: tuple[str, ...]
     inputs: tuple[Input, ...]
-    straight: pd.DataFrame | None = None
+    raw: pd.DataFrame
+    terms: dict[str, int]
 
     @property
     def y(self) -> Any:
@@ -127,21 +130,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
     labels = [by_column.names[group_of[source]] for source in sources]
     groups = Groups.from_labels(labels, columns=list(X.columns))
-    straight = _straight(raw, X, sources, terms, settings.impute)
-    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, straight)
-
-
-def _straight(
-    raw: pd.DataFrame, X: pd.DataFrame, sources: list[str], terms: dict[str, int], impute: str | None
-) -> pd.DataFrame | None:
-    """The columns of the fit with splines as the columns that they came from."""
-    smooth = [name for name, size in terms.items() if size]
-    if not smooth:
-        return None
-    values = raw[smooth].astype(float)
-    filled = values.fillna(values.median() if impute == "median" else values.mean())
-    others = [j for j, source in enumerate(sources) if source not in set(smooth)]
-    return pd.concat([X.iloc[:, others], filled], axis=1)
+    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, raw, terms)
 
 
 def _check_names(columns: Any) -> None:
