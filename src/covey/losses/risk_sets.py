@@ -170,7 +170,7 @@ class RiskSets(LossOnRows):
         M = self._means(at, own) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
-    def hazards(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def hazards(self, eta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
         """Breslow's estimate: events over the sum of risks at each event time, rows of the response and increments.
 
         Returns
