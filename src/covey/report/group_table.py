@@ -56,7 +56,8 @@ def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: st
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
-        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>{_folds(group, n_folds)}'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>'
+        f"{_folds(group, n_folds)}"
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'
     )
 
