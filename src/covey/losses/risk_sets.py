@@ -231,10 +231,15 @@ class RiskSets(LossOnRows):
         sums = self._time_segments.log_cumulative(at_times, reverse=True)
         sums = np.concatenate([sums, np.full_like(sums[:1], -np.inf)])
         made = sums[self._until]
-        if self._truncated:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gone = np.exp(sums[self._gone] - made)
-                made = made + np.log1p(-np.where(np.isnan(gone), 0.0, np.minimum(gone, 1.0)))
+        if not self._truncated:
+            return np.asarray(made)
+        gone, here = sums[self._gone], self._gone != self._until
+        left = np.zeros_like(made)
+        left[here] = -np.expm1(np.minimum(gone[here] - made[here], 0.0))
+        with np.errstate(divide="ignore"):
+            made = made + np.log(left)
+        for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
+            made[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
         return np.asarray(made)
 
     def _over_ties(self, steps: FloatArray, factor: FloatArray) -> FloatArray:

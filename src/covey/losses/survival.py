@@ -191,10 +191,10 @@ def check_estimable(times: SurvivalTimes, weight: FloatArray, name: str = "y") -
 
 
 def _numbers(values: Any, name: str) -> FloatArray:
+    given = np.asarray(on_host(values))
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     try:
-        given = np.asarray(on_host(values))
-        if given.dtype.kind == "c":
-            raise TypeError
         made = given.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers, one per row.") from None
