@@ -81,7 +81,13 @@ def predict_table(
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     _check_targets(target, last)
     shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
-    made = _predictions(fitted, last, _as_fitted(frame[list(names)], fitted), shift, about.get("targets"))
+    rows = _as_fitted(frame[list(names)], fitted)
+    try:
+        made = _predictions(fitted, last, rows, shift, about.get("targets"))
+    except (ValueError, MemoryError):
+        raise
+    except Exception as reason:  # the rows are what the model wants: what is left is a pipeline that was tampered with
+        raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
     table = pd.concat([frame[list(keep)].reset_index(drop=True), made], axis=1)
     if not target:
         return Prediction(table)
