@@ -16,5 +16,7 @@ def test_forged_files_are_refused_or_can_be_used():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_child_that_dies_is_a_finding():
-    found = dict(in_children(lambda seed: os.kill(os.getpid(), signal.SIGKILL) if seed == 1 else f"said {seed}", range(3)))
+    found = dict(
+        in_children(lambda seed: os.kill(os.getpid(), signal.SIGKILL) if seed == 1 else f"said {seed}", range(3))
+    )
     assert found == {0: "said 0", 1: "the process ended: SIGKILL", 2: "said 2"}

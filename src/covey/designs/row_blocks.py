@@ -28,6 +28,7 @@ __all__ = [
     "add",
     "block_columns",
     "block_count",
+    "block_digest",
     "block_gram",
     "block_gram_parts",
     "block_largest",
@@ -283,6 +284,11 @@ def largest_of(parts: list[Array]) -> Array:
 def block_table(design: Design, weight: Array, y: Array, columns: Array) -> Array:
     """Weight, response and some columns of the block, one under the other."""
     return np.vstack([weight, y, design.take(columns).T])
+
+
+def block_digest(design: Design) -> str:
+    """The checksum of one block."""
+    return design.digest() if design.shape[0] else ""
 
 
 class Summary(NamedTuple):

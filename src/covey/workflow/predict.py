@@ -77,18 +77,21 @@ def predict_table(
         if name not in frame.columns:
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
+    try:
+        return _predict(fitted, frame, list(names), list(target), list(keep))
+    except (ValueError, MemoryError):
+        raise
+    except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
+        raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
+
+
+def _predict(fitted: Any, frame: pd.DataFrame, names: list[str], target: list[str], keep: list[str]) -> Prediction:
     about = getattr(fitted, "table_", {})
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     _check_targets(target, last)
     shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
-    rows = _as_fitted(frame[list(names)], fitted)
-    try:
-        made = _predictions(fitted, last, rows, shift, about.get("targets"))
-    except (ValueError, MemoryError):
-        raise
-    except Exception as reason:  # the rows are what the model wants: what is left is a pipeline that was tampered with
-        raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
-    table = pd.concat([frame[list(keep)].reset_index(drop=True), made], axis=1)
+    made = _predictions(fitted, last, _as_fitted(frame[names], fitted), shift, about.get("targets"))
+    table = pd.concat([frame[keep].reset_index(drop=True), made], axis=1)
     if not target:
         return Prediction(table)
     if hasattr(last, "classes_"):
