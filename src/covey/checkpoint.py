@@ -123,7 +123,7 @@ def kept(checkpoint: Checkpoint | None, name: str, function: Callable[..., Any],
 def fingerprint(design: Design, *rows: Any) -> tuple[Any, ...]:
     """What tells one design, with vectors over its rows, from another: a digest of every number in it.
 
-    It takes one reading of X, and a second for every GiB or two.
+    It takes one reading of X, and about a second for every GiB of it.
     """
     vectors = [np.asarray(vector.cpu() if hasattr(vector, "cpu") else vector) for vector in rows]
     return (design.digest(), *vectors)

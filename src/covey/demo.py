@@ -7,7 +7,7 @@ from pathlib import Path
 from sklearn.datasets import load_diabetes
 
 from covey.files import write_atomically
-from covey.workflow import Fit, FitSettings, TableSettings, fit_table, write_fit
+from covey.workflow import Fit, FitSettings, TableSettings, check_out, fit_table, write_fit
 from covey.workflow.settings import Told, silent
 
 __all__ = ["COMMAND", "run"]
@@ -20,9 +20,12 @@ COMMAND = (
 
 def run(out: Path, told: Told = silent) -> Fit:
     """Write the table to ``out/diabetes.csv`` and its fit to ``out/fit``."""
+    check_out(out / "fit", overwrite=True)
     table = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-    file = out / "diabetes.csv"
-    write_atomically(file, table.astype({"sex": int}).to_csv(index=False).encode())
+    file, content = out / "diabetes.csv", table.astype({"sex": int}).to_csv(index=False).encode()
+    if file.exists() and file.read_bytes() != content:
+        raise FileExistsError(f"{file} is another table; choose another folder with --out.")
+    write_atomically(file, content)
     settings = FitSettings(
         TableSettings((str(file),), "progression", spline=SMOOTH, onehot=("sex",)), options={"rule": "1se"}
     )

@@ -23,9 +23,10 @@ __all__ = ["FITTED", "PATH", "STATE", "Check", "Each", "Kind", "Numbers", "Spars
 
 @dataclass(frozen=True)
 class Check:
-    """What a value must be; `optional` ones may be None or absent."""
+    """What a value must be; `optional` ones may be None, those that may be `absent` need not be there."""
 
     optional: bool = False
+    absent: bool = False
 
     def __call__(self, value: Any, lengths: Mapping[str, int], name: str) -> None:
         """Raise a `ValueError` that names the attribute."""
@@ -192,7 +193,7 @@ MODEL: dict[str, Check] = {
     "fold_frequencies_": Numbers(shapes=("groups",), least=0, optional=True),
     "n_splits_": Numbers(whole=True, least=0),
     "n_features_in_": Length(length="columns"),
-    "feature_names_in_": Each(kind=str, length="columns", optional=True),
+    "feature_names_in_": Each(kind=str, length="columns", absent=True),
     # parameters that describe the model later; the others are read by `fit`, which checks them
     "rule": OneOf(values=("min", "1se")),
     "average": Kind(kind=bool | np.bool_),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.interpolate import BSpline
+from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
 from covey.persistence.attributes import FITTED, PATH, STATE, Check
@@ -30,6 +31,9 @@ def check_contents(model: Any) -> None:
             _check_sparse(part)
         elif isinstance(part, BSpline):
             _check_spline(part)
+        elif isinstance(part, Pipeline):
+            if not all(isinstance(step, tuple) and len(step) == 2 and step[1] is not None for step in part.steps):
+                raise ValueError("a pipeline without steps")
         elif isinstance(part, Groups):
             if not all(hasattr(part, slot) for slot in Groups.__slots__):
                 raise ValueError("groups without columns")
@@ -89,7 +93,7 @@ def _check_dataclass(part: Any) -> None:
 def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     """A fitted model has all attributes that it should have, and they agree with each other."""
     absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
-    absent += [name for name in wanted if name not in vars(model) and not wanted[name].optional]
+    absent += [name for name in wanted if name not in vars(model) and not wanted[name].absent]
     fitted = any(name.endswith("_") and name in vars(model) for name in wanted)
     if absent and (fitted or absent[0] not in wanted):
         raise ValueError(f"{type(model).__name__} has no {absent[0]}")
