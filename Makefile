@@ -63,6 +63,7 @@ bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/coherence.py
 	$(BIN)/python benchmarks/grouped_stack.py
 	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/predict.py
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/hard.py --quick --brief --seeds 101
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/real.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
