@@ -109,7 +109,8 @@ def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     if _is_ready(estimator, X):
         return DenseDesign(X)
     if is_table(X) or sp.issparse(X):
-        return as_design(validate_data(estimator, X, accept_sparse=SPARSE, dtype=FLOATS, reset=False))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return as_design(validate_data(estimator, X, accept_sparse=SPARSE, dtype=FLOATS, reset=False))
     design = as_design(X)
     expected = estimator.n_features_in_
     if design.shape[1] != expected:
