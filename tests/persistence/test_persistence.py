@@ -317,3 +317,15 @@ def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tm
 def test_a_model_that_was_not_fitted_comes_back_too(estimator, tmp_path):
     covey.save(estimator, tmp_path / "model.skops")
     assert repr(covey.load(tmp_path / "model.skops")) == repr(estimator)
+
+
+def test_a_checkpoint_that_is_a_path_comes_back_as_text(table, tmp_path):
+    frame, y = table
+    network = covey.Network(max_iter=200)
+    estimator = covey.GroupSparseRegressor(network=network, selection=2, checkpoint=tmp_path / "folds")
+    covey.save(estimator.fit(frame[list("abcde")], y), tmp_path / "model.skops")
+    assert estimator.checkpoint == tmp_path / "folds"
+    same = covey.load(tmp_path / "model.skops")
+    assert same.checkpoint == str(tmp_path / "folds")
+    same.fit(frame[list("abcde")], y)
+    np.testing.assert_array_equal(same.coef_, estimator.coef_)
