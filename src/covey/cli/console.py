@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from covey.cli import INTERRUPTED, interruptible
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -31,15 +33,16 @@ __all__ = [
 
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
-BAD_INPUT, NOT_CONVERGED, INTERRUPTED, NOT_READ = 2, 3, 130, 141
+BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
 
 
 @contextmanager
 def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
     """Bad input is one line and exit code 2, an interruption one line and 130; output that nobody reads is 141."""
     try:
-        yield
-        sys.stdout.flush()
+        with interruptible():
+            yield
+            sys.stdout.flush()
     except BrokenPipeError:
         # whoever was reading has seen enough, as head has; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
