@@ -62,6 +62,7 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         (regress(groups=3, loss="poisson", always=[0]), plain, np.floor(np.exp(y / 3))),
         (regress(groups=3, network=covey.Network(max_iter=400), selection=AtTime(300)), X, y),
         (classify(groups=3), X, np.where(y > 0, "yes", "no")),
+        (covey.GroupSparseCox(groups=3), X, (np.exp(-y), rng.random(60) < 0.7)),
         (classify(groups=3, selection=3), plain, np.digitize(y, [-1, 1])),
     ]
     made = [(dump_bytes(model.fit(rows, target)), rows, target) for model, rows, target in fits]
@@ -260,6 +261,9 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
         return
     model.predict(X)
     model.score(X, y)
+    if isinstance(model, covey.GroupSparseCox):
+        model.predict_survival_function(X)
+        model.baseline()
     if hasattr(model, "classes_"):
         model.predict_proba(X)
         model.predict_log_proba(X)

@@ -30,6 +30,7 @@ TRUSTED = (
     "covey.selection.splitting.Folds",
     "covey.losses.classes.Binomial",
     "covey.losses.classes.Multinomial",
+    "covey.losses.cox.Cox",
     "covey.losses.huber.Huber",
     "covey.losses.log_link.Gamma",
     "covey.losses.log_link.Poisson",
@@ -86,7 +87,7 @@ def save(model: Any, file: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A `GroupSparseRegressor` or `GroupSparseClassifier`, or a scikit-learn pipeline around one.
+        A `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, or a scikit-learn pipeline around one.
     file : str or Path
         By habit it ends in ``.skops``.
 

@@ -1,6 +1,7 @@
 """What each attribute of a fitted estimator must be, for models that come from a file.
 
-An estimator has a row in `FITTED`: whatever it has beside `MODEL` is named there, and nowhere else.
+An estimator has a row in `FITTED`: whatever it has beside `MODEL` is named there, and nowhere else; a length of its own
+has a row in `LENGTHS`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path, PathState
 
-__all__ = ["FITTED", "PATH", "STATE", "Check", "Each", "Kind", "Numbers", "Sparse"]
+__all__ = ["FITTED", "LENGTHS", "PATH", "STATE", "Check", "Each", "Kind", "Numbers", "Sparse"]
 
 
 @dataclass(frozen=True)
@@ -207,4 +208,23 @@ FITTED: dict[str, dict[str, Check]] = {
         "coef_": Numbers(shapes=("outputs columns",)),
         "intercept_": Numbers(shapes=("outputs",)),
     },
+    "covey.estimators.cox.GroupSparseCox": MODEL
+    | {
+        "strata_": Each(length="strata", optional=True),
+        "baseline_times_": Numbers(shapes=("events",)),
+        "baseline_strata_": Numbers(shapes=("events",), whole=True, least=0),
+        "baseline_hazards_": Numbers(shapes=("events",), least=0),
+        "event_times_": Numbers(shapes=("event_times",)),
+        "censoring_times_": Numbers(shapes=("censorings",)),
+        "censoring_survival_": Numbers(shapes=("censorings",), least=0),
+    },
+}
+
+# Lengths that an attribute of an estimator sets for the others.
+LENGTHS = {
+    "classes": "classes_",
+    "strata": "strata_",
+    "events": "baseline_times_",
+    "event_times": "event_times_",
+    "censorings": "censoring_times_",
 }

@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
-from covey.persistence.attributes import FITTED, PATH, STATE, Check
+from covey.persistence.attributes import FITTED, LENGTHS, PATH, STATE, Check
 
 __all__ = ["check_contents"]
 
@@ -102,7 +102,8 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     path, groups = model.path_, model.groups_
     lengths = {
         "columns": groups.n_columns, "groups": groups.n_groups, "members": groups.members.size,
-        "times": np.size(path.times), "outputs": path.n_outputs, "classes": np.size(getattr(model, "classes_", ())),
+        "times": np.size(path.times), "outputs": path.n_outputs,
+        **{name: np.size(getattr(model, own)) for name, own in LENGTHS.items() if own in vars(model)},
     }  # fmt: skip
     for table, part in ((PATH, path), (wanted, model), (STATE, path.state)):
         for name, check in table.items() if part is not None else ():
