@@ -44,6 +44,9 @@ def _run(verdict: Callable[[int], str], seeds: list[int], out: int) -> None:
     with os.fdopen(out, "w", buffering=1) as stream:
         for seed in seeds:
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
-            said = verdict(seed).replace("\n", "\\n")
-            stream.write(f"{seed} {said}\n")
+            try:
+                said = verdict(seed)
+            except Exception as error:  # of the fuzzer itself
+                said = f"no verdict: {type(error).__name__}: {error}"
+            stream.write(f"{seed} {said}\n".replace("\n", "\\n").removesuffix("\\n") + "\n")
     os._exit(0)

@@ -198,6 +198,9 @@ def _change_node(schema: Any, rng: random.Random) -> None:
                 left.append(item[key])
             places.append((item, key))
     nodes = [(item, key) for item, key in places if isinstance(item[key], dict) and "__class__" in item[key]]
+    text = [(item, key) for item, key in nodes if item[key].get("__loader__") == "JsonNode"]
+    if not text:  # a change before this one has taken everything away
+        return
     (item, key), (other, other_key) = rng.choice(nodes), rng.choice(nodes)
     node, way = item[key], rng.randrange(7)
     if way == 0:
@@ -216,7 +219,6 @@ def _change_node(schema: Any, rng: random.Random) -> None:
         item, key = rng.choice(plain)
         item[key] = rng.choice([*CONSTANTS, *map(json.dumps, ["a", 1]), 0, -1, None, True, 10**30])
     else:
-        text = [(item, key) for item, key in nodes if item[key].get("__loader__") == "JsonNode"]
         item, key = rng.choice(text)
         item[key]["content"] = rng.choice(CONSTANTS)
 

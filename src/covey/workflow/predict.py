@@ -83,6 +83,8 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
         raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
+    if len(set(names)) < len(names):
+        raise ModelFileError("The model has columns of the same name: its file was tampered with.")
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(f"The table lacks {listed(absent)}, which the model needs.")
