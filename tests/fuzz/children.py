@@ -48,5 +48,6 @@ def _run(verdict: Callable[[int], str], seeds: list[int], out: int) -> None:
                 said = verdict(seed)
             except Exception as error:  # of the fuzzer itself
                 said = f"no verdict: {type(error).__name__}: {error}"
-            stream.write(f"{seed} {said}\n".replace("\n", "\\n").removesuffix("\\n") + "\n")
+            one_line = said.replace("\n", "\\n")
+            stream.write(f"{seed} {one_line}\n")
     os._exit(0)
