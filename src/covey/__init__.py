@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         dynamics,
         experiments,
         losses,
+        nested,
         nn,
         plots,
         report,
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
         theory,
     )
     from covey.batched import group_paths
-    from covey.estimators import GroupSparseClassifier, GroupSparseRegressor, TermGroups
+    from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
+    from covey.losses import survival
+    from covey.nested import nested_score
     from covey.network import Network
     from covey.network.group_path import group_path
     from covey.path import Path
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GroupSparseClassifier",
+    "GroupSparseCox",
     "GroupSparseRegressor",
     "Groups",
     "Network",
@@ -48,6 +52,8 @@ __all__ = [
     "limit_path",
     "load",
     "losses",
+    "nested",
+    "nested_score",
     "nn",
     "plots",
     "report",
@@ -56,17 +62,19 @@ __all__ = [
     "stability",
     "stability_selection",
     "stopping",
+    "survival",
     "theory",
 ]
 __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "losses", "nn", "plots", "report", "selection", "stability",
-    "stopping", "theory",
+    "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
+    "stability", "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
+    "GroupSparseCox": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
     "Network": "covey.network",
@@ -76,8 +84,10 @@ _NAMES = {
     "group_paths": "covey.batched",
     "limit_path": "covey.limit",
     "load": "covey.persistence",
+    "nested_score": "covey.nested",
     "save": "covey.persistence",
     "stability_selection": "covey.stability",
+    "survival": "covey.losses",
 }
 
 

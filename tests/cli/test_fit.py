@@ -2,18 +2,23 @@
 
 import contextlib
 import hashlib
+import html
 import json
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import covey as library
 from cli.running import covey, refused
+from covey import nested_score
+from covey.tables import read_table
 from covey.workflow import FILES, FitSettings, TableSettings, fit_table
 
 
@@ -78,7 +83,8 @@ def test_the_folder(fitted, table, frame):
     assert run["versions"]["covey"] == library.__version__
     assert run["converged"] is True
     assert run["settings"]["options"]["verbose"] == 0
-    assert run["scores"]["held_out_r2"] > 0.97
+    assert run["scores"]["held_out_r2"] is None
+    assert run["scores"]["chosen_r2"] > 0.97
     assert "<title" in (fitted / "report.html").read_text()
 
 
@@ -110,7 +116,7 @@ def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
     refused(covey("predict", tmp_path / "nowhere", other), "no model file")
     refused(covey("predict", other, other), "no model file, or it is damaged")
     refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
-    refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".parquet or .feather")
+    refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".csv, .tsv, .parquet, .feather")
 
 
 def test_missing_values_are_filled_when_asked(frame, tmp_path):
@@ -136,7 +142,7 @@ def test_every_way_to_choose(table, tmp_path, selection):
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert "gene2" in [row["group"] for row in answer["selected_groups"]]
-    assert (answer["scores"]["held_out_r2"] is not None) == (selection in ("3", "holdout"))
+    assert (answer["scores"]["chosen_r2"] is not None) == (selection in ("3", "holdout"))
     assert answer["out"] == str(tmp_path / "fit")
     library.load(tmp_path / "fit" / "model.skops")
 
@@ -228,6 +234,12 @@ def test_a_folder_is_replaced_only_when_asked(fitted, table, tmp_path):
     assert len(json.loads((fitted / "run.json").read_text())["selected_groups"]) == 1
     (fitted / "notes.txt").write_text("mine")
     refused(covey(*asked, fitted, "--overwrite"), "other files (notes.txt)")
+    (fitted / "notes.txt").unlink()
+    (fitted / "report.html").write_text("mine")
+    refused(covey(*asked, fitted, "--overwrite"), "report.html, not as covey wrote it")
+    (fitted / "report.html").unlink()
+    (fitted / "run.json").write_text('{"mine": true}')
+    refused(covey(*asked, fitted, "--overwrite"), "run.json, not as covey wrote it")
     refused(covey(*asked, table), "is a file")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fit", "table.csv"]
 
@@ -246,6 +258,24 @@ def test_hostile_names_are_text(tmp_path):
     assert "<img" not in (tmp_path / "fit" / "report.html").read_text()
     model = library.load(tmp_path / "fit" / "model.skops")
     assert set(model[-1].selected_groups_) == set(evil)
+    # what a spreadsheet would run is written with an apostrophe before it, and read without
+    for name in ("groups.csv", "coefficients.csv"):
+        cells = pd.read_csv(tmp_path / "fit" / name, dtype=str).to_numpy().ravel()
+        assert not [cell for cell in cells if str(cell).startswith("=")]
+        assert evil[4] in read_table(tmp_path / "fit" / name)["group"].tolist()
+    covey("predict", tmp_path / "fit", tmp_path / "evil.csv", "--keep", evil[4], "--out", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().startswith("'=cmd")
+    assert read_table(tmp_path / "p.csv")[evil[4]].tolist() == pytest.approx(frame[evil[4]].tolist())
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("covey.workflow.fit_table", lambda *_: pytest.fail("the fit has begun"))
+    (tmp_path / "file").touch()
+    refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is no folder")
+    if Path("/proc/self").exists():
+        refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
+    monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
+    refused(covey("predict", tmp_path / "fit", table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
 
 
 def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
@@ -261,7 +291,35 @@ def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
 def test_stages_are_told(table, capsys):
     settings = FitSettings(TableSettings((str(table),), "y", drop=("id", "kind")), selection="bic")
     fit_table(settings, print)
-    assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting"]
+    parts = [f"without part {k}" for k in range(1, 6)]
+    assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting", *parts]
+
+
+def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
+    """A smooth term that no straight line has: the nested score by hand, beside a lasso with splines and without."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (90, 4)), columns=["a", "b", "c", "d"])
+    frame["y"] = np.cos(4 * frame["a"]) + 0.2 * rng.standard_normal(90)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    out = tmp_path / "fit"
+    result = covey("fit", tmp_path / "table.csv", "-t", "y", "--spline", "*:5", "--nested", "-o", out)
+    assert result.exit_code == 0, result.output
+    run = json.loads((out / "run.json").read_text())
+    pipeline = library.load(out / "model.skops")
+    made = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
+    assert run["nested"]["folds"] == pytest.approx(made.folds)
+    assert run["scores"]["held_out_r2"] == pytest.approx(made.mean)
+    assert run["scores"]["held_out_error"] == pytest.approx(made.std_error)
+    assert run["nested"]["selected"]["a"] == 5
+    scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
+    assert scores.keys() == {"null", "lasso", "ridge", "lasso without splines"}
+    assert scores["lasso without splines"] < 0.1 < 0.7 < scores["lasso"]
+    for line in str(made).splitlines()[1:2]:
+        assert line.split() in [own.split() for own in result.stdout.splitlines()]
+    assert "Not held out, and flattering: R^2" in result.stdout
+    page = (out / "report.html").read_text()
+    assert "Rows that took no part in choosing" in page
+    assert run["nested"]["verdict"] in html.unescape(page)
 
 
 @pytest.mark.slow

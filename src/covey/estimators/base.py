@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import numpy as np
@@ -22,6 +23,7 @@ from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.selection import Problem, Selected, read_selection, select
+from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
 from covey.validation import FloatArray, boolean
 
@@ -109,6 +111,8 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
         state = dict(super().__getstate__())
+        if isinstance(state.get("checkpoint"), PurePath):
+            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):
@@ -153,15 +157,18 @@ class GroupSparseEstimator(BaseEstimator):
         return table
 
     def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, and one line per group."""
+        """Print what was selected: how the model was made, one line per group, and whether it depends on the split.
+
+        How well it predicts is not among it: `covey.nested_score` says that.
+        """
         table = self.group_table()
         out = sys.stdout if file is None else file
         used = np.atleast_2d(self.coef_).any(axis=0)
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
-        found = len(table) - sum(name in self.always_groups_ for name in table.index)
+        of = self.groups_.n_groups - len(self.always_groups_)
         print(
-            f"{type(self).__name__}: {found} of {self.groups_.n_groups - len(self.always_groups_)} groups selected"
-            f"{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
+            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
             f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
             file=out,
         )
@@ -170,6 +177,14 @@ class GroupSparseEstimator(BaseEstimator):
             if "folds" in shown:
                 shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
             print(shown.reset_index().to_string(index=False), file=out)
+        counts = fold_counts(self)
+        warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
+        if warning:
+            print(warning, file=out)
+
+    def _found(self) -> list[Any]:
+        """The selected groups without those that are always in."""
+        return [name for name in self.selected_groups_ if name not in self.always_groups_]
 
 
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
