@@ -165,7 +165,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "arguments": arguments, "processors": processors, "engines": engines, "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "arguments": arguments, "processors": processors, "engines": engines, "models": models,
+    "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 
