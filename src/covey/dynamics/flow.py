@@ -16,6 +16,7 @@ from covey.validation import FloatArray, as_numbers, boolean, one_of, positive, 
 
 __all__ = ["gradient_flow"]
 
+SHORTEST = 1e-100
 METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 
 
@@ -97,6 +98,8 @@ def gradient_flow(
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0 or not (np.diff(grid) > 0).all():
             raise ValueError("times must increase from 0 and hold at least two numbers.")
 
+    if grid[-1] < SHORTEST:
+        raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers cannot step in less.")
     one_of(method, METHODS, "method")
     log_magnitudes = boolean(log_magnitudes, "log_magnitudes")
     _check_resolution(problem, float(grid[-1]), N)
