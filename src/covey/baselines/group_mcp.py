@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from covey.baselines.kernels import group_descent
 from covey.baselines.units import read_group_weights, read_table
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, boolean, column_names, positive, whole
+from covey.validation import FloatArray, boolean, column_names, positive, real, whole
 
 __all__ = ["GroupMCP"]
 
@@ -147,8 +146,8 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
         X, y = read_table(self, X, y)
-        if isinstance(self.gamma, bool) or not isinstance(self.gamma, numbers.Real) or not self.gamma > 1:
-            raise ValueError(f"gamma must be a number above 1, not {self.gamma!r}.")
+        if not real(self.gamma, "gamma") > 1:
+            raise ValueError(f"gamma must be above 1, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(
             X, np.asarray(y, dtype=float), groups, self.group_weights, boolean(self.fit_intercept, "fit_intercept")
