@@ -46,7 +46,13 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", metavar="COL",
+        help="The column to predict. Survival times have --time and --event instead.", show_default=False,
+    ),
+]  # fmt: skip
 Targets = Annotated[
     list[str] | None,
     typer.Option(

@@ -62,8 +62,8 @@ def nested_score(
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
-        The outer folds. A number gives shuffled ones, stratified for classes and for events. How the model is chosen within them is
-        the model's own ``selection=``.
+        The outer folds. A number gives shuffled ones, stratified for classes and for events. How the model is chosen
+        within them is the model's own ``selection=``.
     sample_weight, offset : array-like, optional
         As in `fit`. Weights also count in the score.
     split_groups : array-like of shape (n_rows,), optional

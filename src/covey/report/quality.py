@@ -49,8 +49,8 @@ def quality(
             found.append(Score("Right on test rows", model.score(test[0], test[1], offset=shift), note))
     if nested is not None:
         note = (
-            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that took no part in choosing: the "
-            f"whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
+            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that took no part in "
+            f"choosing: the whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
         )
         found.append(Score(f"Held-out {name}", nested.mean, note))
         if (held_out := HeldOut.from_nested(nested)) is not None:

@@ -162,8 +162,8 @@ def _on_the_score(nested: NestedScore) -> list[Remark]:
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that took no part in choosing, {nested.measure} is {nested.mean:.2f} ± {nested.std_error:.2f}, and "
-            f"chance is {null.mean:g}. Which groups were selected then says little.",
+            f"On rows that took no part in choosing, {nested.measure} is {nested.mean:.2f} ± {nested.std_error:.2f}, "
+            f"and chance is {null.mean:g}. Which groups were selected then says little.",
             "Look for better columns or more rows and events before reading on.",
             True,
         )
@@ -297,9 +297,9 @@ def _on_separation(model: Any) -> Remark:
     if model.loss_.coupled:
         return Remark(
             "Maximum partial likelihood is infinite",
-            "Some combination of the selected columns has whoever it is largest in have the event first, every time, so "
-            "that its best coefficient is infinite and a small ridge was taken instead. The size of such hazard ratios "
-            "is the ridge's doing.",
+            "Some combination of the selected columns is largest, at every event, in the row that has it, so that its "
+            "best coefficient is infinite and a small ridge was taken instead. The size of such hazard ratios is the "
+            "ridge's doing.",
             "Look for a rare level of a category, and put it together with others; fewer groups or more events help.",
             True,
         )

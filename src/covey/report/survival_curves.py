@@ -199,9 +199,7 @@ def _baseline(model: Any, rows: FloatArray) -> tuple[Curve, ...]:
     made = []
     for code, label in enumerate(model.strata_.tolist()):
         own, end = frame[frame["stratum"] == label], float(rows[rows[:, -1] == code, STOP].max())
-        made.append(
-            Curve(str(label), own["time"].to_numpy(), own["survival"].to_numpy(), end, none, none, place=code)
-        )
+        made.append(Curve(str(label), own["time"].to_numpy(), own["survival"].to_numpy(), end, none, none, place=code))
     return tuple(made)
 
 

@@ -17,12 +17,12 @@ from covey.report.survival_curves import Curve, Ratio, SurvivalPart
 __all__ = ["survival_section"]
 
 # Columns with a hazard ratio in the table; coefficients.csv has them all.
-MOST_RATIOS = 40
+MOST_RATIOS = 20
 
 # Strata with a line in the plot of the baseline.
 MOST_STRATA = 60
 
-SURVIVAL = Axis(0.0, 1.0)
+SURVIVAL, MOST_TICKS = Axis(0.0, 1.0), 6
 
 
 def survival_section(part: SurvivalPart, nested: NestedScore | None, target: str) -> str:
@@ -35,9 +35,9 @@ def survival_section(part: SurvivalPart, nested: NestedScore | None, target: str
 
 def _told(part: SurvivalPart) -> str:
     half = (
-        "the curve of all rows does not fall to one half"
+        "by Kaplan and Meier more than half of them are without it to the end"
         if part.median is None
-        else f"half of the rows have had it by {shown(part.median)}"
+        else f"by Kaplan and Meier half of them have had it at {shown(part.median)}"
     )
     return f"The event happened in {part.n_events} of {part.n_rows} rows; {half}."
 
@@ -60,9 +60,9 @@ def _by_risk(part: SurvivalPart, target: str) -> str:
         told = "The predicted risk is the same for every row, so there are no thirds to compare."
     elif part.n_folds:
         told = (
-            f"Rows are ordered by a risk that took no part of them in: in {part.n_folds} repetitions of the whole fit "
-            "each row is predicted by a model that was chosen and fitted without it. Were the model of no use, the "
-            "curves of the thirds would coincide but for chance."
+            f"Rows are ordered by a risk that was predicted without them: in {part.n_folds} repetitions of the whole "
+            "fit, each row by a model that was chosen and fitted without it. Were the model of no use, the curves of "
+            "the thirds would coincide but for chance."
         )
     else:
         told = (
@@ -79,8 +79,8 @@ def _by_risk(part: SurvivalPart, target: str) -> str:
     drawn = plot(
         "survival-plot",
         description,
-        f"{grid(ticks, SURVIVAL)}{_lines(curves, times)}",
-        f"{tick_labels(ticks, SURVIVAL)}{_names(curves)}",
+        f"{grid(ticks, SURVIVAL, MOST_TICKS)}{_lines(curves, times)}",
+        f"{tick_labels(ticks, SURVIVAL, MOST_TICKS)}{_names(curves)}",
     )
     return (
         f'<p>{told}</p><figure class="survival"><p class="ylabel">Share of the rows without the event '
@@ -120,8 +120,8 @@ def _baseline(part: SurvivalPart, target: str) -> str:
     drawn = plot(
         "baseline-plot",
         f"Step curve: survival of a row at the means of all columns; at the end: {left}.",
-        f"{grid(ticks, SURVIVAL)}{_lines(curves, times)}",
-        f"{tick_labels(ticks, SURVIVAL)}{_names(curves) if part.has_strata else ''}",
+        f"{grid(ticks, SURVIVAL, MOST_TICKS)}{_lines(curves, times)}",
+        f"{tick_labels(ticks, SURVIVAL, MOST_TICKS)}{_names(curves) if part.has_strata else ''}",
     )
     legend = ""
     if part.has_strata:
@@ -146,7 +146,9 @@ def _ratios(part: SurvivalPart) -> str:
     largest = max((abs(_size(one)) for one in shown_ratios), default=0.0) or 1.0
     rows = "".join(_ratio_row(one, largest) for one in shown_ratios)
     rest = len(part.ratios) - len(shown_ratios)
-    more = f'<p class="note">And {rest} more columns of weaker groups; coefficients.csv has them all.</p>' if rest else ""
+    more = (
+        f'<p class="note">And {rest} more columns of weaker groups; coefficients.csv has them all.</p>' if rest else ""
+    )
     return (
         "<p>What the hazard is multiplied by where a column is larger by one, or by a standard deviation of it, all "
         "other columns being the same; above one the event comes sooner. The strongest group first. They are "

@@ -25,7 +25,7 @@ from covey.workflow.problem import Problem, pose
 from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
-from covey.workflow.survival import check_survival
+from covey.workflow.survival import check_ties
 from covey.workflow.survival_predict import about_survival
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
@@ -146,7 +146,7 @@ def check_settings(settings: FitSettings) -> None:
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
-    check_survival(settings.table, ties="ties" in settings.options)
+    check_ties(settings.table, settings.options.get("ties"))
     if settings.network is not None:
         if family not in ("auto", "gaussian"):
             raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")

@@ -18,7 +18,7 @@ from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
 from covey.workflow.response import Response, number_column, read_offset, read_response
 from covey.workflow.settings import TableSettings, Told, silent
-from covey.workflow.survival import SurvivalColumns, read_survival_times
+from covey.workflow.survival import SurvivalColumns, check_survival, read_survival_times
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
 __all__ = ["Input", "Problem", "pose"]
@@ -93,6 +93,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     squared : str
         What can only be done with squared loss, if anything is to be done that can.
     """
+    check_survival(settings)
     told("reading")
     files = find_files(settings.data)
     frame = read(files)

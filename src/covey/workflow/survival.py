@@ -18,7 +18,7 @@ from covey.workflow.response import Response, number_column, read_labels
 if TYPE_CHECKING:
     from covey.workflow.settings import TableSettings
 
-__all__ = ["SurvivalColumns", "check_survival", "read_survival_times"]
+__all__ = ["SurvivalColumns", "check_survival", "check_ties", "read_events", "read_strata", "read_survival_times"]
 
 # What the word for an event often is, where a column says it in words.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
@@ -65,12 +65,12 @@ class SurvivalColumns:
         return f"{self.time} to {self.event}{'=' + '/'.join(self.event_value) if self.event_value else ''}"
 
 
-def check_survival(settings: TableSettings, *, ties: bool = False) -> None:
+def check_survival(settings: TableSettings) -> None:
     """Refuse options that contradict each other, before a table is read."""
     cox = settings.family == "cox"
     if settings.time is None and settings.event is None:
         given = {"--start": settings.start, "--strata": settings.strata, "--event-value": settings.event_value}
-        idle = [name for name, value in given.items() if value] + (["--ties"] if ties else [])
+        idle = [name for name, value in given.items() if value]
         if cox or idle:
             what = "--family cox" if cox else idle[0]
             raise TableError(f"{what} is for survival times: give --time and --event.")
@@ -92,6 +92,12 @@ def check_survival(settings: TableSettings, *, ties: bool = False) -> None:
         )
     if settings.family not in ("auto", "cox"):
         raise TableError(f"--family {settings.family} is not for survival times: leave it out, or --time and --event.")
+
+
+def check_ties(settings: TableSettings, ties: object) -> None:
+    """Refuse --ties where nothing can be tied."""
+    if ties is not None and settings.time is None:
+        raise TableError("--ties is for survival times: give --time and --event.")
 
 
 def read_survival_times(frame: pd.DataFrame, columns: SurvivalColumns, where: str) -> Response:
