@@ -16,7 +16,7 @@ from covey.report.survival_curves import Curve, Ratio, SurvivalPart
 
 __all__ = ["survival_section"]
 
-# Columns with a hazard ratio in the table; coefficients.csv has them all.
+# Columns with a hazard ratio in this table; those of all are in the table of groups.
 MOST_RATIOS = 20
 
 # Strata with a line in the plot of the baseline.
@@ -75,7 +75,7 @@ def _by_risk(part: SurvivalPart, target: str) -> str:
         told += " Rows count from their entry on; early parts of the curves rest on few of them."
     ticks = _ticks(times)
     left = ", ".join(f"{curve.name} {_last(curve):.2f}" for curve in curves)
-    description = f"Kaplan-Meier curves of {len(curves)} sets of rows by predicted risk; at the end: {left}."
+    description = f"Line plot: Kaplan-Meier curves of {len(curves)} sets of rows by predicted risk; at the end: {left}."
     drawn = plot(
         "survival-plot",
         description,
@@ -119,7 +119,7 @@ def _baseline(part: SurvivalPart, target: str) -> str:
     left = ", ".join(f"{curve.name} {_last(curve):.2f}" for curve in curves[:MOST_NAMED])
     drawn = plot(
         "baseline-plot",
-        f"Step curve: survival of a row at the means of all columns; at the end: {left}.",
+        f"Line plot: survival of a row at the means of all columns; at the end: {left}.",
         f"{grid(ticks, SURVIVAL, MOST_TICKS)}{_lines(curves, times)}",
         f"{tick_labels(ticks, SURVIVAL, MOST_TICKS)}{_names(curves) if part.has_strata else ''}",
     )
@@ -146,9 +146,7 @@ def _ratios(part: SurvivalPart) -> str:
     largest = max((abs(_size(one)) for one in shown_ratios), default=0.0) or 1.0
     rows = "".join(_ratio_row(one, largest) for one in shown_ratios)
     rest = len(part.ratios) - len(shown_ratios)
-    more = (
-        f'<p class="note">And {rest} more columns of weaker groups; coefficients.csv has them all.</p>' if rest else ""
-    )
+    more = f'<p class="note">And {rest} more columns, of weaker groups.</p>' if rest else ""
     return (
         "<p>What the hazard is multiplied by where a column is larger by one, or by a standard deviation of it, all "
         "other columns being the same; above one the event comes sooner. The strongest group first. They are "

@@ -73,8 +73,8 @@ def predict_survival(
     ends = np.array([last.event_times_[-1]] if about is None else about["ends"])
     if (times > ends.max()).any():
         raise TableError(
-            f"--at {times.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: nothing is known "
-            "of survival by then."
+            f"--at {times.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: nothing is "
+            "known of survival by then."
         )
     codes = np.zeros(len(risk), dtype=int)
     strata = None
