@@ -24,7 +24,7 @@ def plain_fit(trial, tmp_path_factory):
     """With nested folds, and what the console said."""
     out = tmp_path_factory.mktemp("fits") / "plain"
     asked = ["--time", "months", "--event", "dead", "-g", "_", "--always", "g5,g4", *OTHERS]
-    result = covey("fit", trial, *asked, "--selection", "3", "--nested", "-o", out)
+    result = covey("fit", trial, *asked, "--selection", "2", "--nested", "-o", out)
     assert result.exit_code == 0, result.output
     return out, result.stdout
 
@@ -52,7 +52,7 @@ def by_hand(frame, **options):
 def test_the_model_is_that_of_python(trial, plain_fit):
     out, _ = plain_fit
     frame = pd.read_csv(trial)
-    model, X = by_hand(frame, selection=3, always=["g5", "g4"])
+    model, X = by_hand(frame, selection=2, always=["g5", "g4"])
     y = survival(frame["months"], frame["dead"])
     model.fit(X, y)
     saved = library.load(out / "model.skops")

@@ -203,7 +203,7 @@ def table_settings(context: typer.Context) -> TableSettings:
     several = ("data", "groups", "spline", "onehot", "drop", "event_value", "strata")
     given = {name: context.params[name] for name in (*TABLE_OPTIONS, *RESPONSE_OPTIONS) if name in context.params}
     values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
-    target = values["target"] or ()
+    target: Any = values["target"] or ()
     if not isinstance(target, str):
         values["target"] = target[0] if len(target) == 1 else tuple(target)
     return TableSettings(**values)

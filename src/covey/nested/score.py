@@ -234,10 +234,10 @@ def _from_scores(
 
 def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:
     """What the folds predict for each row, where they say so; the mean where a row was tested several times."""
-    if any(one.means is None for one in results):
-        return None
     sums, tested = np.zeros(n), np.zeros(n)
     for one in results:
+        if one.means is None:
+            return None
         sums[one.test] += one.means
         tested[one.test] += 1
     return np.divide(sums, tested, out=np.full(n, np.nan), where=tested > 0)
