@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covey.baselines.group_lasso import penalty_grid
 from covey.baselines.kernels import group_descent
-from covey.baselines.units import read_group_weights
+from covey.baselines.units import read_group_weights, read_table
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
+from covey.validation import FloatArray, boolean, column_names, positive, whole
 
 __all__ = ["GroupMCP"]
 
@@ -145,19 +145,16 @@ class GroupMCP(RegressorMixin, BaseEstimator):
 
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
-        refuse_odd(X, "X")
-        refuse_odd(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        gamma = float(self.gamma)
-        if not gamma > 1:
+        X, y = read_table(self, X, y)
+        if not positive(self.gamma, "gamma") > 1:
             raise ValueError(f"gamma must be above 1, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(
-            X, np.asarray(y, dtype=float), groups, self.group_weights, bool(self.fit_intercept)
+            X, np.asarray(y, dtype=float), groups, self.group_weights, boolean(self.fit_intercept, "fit_intercept")
         )
 
     def _solve(self, problem: OrthonormalProblem, grid: FloatArray) -> tuple[FloatArray, int]:
-        tol, most = positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
+        tol, most = positive(self.tol, "tol"), min(whole(self.max_iter, "max_iter"), 2**62)
         goal = tol * float(np.sqrt(np.mean(problem.y**2)))
         w, r = np.zeros(problem.Z.shape[0]), problem.y.copy()
         out, sweeps, late = np.empty((grid.size, w.size)), 0, 0
