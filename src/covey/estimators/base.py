@@ -77,10 +77,10 @@ class GroupSparseEstimator(BaseEstimator):
     def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
         """Set everything that describes the model, from the model."""
         groups = self.groups_
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             own = made.own.astype(dtype)
-        if not np.isfinite(own).all():
-            own = made.own  # too large for the precision of X
+        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
+            own = made.own  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
