@@ -79,14 +79,14 @@ def predict_table(
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
     try:
-        return _predict(fitted, frame, list(target), list(keep))
+        return _predict(fitted, frame, list(target), list(keep), at)
     except (ValueError, MemoryError):
         raise
     except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
         raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
 
 
-def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str]) -> Prediction:
+def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str], at: Any) -> Prediction:
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
         raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
