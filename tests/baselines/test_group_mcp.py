@@ -61,9 +61,10 @@ def test_the_local_linear_approximation_by_adelie_stays_at_every_solution(model)
     ad = pytest.importorskip("adelie")
     data = load_diabetes_splines()
     solver = model(groups=data.groups, tol=1e-12, max_iter=100_000)
-    problem = OrthonormalProblem.of(data.X, data.y, data.groups, "sqrt", True)
+    problem = OrthonormalProblem.of(np.array(data.X), data.y, data.groups, "sqrt", True)
     penalties = problem.penalty_max() * np.geomspace(0.9, 0.1, 9)
-    path, centred, labels = solver.path(data.X, data.y, penalties), data.X - data.X.mean(axis=0), data.groups.labels
+    path, centred, labels = solver.path(data.X, data.y, penalties), np.array(data.X), data.groups.labels
+    centred -= centred.mean(axis=0)
     seen = set()
     for w, penalty in zip(path.coefs.toarray(), penalties, strict=True):
         fits = [centred[:, labels == l] @ w[labels == l] / len(data.y) for l in range(data.groups.n_groups)]
