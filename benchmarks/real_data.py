@@ -64,8 +64,7 @@ def pair_columns(a: pd.Series, b: pd.Series, categories: tuple[str, ...]) -> np.
 
 
 def unit(x: pd.Series) -> np.ndarray:
-    values = x.to_numpy(dtype=float)
-    return (values - values.mean()) / values.std()
+    return ((x - x.mean()) / x.std()).to_numpy(dtype=float)
 
 
 def with_pairs(data: Data, pairs: list[np.ndarray]) -> Data:
