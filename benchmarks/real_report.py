@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from results_store import Store, complete_methods
@@ -87,11 +89,17 @@ def report(
     return lines + failures(store, sizes, seeds)
 
 
+def known(statistic: Callable[[np.ndarray], float], values: np.ndarray, digits: int) -> str:
+    """A statistic of the values that are there."""
+    values = values[np.isfinite(values)]
+    return f"{statistic(values):.{digits}f}" if values.size else "-"
+
+
 def summary(table: Table) -> list[str]:
     """One line per method over all data sets."""
     count, stable = len(table.sizes), table.stabilities()
     share = table.measured("groups").mean(axis=2) / np.array([g for _, _, g in table.sizes.values()])[:, None]
-    seconds = np.nanmedian(table.measured("seconds"), axis=2)
+    seconds = table.measured("seconds")
     lines = [
         "Errors relative to the best rival of each data set, which is known only afterwards.",
         "",
@@ -108,8 +116,8 @@ def summary(table: Table) -> list[str]:
         lines.append(
             f"| {method} | {np.exp(np.log(ratio[here]).mean()):.3f} | {np.mean(ratio[here] <= CLOSE):.0%} | "
             f"{wins.sum()} | {int((ratio[here] < 1).sum())} | {np.nanmax(ratio):.2f} | "
-            f"{np.exp(np.log(table.relative[here, j]).mean()):.3f} | {np.nanmean(share[:, j]):.2f} | "
-            f"{np.nanmean(stable[:, j]):.2f} | {np.nanmedian(seconds[:, j]):.3f} |"
+            f"{np.exp(np.log(table.relative[here, j]).mean()):.3f} | {known(np.mean, share[:, j], 2)} | "
+            f"{known(np.mean, stable[:, j], 2)} | {known(np.median, seconds[:, j], 3)} |"
             + ("" if here.all() else f" on {here.sum()} of {count}")
         )
     return [*lines, ""]
