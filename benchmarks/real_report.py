@@ -63,14 +63,17 @@ class Table:
         d = self.errors[i, a] - self.errors[i, b]
         return float(np.sqrt(d.var(ddof=1) * (1 / d.size + TEST_SHARE / (1 - TEST_SHARE)))) if d.size > 1 else np.nan
 
-    def stabilities(self) -> np.ndarray:
-        out = np.full(self.relative.shape, np.nan)
-        for i, (name, (_, _, n_groups)) in enumerate(self.sizes.items()):
-            for j, method in enumerate(self.methods):
-                rows = [self.store.rows[method, name, seed] for seed in self.seeds]
-                if all("selected" in row for row in rows):
-                    out[i, j] = stability([row["selected"] for row in rows], n_groups)
-        return out
+    def selections(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """On how many data sets every method's selection was kept, and there the share of groups and the stability."""
+        shares, stabilities = [], []
+        for name, (_, _, n_groups) in self.sizes.items():
+            rows = [[self.store.rows[method, name, seed] for seed in self.seeds] for method in self.methods]
+            if all("selected" in row or "reason" in row for own in rows for row in own):
+                chosen = [[row["selected"] for row in own if "selected" in row] for own in rows]
+                shares.append([np.mean([len(one) for one in own]) / n_groups if own else np.nan for own in chosen])
+                stabilities.append([stability(own, n_groups) if own else np.nan for own in chosen])
+        shape = (len(shares), len(self.methods))
+        return len(shares), np.reshape(shares, shape), np.reshape(stabilities, shape)
 
 
 def report(
@@ -97,11 +100,12 @@ def known(statistic: Callable[[np.ndarray], float], values: np.ndarray, digits: 
 
 def summary(table: Table) -> list[str]:
     """One line per method over all data sets."""
-    count, stable = len(table.sizes), table.stabilities()
-    share = table.measured("groups").mean(axis=2) / np.array([g for _, _, g in table.sizes.values()])[:, None]
+    count, (kept, share, stable) = len(table.sizes), table.selections()
     seconds = table.measured("seconds")
     lines = [
-        "Errors relative to the best rival of each data set, which is known only afterwards.",
+        "Errors are relative to the best rival of each data set, which is known only afterwards. The share of groups "
+        f"and Nogueira's stability of the selection are means over the {kept} data sets of which every selection was "
+        "kept; seconds are a median.",
         "",
         "| method | geometric mean | within 5% | best of all | better than the best rival | worst | error to the mean "
         "predictor's | share of groups | stability | seconds |",
@@ -113,12 +117,12 @@ def summary(table: Table) -> list[str]:
         if not here.any():
             continue
         wins = table.relative[:, j] <= np.nanmin(table.relative, axis=1)
+        name = method if here.all() else f"{method}, on {here.sum()} of {count}"
         lines.append(
-            f"| {method} | {np.exp(np.log(ratio[here]).mean()):.3f} | {np.mean(ratio[here] <= CLOSE):.0%} | "
+            f"| {name} | {np.exp(np.log(ratio[here]).mean()):.3f} | {np.mean(ratio[here] <= CLOSE):.0%} | "
             f"{wins.sum()} | {int((ratio[here] < 1).sum())} | {np.nanmax(ratio):.2f} | "
             f"{np.exp(np.log(table.relative[here, j]).mean()):.3f} | {known(np.mean, share[:, j], 2)} | "
             f"{known(np.mean, stable[:, j], 2)} | {known(np.median, seconds[:, j], 3)} |"
-            + ("" if here.all() else f" on {here.sum()} of {count}")
         )
     return [*lines, ""]
 
