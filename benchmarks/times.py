@@ -1,4 +1,4 @@
-"""Time of a fit against adelie's on the same folds, one thread, warm; memory beside X; and the cold first fit.
+"""Time of a fit against adelie's on the same folds, one thread, warm; and the cold first fit.
 
 The default fit (five folds, then all rows) is set beside adelie's path of 100 penalties on the same five folds and on
 all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is
@@ -7,18 +7,16 @@ tuned by the same five folds. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/times.py
     ... --quick              the small sizes and half of the kinds at a smaller size
-    ... --cells AR memory    only tables and problems whose name contains one of these
+    ... --cells AR cold      only tables and problems whose name contains one of these
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import resource
 import subprocess
 import sys
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -208,13 +206,8 @@ def rivals_table(quick: bool) -> None:
     if not quick:
         problems |= {"diabetes splines": real_problem(DATA["diabetes splines"]), "300x2000": gaussian(300, 2000, 5)}
     methods = {"covey": OURS["covey"]} | {name: solve for name, solve in PEERS.items() if name != "mean"}
-    print(
-        "\n| five folds, seconds (times covey's) | "
-        + " | ".join(methods)
-        + " |\n"
-        + "| --- " * (len(methods) + 1)
-        + "|"
-    )
+    print("\n| five folds, seconds (times covey's) | " + " | ".join(methods) + " |")
+    print("| --- " * (len(methods) + 1) + "|")
     for title, make in problems.items():
         timed = make()
         problem = Problem(timed.X, timed.y, timed.labels, timed.X[:1], lambda predicted: 0.0, fold_of=timed.fold_of)
@@ -227,22 +220,6 @@ def rivals_table(quick: bool) -> None:
                 taken[name] = np.nan
         cells = [f"{t:.3f} ({t / taken['covey']:.1f})" if np.isfinite(t) else "-" for t in taken.values()]
         print(f"| {title} | " + " | ".join(cells) + " |", flush=True)
-
-
-def memory_table(quick: bool) -> None:
-    """The peak of what a default fit allocates beside X, by tracemalloc, which slows it down."""
-    print("\n| memory | X, MB | allocated at most, MB | share of X |\n| --- | --- | --- | --- |")
-    covey_folds(SIZES["150x300"]())
-    for name in ["500x10000"] if quick else ["500x10000", "1000x50000"]:
-        problem = SIZES[name]()
-        problem.fortran = problem.X  # adelie's copy is not needed here
-        gc.collect()
-        tracemalloc.start()
-        covey_folds(problem)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        size = problem.X.nbytes
-        print(f"| {name} | {size / 1e6:.0f} | {peak / 1e6:.0f} | {peak / size:.2f} |", flush=True)
 
 
 COLD = """
@@ -271,9 +248,7 @@ def cold_start() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small sizes, some kinds, every fourth real data set")
-    parser.add_argument(
-        "--cells", nargs="+", help="only these, by a part of their names: also real, rivals, memory, cold"
-    )
+    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, rivals, cold")
     args = parser.parse_args()
 
     def wanted(name: str) -> bool:
@@ -294,8 +269,6 @@ def main() -> None:
             real_table(args.quick)
         if not args.cells or "rivals" in args.cells:
             rivals_table(args.quick)
-        if not args.cells or "memory" in args.cells:
-            memory_table(args.quick)
         if not args.cells or "cold" in args.cells:
             cold_start()
 

@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import numpy as np
@@ -76,10 +77,10 @@ class GroupSparseEstimator(BaseEstimator):
     def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
         """Set everything that describes the model, from the model."""
         groups = self.groups_
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             own = made.own.astype(dtype)
-        if not np.isfinite(own).all():
-            own = made.own  # too large for the precision of X
+        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
+            own = made.own  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
@@ -110,6 +111,8 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
         state = dict(super().__getstate__())
+        if isinstance(state.get("checkpoint"), PurePath):
+            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):

@@ -164,14 +164,18 @@ class Paths:
         steps = np.concatenate(
             [np.diff([0.0, *path.times])[a : b + 1] for path, (a, b) in zip(self.paths, spans, strict=True)]
         )
-        rates = norms / self.posed.weights
+        rates = np.divide(norms, self.posed.weights, out=norms)
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
         complete, soon = True, [np.empty(0, dtype=np.intp)]
         for split, path in enumerate(self.paths):
             own = np.flatnonzero(which == split)
-            sums = self._sums[split] + np.cumsum(steps[own][:, None] * rates[own], axis=0)
-            late = np.flatnonzero((sums[:, far] > 1 + TIE).any(axis=1))
+            # in place: with small groups such a table takes a good part of the memory of X
+            sums = rates[own]
+            sums *= steps[own][:, None]
+            np.cumsum(sums, axis=0, out=sums)
+            sums += self._sums[split]
+            late = np.flatnonzero(self._is_late(split, far, sums))
             good = int(late[0]) if late.size else own.size
             if late.size:
                 complete = False
@@ -186,6 +190,14 @@ class Paths:
             return False
         self._widen(np.unique(np.concatenate(soon)))
         return True
+
+    def _is_late(self, split: int, far: NDArray[np.bool_], sums: FloatArray) -> NDArray[np.bool_]:
+        """At which events a far group should have woken: before, or at the same time and standing first."""
+        path, first = self.paths[split], self._checked[split]
+        woken = self.near.groups[path.groups[first : first + len(sums)]]
+        before = np.vstack([self._sums[split], sums])[:-1]
+        tie = (sums > 1 - TIE) & (before <= 1 - TIE) & (np.arange(far.size) < woken[:, None])
+        return np.asarray((((sums > 1 + TIE) | tie) & far).any(axis=1))
 
     def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
         """The far groups that would wake next if the model stayed as it is."""

@@ -21,6 +21,9 @@ __all__ = ["Penalties", "ridge_models"]
 # Working columns whose inner products are this far from those of orthonormal ones are not meant to be orthonormal.
 ORTHONORMAL = 1e-4
 
+# Numbers of X that are looked at together: 8 MiB.
+TILE = 2**20
+
 
 class Penalties:
     """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance.
@@ -51,25 +54,36 @@ class Penalties:
             alike = new[(sizes == size) & (ranks == rank)]
             at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
             T = self.problem.factors[at].reshape(alike.size, size, rank)
-            R = np.linalg.inv(T) if size == rank else self._coordinates(alike, T)
+            # in units of each column: squares of those of extreme scale are no numbers
+            unit = np.abs(T).max(axis=2, initial=0.0)
+            unit[unit == 0] = 1.0
+            given, T = T, T / unit[:, :, None]
+            R = np.linalg.inv(T) if size == rank else self._coordinates(alike, given) * unit[:, None, :]
             variance = np.einsum("lkj,lkj->lj", R, R)
             if self.equal_shares:
-                variance = self._equal_shares(alike, variance)
+                variance = self._equal_shares(alike, variance / unit**2) * unit**2
             M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
             if size > rank > 0:
                 M = np.linalg.inv((R / np.where(variance > 0, variance, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
             self._known.update(zip(alike.tolist(), M, strict=True))
-            gains = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
+            gains = np.divide(unit, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
 
     def _equal_shares(self, groups: NDArray[np.intp], variance: FloatArray) -> FloatArray:
         """The variances of columns; of two-valued ones as if both values were equally frequent."""
         problem = self.problem
         columns = problem.layout.members[spans(problem.layout.starts, groups)]
-        X = np.asarray(problem.design.take(columns))[np.asarray(problem.q) > 0]
-        low, high = X.min(axis=0), X.max(axis=0)
-        two = ((low == X) | (high == X)).all(axis=0).reshape(variance.shape)
-        return np.where(two & (variance > 0), (((high - low) / 2) ** 2).reshape(variance.shape), variance)
+        used = np.flatnonzero(np.asarray(problem.q) > 0)
+        span, two = np.empty(columns.size), np.empty(columns.size, dtype=bool)
+        step = max(1, TILE // problem.design.shape[0])
+        for a in range(0, columns.size, step):
+            own = slice(a, a + step)
+            X = np.asarray(problem.design.take(columns[own]))
+            X = X if used.size == len(X) else X[used]
+            low, high = X.min(axis=0), X.max(axis=0)
+            span[own], two[own] = high - low, ((low == X) | (high == X)).all(axis=0)
+        span, two = span.reshape(variance.shape), two.reshape(variance.shape)
+        return np.where(two & (variance > 0), (span / 2) ** 2, variance)
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
         """R with ``X_l = Z_l R_l`` for groups of one shape with columns that depend on each other."""

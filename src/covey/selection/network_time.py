@@ -66,7 +66,8 @@ def choose_by_holdout(task: PathTask, held_or_validation: Any, patience: float =
     else:
         fold = Fold(task, _error_on(task, *held_or_validation))
     monitor = Monitor(fold.error_of, patience, task.groups.n_groups)
-    path = fold.task.path(stop=monitor)
+    # on a grid of its own, so that the engines, which record at times of theirs, are compared at the same ones
+    path = fold.task.path(stop=monitor, times=time_grid(task.max_iter))
     time = monitor.best_time
     if refit:
         path = task.path(max_iter=max(1, int(time)), step_size=path.step_size)
@@ -262,7 +263,18 @@ def _store(task: PathTask, masks: list[Any], patience: float, checkpoint: Any) -
         return None
     data = fingerprint(task.design, task.y, task.weight)
     settings = dict(task.options) | {"patience": patience}
-    return Checkpoint.of(checkpoint, covey.__version__, data, task.groups, settings, masks)
+    return Checkpoint.of(checkpoint, covey.__version__, data, task.groups, settings, masks, holds=_is_run)
+
+
+def _is_run(value: Any) -> bool:
+    """Whether a piece from a file is the run of a fold, or are those of several."""
+    if isinstance(value, list) and value and all(isinstance(own, list) and len(own) == 3 for own in value):
+        return all(map(_is_run, value))
+    if not (isinstance(value, list) and len(value) == 3):
+        return False
+    times, errors, reached = value
+    numbers = all(isinstance(own, list) and all(type(v) in (int, float) for v in own) for own in (times, errors))
+    return numbers and len(times) == len(errors) > 0 and type(reached) in (int, float) and times == sorted(times)
 
 
 def _check_masks(task: PathTask, masks: list[Any]) -> None:
