@@ -149,7 +149,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
         X, y = read_table(self, X, y)
-        if not positive(self.gamma, "gamma") > self._least_gamma:
+        if self.gamma != np.inf and not positive(self.gamma, "gamma") > self._least_gamma:
             raise ValueError(f"gamma must be above {self._least_gamma:g}, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(
