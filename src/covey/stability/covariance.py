@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from covey.designs import as_design, count_factors
 from covey.preprocess.layout import offsets
 from covey.stability.columns import Columns
 from covey.stability.overlap import chance_correlation
@@ -21,6 +20,9 @@ BY_CHANCE = 0.1
 # more power from a larger one, and lose the correlations that they have to have.
 LEAST = 0.05
 
+# Factors are looked for as in `covey.designs.count_factors`, on all columns: those of a group are orthonormal here.
+MOST_FACTORS, COLUMNS_PER_FACTOR, LEAST_RATIO = 10, 8, 3.0
+
 # Directions of a group of which factors leave less than this are theirs.
 NOTHING_LEFT = 1e-10
 
@@ -34,14 +36,14 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     """
     ranks, q = columns.ranks, columns.q
     starts = offsets(ranks)
-    k = count_factors(as_design(columns.Z), q, np.arange(starts[-1]), starts, fit_intercept=columns.intercept)
     n = 1 / float((q * q).sum())
+    weighted = columns.Z * np.sqrt(q)[:, None]
+    scores, values, _ = np.linalg.svd(weighted, full_matrices=False)
+    k = _n_factors(values**2)
     if k == 0:
         return _between(columns.covariance, ranks, n)
-    weighted = columns.Z * np.sqrt(q)[:, None]
-    scores = np.linalg.svd(weighted, full_matrices=False)[0][:, :k]
-    effects = scores.T @ weighted
-    left = weighted - scores @ effects
+    effects = scores[:, :k].T @ weighted
+    left = weighted - scores[:, :k] @ effects
     # what the factors leave of each group is made orthonormal, and back
     roots, inverses = np.zeros((2, starts[-1], starts[-1]))
     for a, b in zip(starts[:-1], starts[1:], strict=True):
@@ -51,6 +53,15 @@ def estimated_covariance(columns: Columns) -> FloatArray:
         inverses[a:b, a:b] = (vectors / np.sqrt(values)) @ vectors.T
     own = left @ inverses
     return np.asarray(effects.T @ effects + roots @ _between(own.T @ own, ranks, n - k) @ roots)
+
+
+def _n_factors(values: FloatArray) -> int:
+    """How many of the largest eigenvalues stand out: those before the largest ratio of one to the next."""
+    most = min(MOST_FACTORS, values.size // COLUMNS_PER_FACTOR)
+    if most < 1:
+        return 0
+    ratios = values[:most] / np.maximum(values[1 : most + 1], NOTHING_LEFT)
+    return int(np.argmax(ratios)) + 1 if ratios.max() >= LEAST_RATIO else 0
 
 
 def _between(covariance: FloatArray, ranks: NDArray[np.intp], n: float) -> FloatArray:

@@ -88,13 +88,10 @@ class KnockoffSelection:
 
     def promise(self) -> str:
         """What is known of mistakes, in words."""
-        return (
-            f"On average at most {self.fdr:.0%} of the groups selected so have no effect beside the others, if "
-            + (
-                "rows are independent and normal, with the covariance that was estimated."
-                if self.kind == "gaussian"
-                else "the response is linear in the columns with independent normal noise of one variance."
-            )
+        return f"On average at most {self.fdr:.0%} of the groups selected so have no effect beside the others, if " + (
+            "rows are independent and normal, with the covariance that was estimated."
+            if self.kind == "gaussian"
+            else "the response is linear in the columns with independent normal noise of one variance."
         )
 
     def __repr__(self) -> str:

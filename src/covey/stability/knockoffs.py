@@ -40,7 +40,7 @@ def knockoffs(
     fdr: float = 0.1,
     kind: Literal["auto", "gaussian", "fixed"] = "auto",
     construction: Construction = "entropy",
-    n_draws: int = 3,
+    n_draws: int = 1,
     always: Iterable[Any] = (),
     loss: str | Loss = "squared",
     offset: Any = None,
@@ -128,17 +128,17 @@ def knockoffs(
     if target >= 1:
         raise ValueError(f"fdr must lie between 0 and 1, not {fdr!r}.")
     if construction not in ("entropy", "equicorrelated", "semidefinite"):
-        raise ValueError(
-            f"construction must be 'entropy', 'equicorrelated' or 'semidefinite', not {construction!r}."
-        )
+        raise ValueError(f"construction must be 'entropy', 'equicorrelated' or 'semidefinite', not {construction!r}.")
     n_sets = whole(n_draws, "n_draws")
     own_loss = get_loss(loss)
     own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
     weight, response, shift = (None if own is None else np.asarray(on_host(own)) for own in (weight, response, shift))
     stay = made.positions(always, "always")
+    if len(stay) == made.n_groups:
+        raise ValueError("No group is left to select: all are in always.")
     columns, present = read_columns(design, made, stay, weight, fit_intercept)
     if present.size == 0:
-        raise ValueError("No group is left to select: all are in always, or do not vary.")
+        raise ValueError("No group is left to select: none varies.")
     fixed = _is_fixed(kind, columns, own_loss)
     copier = Copier(columns, fixed=fixed, construction=construction)
     rows = weight > 0

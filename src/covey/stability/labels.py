@@ -23,7 +23,7 @@ def as_numbers(y: Any, loss: Loss) -> Any:
     if not isinstance(loss, Binomial | Multinomial) or np.ndim(y) != 1:
         return y
     values = np.asarray(on_host(y))
-    if isinstance(loss, Binomial) and values.dtype.kind in "fiub":
+    if isinstance(loss, Binomial) and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
         # shares between 0 and 1 are a response of this loss too
         return y
     classes, own = np.unique(values, return_inverse=True)
