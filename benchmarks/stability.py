@@ -83,8 +83,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="5 data sets of each kind")
     args = parser.parse_args()
     print(
-        "| design | signal to noise | bound | mistakes in its sense | groups without an effect selected | with an effect "
-        "| warned of correlation | s per data set |"
+        "| design | signal to noise | bound | mistakes in its sense | groups without an effect selected "
+        "| with an effect | warned of correlation | s per data set |"
     )
     print("| --- " * 8 + "|")
     with threadpool_limits(1), warnings.catch_warnings():

@@ -1,6 +1,7 @@
 """Group knockoffs: the copies by their inner products, the sign-flip property by hand, the filter by its definition."""
 
 import importlib.util
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_entropy_is_stationary_and_allowed():
     S = maximum_entropy(Sigma, ranks)
     assert np.linalg.eigvalsh(2 * Sigma - S)[0] > 0
     inverse, starts = np.linalg.inv(2 * Sigma - S), np.r_[0, np.cumsum(ranks)]
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in pairwise(starts):
         # the derivative of log det(2 Sigma - S) + log det S in a block
         np.testing.assert_allclose(np.linalg.inv(S[a:b, a:b]), inverse[a:b, a:b], rtol=0.02)
     plain = equicorrelated(Sigma)
@@ -151,12 +152,13 @@ def test_the_estimated_covariance_is_nearer_to_the_truth_than_that_of_the_rows(k
 def test_the_filter_is_its_definition():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        W = np.round(rng.normal(0.7, 1, 30), 1)
-        allowed = [t for t in np.abs(W) if t > 0 and (1 + np.sum(W <= -t)) <= 0.3 * np.sum(W >= t)]
-        assert filter_threshold(W, 0.3) == (min(allowed) if allowed else np.inf)
+        own = np.round(rng.normal(0.7, 1, 30), 1)
+        allowed = [t for t in np.abs(own) if t > 0 and (1 + np.sum(own <= -t)) <= 0.3 * np.sum(own >= t)]
+        threshold = filter_threshold(own, 0.3)
+        assert threshold == (min(allowed) if allowed else np.inf)
         # e-values of one draw at the target are the filter
-        e = e_values(W[None], 0.3)
-        np.testing.assert_array_equal(e >= largest_set(e, 0.3), W >= filter_threshold(W, 0.3))
+        e = e_values(own[None], 0.3)
+        np.testing.assert_array_equal(e >= largest_set(e, 0.3), own >= threshold)
 
 
 def test_e_values_of_groups_without_an_effect_add_up_to_at_most_the_number_of_groups():

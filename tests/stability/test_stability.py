@@ -145,7 +145,7 @@ def test_halves_have_every_class():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
     assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
-    with pytest.raises(ValueError, match="Class 1 .* has 1 row of positive weight"):
+    with pytest.raises(ValueError, match="has 1 row of positive weight"):
         stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
 
 

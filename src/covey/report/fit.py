@@ -28,6 +28,7 @@ from covey.report.remarks import Remark, remarks
 from covey.report.response_section import ResponsePart, response_parts
 from covey.report.traces import Frames, keep_frames
 from covey.selection.judged import Judged, how_chosen, in_words, judged
+from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -95,6 +96,8 @@ class FitReport:
         Why there are none.
     responses : tuple of ResponsePart
         Where there are several.
+    stability : StabilitySelection or None
+        Which groups are found again in halves of the rows.
     """
 
     title: str
@@ -124,6 +127,7 @@ class FitReport:
     held_out: HeldOut | None = None
     no_held_out: str = ""
     responses: tuple[ResponsePart, ...] = ()
+    stability: StabilitySelection | None = None
 
     @classmethod
     def from_model(
@@ -139,6 +143,7 @@ class FitReport:
         outputs: Sequence[str] | None = None,
         test: tuple[Any, ...] | None = None,
         held_out: HeldOut | int = 5,
+        stability: StabilitySelection | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> FitReport:
         """Gather what a report shows.
@@ -162,6 +167,8 @@ class FitReport:
         held_out : int or HeldOut
             For classes: in how many folds the whole fit is repeated, for a table of mistakes and a plot of the
             probabilities on rows that were not seen; 0 for none. Or what `covey.report.refit_in_folds` has made.
+        stability : StabilitySelection, optional
+            What `covey.stability_selection` found on the same data, for a section of its own.
         settings : mapping, optional
             Further lines for the section on how to repeat the fit: the command, the file and its hash, the seed.
 
@@ -213,6 +220,7 @@ class FitReport:
             held_out=tried,
             no_held_out=why_not,
             responses=response_parts(model, X, y, names),
+            stability=stability,
         )
 
 

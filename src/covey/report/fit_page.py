@@ -17,6 +17,7 @@ from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
 from covey.report.response_section import response_section
+from covey.report.stability_section import stability_section
 
 if TYPE_CHECKING:
     from covey.report.fit import FitReport
@@ -60,6 +61,7 @@ def render_page(report: FitReport) -> str:
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
         classes=_classes(report),
         responses=_responses(report),
+        stability=_stability(report),
         choice=_choice(report),
         remarks="".join(_remark(remark) for remark in report.remarks) or "<p>Nothing stands out.</p>",
         settings=_settings(report.settings),
@@ -125,6 +127,12 @@ def _classes(report: FitReport) -> str:
 
 def _responses(report: FitReport) -> str:
     return _section("responses", "Each response", response_section(report.responses)) if report.responses else ""
+
+
+def _stability(report: FitReport) -> str:
+    if report.stability is None:
+        return ""
+    return _section("stability", "Which groups to believe", stability_section(report.stability))
 
 
 def _section(id: str, heading: str, body: str) -> str:

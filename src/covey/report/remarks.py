@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from covey.losses import MultiSquared, Squared
-from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 from covey.selection.judged import Judged
+from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "cut_short", "remarks"]
 

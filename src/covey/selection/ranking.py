@@ -1,4 +1,4 @@
-"""Which groups are left on some rows: the first ones on the limit path, in the order in which elimination keeps them."""
+"""Which groups some rows select: the first ones on the limit path, in the order in which elimination keeps them."""
 
 from __future__ import annotations
 

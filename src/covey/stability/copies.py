@@ -8,6 +8,7 @@ depends on the units of columns. Copies have the same covariance among themselve
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +97,7 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
     S = 0.5 * equicorrelated(covariance)
     for _ in range(SWEEPS):
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
-        for a, b in zip(starts[:-1], starts[1:], strict=True):
+        for a, b in pairwise(starts):
             change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
             S[a:b, a:b] += change
             # the inverse of a matrix less a block, without factorising all of it

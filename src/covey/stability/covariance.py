@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
@@ -46,7 +48,7 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     left = weighted - scores[:, :k] @ effects
     # what the factors leave of each group is made orthonormal, and back
     roots, inverses = np.zeros((2, starts[-1], starts[-1]))
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in pairwise(starts):
         values, vectors = np.linalg.eigh(left[:, a:b].T @ left[:, a:b])
         values = np.maximum(values, NOTHING_LEFT)
         roots[a:b, a:b] = (vectors * np.sqrt(values)) @ vectors.T

@@ -14,7 +14,7 @@ __all__ = ["LEVEL", "e_values", "filter_threshold", "largest_set"]
 LEVEL = 0.75
 
 
-def filter_threshold(W: FloatArray, fdr: float) -> float:
+def filter_threshold(statistics: FloatArray, fdr: float) -> float:
     """The least t at which ``(1 + #{W <= -t}) / #{W >= t}`` is at most `fdr`; infinite where there is none.
 
     Barber and Candès' filter with offset 1.
@@ -22,8 +22,8 @@ def filter_threshold(W: FloatArray, fdr: float) -> float:
     >>> filter_threshold(np.array([5.0, 4, 3, 2, -1]), 0.25), filter_threshold(np.array([5.0, 4, 3, -3.5]), 0.25)
     (2.0, inf)
     """
-    for t in np.unique(np.abs(W[W != 0])):
-        if (1 + (W <= -t).sum()) / max((W >= t).sum(), 1) <= fdr:
+    for t in np.unique(np.abs(statistics[statistics != 0])):
+        if (1 + (statistics <= -t).sum()) / max((statistics >= t).sum(), 1) <= fdr:
             return float(t)
     return float("inf")
 
@@ -41,10 +41,10 @@ def e_values(draws: FloatArray, level: float) -> FloatArray:
     level : float
     """
     total = np.zeros(draws.shape[1])
-    for W in draws:
-        t = filter_threshold(W, level)
+    for statistics in draws:
+        t = filter_threshold(statistics, level)
         if np.isfinite(t):
-            total += W.size * (W >= t) / (1 + (W <= -t).sum())
+            total += statistics.size * (statistics >= t) / (1 + (statistics <= -t).sum())
     return total / len(draws)
 
 

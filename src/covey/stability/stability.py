@@ -26,7 +26,7 @@ from covey.stability.remarks import on_correlation, on_sizes, on_the_number
 from covey.stability.result import StabilitySelection
 from covey.validation import on_host, positive, whole
 
-__all__ = ["Progress", "stability_selection"]
+__all__ = ["Progress", "default_first", "stability_selection"]
 
 # Called with the number of finished pieces and the number of all.
 Progress = Callable[[int, int], None]
@@ -34,16 +34,18 @@ Progress = Callable[[int, int], None]
 # Where neither is given: one mistake is what most readers of a list of findings would put up with.
 ONE_MISTAKE = 1.0
 
+THRESHOLD, PAIRS = 0.75, 50
+
 
 def stability_selection(
     X: Any,
     y: Any,
     groups: Any = None,
     *,
-    threshold: float | None = 0.75,
+    threshold: float | None = THRESHOLD,
     n_first: int | None = None,
     max_false: float | None = None,
-    n_pairs: int = 50,
+    n_pairs: int = PAIRS,
     assumption: Assumption = "none",
     always: Iterable[Any] = (),
     loss: str | Loss = "squared",
@@ -163,6 +165,11 @@ def stability_selection(
         *on_correlation(design, response, made, found.is_selected, fit_intercept),
     ]
     return replace(found, remarks=tuple(remarks))
+
+
+def default_first(n_groups: int) -> int:
+    """How many groups each half of the rows selects if nothing else is said."""
+    return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
 
 
 def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:

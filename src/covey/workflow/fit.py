@@ -17,18 +17,24 @@ from covey.losses import get_loss
 from covey.report.held_out import HeldOut, refit_in_folds
 from covey.report.remarks import cut_short
 from covey.selection import Size
+from covey.stability import StabilitySelection
+from covey.stability.stability import default_first
 from covey.tables import TableError
-from covey.tables.complaint import near
+from covey.workflow.always import read_always
 from covey.workflow.problem import Problem, pose
 from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
+from covey.workflow.stability import select_by_halves
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
 __all__ = ["REFITS", "SELECTIONS", "Fit", "fit_table", "refit_stage"]
 
 # Folds in which the fit of classes is repeated.
 REFITS = 5
+
+# Half of the rows look for no more than this share of all groups: a draw at random would find the others too.
+MOST_OF_HALF = 0.5
 
 SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
@@ -51,6 +57,8 @@ class Fit:
         Of the fit alone.
     held_out : HeldOut or None
         For classes: what fits that were repeated without the rows predict.
+    stability : StabilitySelection or None
+        Which groups are found again in halves of the rows, where that was asked for.
     """
 
     settings: FitSettings
@@ -61,6 +69,7 @@ class Fit:
     notices: tuple[str, ...]
     seconds: float
     held_out: HeldOut | None = None
+    stability: StabilitySelection | None = None
 
     @property
     def estimator(self) -> Any:
@@ -80,7 +89,10 @@ class Fit:
 
     def groups_table(self) -> pd.DataFrame:
         """Every group: those selected first, strongest first."""
-        return groups_table(self.estimator)
+        table = groups_table(self.estimator)
+        if self.stability is not None:
+            table["half_samples"] = table["group"].map(self.stability.to_frame()["frequency"])
+        return table
 
     def coefficients_table(self) -> pd.DataFrame:
         """Every column of the fit with its coefficients; the intercept first."""
@@ -118,7 +130,20 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     # what `covey predict` needs to know of the table; it travels with the model's file
     model.table_ = {"targets": list(problem.response.targets), "offset": settings.table.offset}
     scores = score(problem, estimator, held_out)
-    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, held_out)
+    stability = None
+    if settings.stability:
+        told("halving")
+        stability = _stability(settings, problem, estimator)
+        notices += stability.remarks
+    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, held_out, stability)
+
+
+def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
+    """Which groups are found again, each half looking for as many as the model has, or more where that is safe."""
+    always = list(estimator.always_groups_)
+    n_groups = problem.groups.n_groups - len(always)
+    found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
+    return select_by_halves(problem, always, settings.seed, n_first=max(default_first(n_groups), int(found)))
 
 
 def _held_out(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[HeldOut | None, str]:
@@ -152,6 +177,8 @@ def check_settings(settings: FitSettings) -> None:
     if settings.refits is not None and (settings.refits < 0 or settings.refits == 1):
         raise TableError(f"--refits is a number of folds, at least 2, or 0 for none, not {settings.refits}.")
     if settings.network is not None:
+        if settings.stability:
+            raise TableError("--stability goes by the default search: leave it out, or --network.")
         if family not in ("auto", "gaussian"):
             raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
         if len(settings.table.targets) > 1:
@@ -180,7 +207,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
     """The estimator that the settings and the response ask for."""
     shared = {
         "groups": problem.groups,
-        "always": _always(settings.always, problem),
+        "always": read_always(settings.always, problem),
         "selection": _selection(settings.selection),
         "random_state": settings.seed,
         **dict(settings.options),
@@ -216,28 +243,3 @@ def _selection(text: str) -> Any:
             f"--selection is a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not {text}."
         )
     return text
-
-
-def _always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
-    """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
-    groups = problem.groups
-    names = {str(name): name for name in groups.names}
-    found = []
-    for given in wanted:
-        if given in names:
-            found.append(names[given])
-            continue
-        columns = [j for j, source in enumerate(problem.sources) if source == given]
-        columns = columns or [j for j, name in enumerate(problem.X.columns) if name == given]
-        if not columns:
-            known = list(dict.fromkeys([*names, *problem.sources]))
-            hint = near(given, known).replace("the columns are", "there are")
-            raise TableError(f"--always: there is no group or column {given!r}; {hint}")
-        group = int(groups.labels[columns[0]])
-        if groups.sizes[group] > len(columns):
-            raise TableError(
-                f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the group, "
-                "or give the column a group of its own."
-            )
-        found.append(groups.names[group])
-    return list(dict.fromkeys(found))

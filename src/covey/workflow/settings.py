@@ -82,6 +82,8 @@ class FitSettings:
     refits : int, optional
         For classes: in how many folds the whole fit is repeated, so that every row has a prediction of a model that
         was made without it; 5 unless given, 0 for none.
+    stability : bool
+        Whether to find out which groups are found again in halves of the rows.
     """
 
     table: TableSettings
@@ -91,3 +93,4 @@ class FitSettings:
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     refits: int | None = None
+    stability: bool = False
