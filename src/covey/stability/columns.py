@@ -67,7 +67,7 @@ def read_columns(
     q = weight / weight.sum()
     stay = np.array(sorted(always), dtype=np.intp)
     free = np.setdiff1d(np.arange(groups.n_groups), stay)
-    held = np.empty((len(X), 0))
+    held: FloatArray = np.empty((len(X), 0))
     own = X[:, spans(groups.starts, free)]
     if stay.size:
         held = _orthonormal(X[:, spans(groups.starts, stay)], None, weight, intercept)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.validation import FloatArray
 
@@ -54,7 +53,7 @@ def largest_set(e: FloatArray, fdr: float) -> float:
     >>> largest_set(np.array([4.0, 4.0, 0.0, 0.0]), 0.5), largest_set(np.array([4.0, 0.0, 0.0, 0.0]), 0.1)
     (4.0, inf)
     """
-    order: NDArray[np.float64] = np.sort(e)[::-1]
+    order = np.sort(e)[::-1]
     k = np.arange(1, order.size + 1)
     enough = np.flatnonzero(order >= order.size / (fdr * k) * (1 - 1e-12))
     return float(order[enough[-1]]) if enough.size else float("inf")

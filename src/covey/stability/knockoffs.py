@@ -132,7 +132,7 @@ def knockoffs(
     n_sets = whole(n_draws, "n_draws")
     own_loss = get_loss(loss)
     own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
-    weight, response, shift = (None if own is None else np.asarray(on_host(own)) for own in (weight, response, shift))
+    weight, response = np.asarray(on_host(weight)), np.asarray(on_host(response))
     stay = made.positions(always, "always")
     if len(stay) == made.n_groups:
         raise ValueError("No group is left to select: all are in always.")
@@ -142,9 +142,10 @@ def knockoffs(
     fixed = _is_fixed(kind, columns, own_loss)
     copier = Copier(columns, fixed=fixed, construction=construction)
     rows = weight > 0
+    shift = None if shift is None else np.asarray(on_host(shift))[rows]
     options = {
-        "loss": own_loss, "offset": None if shift is None else shift[rows], "sample_weight": weight[rows],
-        "fit_intercept": fit_intercept, "factors": factors,
+        "loss": own_loss, "offset": shift, "sample_weight": weight[rows], "fit_intercept": fit_intercept,
+        "factors": factors,
     }  # fmt: skip
     weights = _weights(group_weights, made, present, columns.ranks)
     rngs = np.random.default_rng(random_state).spawn(n_sets)

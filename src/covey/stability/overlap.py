@@ -116,7 +116,7 @@ def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Ove
     return Overlap(l, other, min(best, 1.0), chance)
 
 
-def chance_correlation(a: int, b: int, n: int) -> float:
+def chance_correlation(a: int, b: int, n: float) -> float:
     """The largest canonical correlation of unrelated groups of `a` and `b` columns with `n` rows, in the limit.
 
     Wachter's upper edge; 1 where the columns of both outnumber the rows.
