@@ -95,7 +95,7 @@ class KnockoffSelection:
         )
 
     def __repr__(self) -> str:
-        how = f"{self.n_draws} draws of {self.kind} knockoffs"
+        how = f"{self.n_draws} draw{'' if self.n_draws == 1 else 's'} of {self.kind} knockoffs"
         return (
             f"KnockoffSelection({int(self.is_selected.sum())} of {self.n_groups} groups, false discovery rate "
             f"{self.fdr:g}, {how})"
