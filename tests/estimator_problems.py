@@ -29,7 +29,7 @@ def own_coefficients(model):
     return model.coef_[groups.members]
 
 
-def assert_one_model(model, X, y, weight=None):
+def assert_one_model(model, X, y, weight=None, squared=True):
     """Everything that a fitted estimator shows describes one and the same model; X is dense."""
     groups = model.groups_
     tight = {"rtol": 1e-9, "atol": 1e-12} if model.coef_.dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-6}
@@ -77,7 +77,7 @@ def assert_one_model(model, X, y, weight=None):
         assert model.fold_frequencies_.shape == (groups.n_groups,)
         assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
     # least squares where nothing was shrunk: the certificate is an orthogonal residual
-    if not model.shrunk_ and model.network is None:
+    if squared and not model.shrunk_ and model.network is None:
         q = np.ones(len(y)) / len(y) if weight is None else weight / weight.sum()
         residual = y - X @ model.coef_ - model.intercept_
         unit = np.sqrt(q @ (y - q @ y) ** 2) or 1.0

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
         theory,
     )
     from covey.batched import group_paths
-    from covey.estimators import GroupSparseClassifier, GroupSparseRegressor, TermGroups
+    from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
+    from covey.losses import survival
     from covey.network import Network
     from covey.network.group_path import group_path
     from covey.path import Path
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GroupSparseClassifier",
+    "GroupSparseCox",
     "GroupSparseRegressor",
     "Groups",
     "Network",
@@ -56,6 +58,7 @@ __all__ = [
     "stability",
     "stability_selection",
     "stopping",
+    "survival",
     "theory",
 ]
 __version__ = "0.2.0"
@@ -67,6 +70,7 @@ _ROOMS = (
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
+    "GroupSparseCox": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
     "Network": "covey.network",
@@ -78,6 +82,7 @@ _NAMES = {
     "load": "covey.persistence",
     "save": "covey.persistence",
     "stability_selection": "covey.stability",
+    "survival": "covey.losses",
 }
 
 

@@ -17,6 +17,7 @@ __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "s
 
 ESTIMATORS = (
     "covey.estimators.classifier.GroupSparseClassifier",
+    "covey.estimators.cox.GroupSparseCox",
     "covey.estimators.regressor.GroupSparseRegressor",
 )
 
@@ -32,6 +33,7 @@ TRUSTED = (
     "covey.selection.splitting.Folds",
     "covey.losses.classes.Binomial",
     "covey.losses.classes.Multinomial",
+    "covey.losses.cox.Cox",
     "covey.losses.huber.Huber",
     "covey.losses.log_link.Gamma",
     "covey.losses.log_link.Poisson",
@@ -81,7 +83,7 @@ def save(model: Any, file: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A `GroupSparseRegressor` or `GroupSparseClassifier`, or a scikit-learn pipeline around one.
+        A `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, or a scikit-learn pipeline around one.
     file : str or Path
         By habit it ends in ``.skops``.
 

@@ -5,6 +5,7 @@ from covey.datasets.digits import DigitImages, make_digits
 from covey.datasets.grouped import GroupedData
 from covey.datasets.legacy import legacy_paper_data
 from covey.datasets.mnist import load_mnist
+from covey.datasets.nki70 import load_nki70
 from covey.datasets.simulate import GroupSparseData, make_group_sparse
 from covey.datasets.splice import load_splice
 from covey.datasets.splines import load_diabetes_splines
@@ -19,6 +20,7 @@ __all__ = [
     "load_bardet",
     "load_diabetes_splines",
     "load_mnist",
+    "load_nki70",
     "load_splice",
     "make_digits",
     "make_group_sparse",

@@ -167,7 +167,7 @@ class LossKernel(RowProducts):
 
     def predictions(self, split: Split, fits: Sequence[LossFit]) -> FloatArray:
         """Linear predictors on the rows that judge a split; shape (n_rows, n_outputs, n_models)."""
-        L = self.root.L[np.isin(self.part, split.test)]
+        L = self.root.L[np.isin(self.part, split.judging(self.observations.loss.coupled))]
         return np.stack([L @ fit.coef + fit.intercept for fit in fits], axis=-1)
 
     def coefficients(self, fits: Sequence[LossFit]) -> FloatArray:

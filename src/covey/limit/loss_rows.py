@@ -57,8 +57,8 @@ class LossRows(Rows):
         return self.response.weighted(np.where(np.isin(self.part, split.train), self.response.weight, 0.0))
 
     def judging(self, split: Split) -> NDArray[np.intp]:
-        """The rows that judge a split."""
-        return np.flatnonzero(np.isin(self.part, split.test))
+        """The rows that models of a split are judged on."""
+        return np.flatnonzero(np.isin(self.part, split.judging(self.response.loss.coupled)))
 
     def weight(self, parts: Sequence[int]) -> float:
         """The total weight of the rows of some parts."""

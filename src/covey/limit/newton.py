@@ -38,11 +38,16 @@ STILL_STEPS = 2
 # what some of them lose is at most this SHARE of what the others gain.
 MOST, SHARE = 0.1, 1e-2
 
+# How far the predictor of the row that moves most goes where the direction is followed.
+LONG_WAY = 10.0
+
 # The share of the expected decrease that a step must reach, and how often it is halved to reach it.
 DECREASE, MOST_HALVINGS = 1e-4, 60
 
 # Added to the curvature of each column, relative to it, where columns depend on each other.
 JITTER = 1e-10
+
+EPS = float(np.finfo(float).eps)
 
 # Systems of up to this many unknowns are formed whole.
 MOST_UNKNOWNS = 400
@@ -112,7 +117,7 @@ def minimise(
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         direction = _direction(response, A, eta, gradient, penalty, squares, size)
         move = A @ direction
-        if slow > SLOW_STEPS and penalty is None and _recedes(response, score, move):
+        if slow > SLOW_STEPS and penalty is None and _recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
         found = _search(response, eta, coef, value, gradient, direction, move, penalty)
         if response.bends and (found is None or found[0] < 1):  # the better of two directions
@@ -126,7 +131,7 @@ def minimise(
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # below, rounding of the loss is all that a step changes, and of the gradient all that is left
-        still = still + 1 if lowered <= 4 * np.finfo(float).eps * abs(value) and size <= np.sqrt(TOLERANCE) else 0
+        still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
         if still > STILL_STEPS:
             return Fit(coef, eta, "converged", step)
         before, reach = (size, _reach(response, move)) if length == 1.0 else (np.inf, 0.0)
@@ -147,7 +152,7 @@ def _search(
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
         tried = _value(response, eta + length * move, coef + length * direction, penalty)
-        if tried <= value - DECREASE * length * slope + 4 * np.finfo(float).eps * abs(value):
+        if tried <= value - DECREASE * length * slope + 4 * EPS * abs(value):
             return length, tried
         length /= 2
     return None
@@ -158,8 +163,13 @@ def _reach(response: Response, move: FloatArray) -> float:
     return float(np.abs(move[response.weight > 0]).max(initial=0.0))
 
 
-def _recedes(response: Response, score: FloatArray, move: FloatArray) -> bool:
-    """Whether all rows that a step moves far gain by it, as they do where the minimum lies at infinity."""
+def _recedes(response: Response, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
+    """Whether all rows that a step moves far gain by it, as they do where the minimum lies at infinity.
+
+    Where rows do not stand apart: whether the loss is lower still a long way on.
+    """
+    if response.loss.coupled:
+        return response.total(eta + LONG_WAY / max(_reach(response, move), EPS) * move) < value
     far = np.abs(move).max(axis=1) >= MOST * _reach(response, move)
     gain = (score[far] * move[far]).sum(axis=1)
     return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
@@ -186,8 +196,7 @@ def _direction(
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = _factorised(_full_hessian(response, A, eta, penalty), np.tile(squares, m))
         return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
-    B = A * np.sqrt(response.curvature(eta, bounding=bounding))[:, None]
-    K = B.T @ B  # of a matrix with its own transpose BLAS forms half
+    K = response.gram(eta, A, bounding)
     if penalty is not None:
         K += penalty
     solve = _factorised(K, squares)

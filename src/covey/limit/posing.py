@@ -63,6 +63,7 @@ def pose(
             validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
         groups = groups.apart()
     squares = loss is None or isinstance(loss, Squared)
+    has_intercept = fit_intercept and (loss is None or loss.has_intercept)
     observed: Any = None
     if squares:
         shown = y if offset is None else y - offset
@@ -70,20 +71,23 @@ def pose(
             validation = replace(validation, y=validation.y - validation.offset)
     else:
         assert loss is not None
-        observed = pose_response(loss, design, y, weight, offset, fit_intercept)
+        observed = pose_response(loss, design, y, weight, offset, has_intercept)
         # the gradient without groups is that of a squared loss for these values
         shown = design.rows(observed.null_scores[:, 0])
     problem, _ = prepare(
         design, shown, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight
     )
     total = design.total(weight)
+    if validation is not None and not squares:
+        # in units of the weights of the other rows, beside which they may be at risk
+        validation = replace(validation, weight=validation.weight / total)
     common: dict[str, Any] = {
         "problem": problem,
         "parts": [own / total for own in parts],
         "counts": list(counts),
         "splits": list(splits),
         "weights": read_weights(group_weights, problem.ranks, FIRST_GROUPS),
-        "intercept": fit_intercept,
+        "intercept": has_intercept,
         "factors": _read_factors(factors, design, problem.q, groups, fit_intercept),
         "validation": validation,
     }

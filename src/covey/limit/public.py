@@ -150,7 +150,7 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
     weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
     design.weights(weight)
     shift = None if offset is None else read_offset(offset, n, response.shape[1] if loss.vector else 1, loss)
-    if not loss.vector:
+    if not (loss.vector or loss.coupled):
         centred = response if shift is None else response - shift[:, 0]
         null = loss.null(response, weight, None if shift is None else shift[:, 0])
         loss = loss.scaled_to(centred - null, weight)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.losses import Loss
+from covey.losses.on_rows import LossOnRows
 from covey.validation import FloatArray
 
 __all__ = ["Response", "contrasts"]
@@ -24,7 +25,7 @@ class Response:
     Attributes
     ----------
     loss : Loss
-    y : ndarray, shape (n_rows,), or (n_rows, n_outputs) where the loss is one of several outputs
+    y : ndarray, shape (n_rows,), or (n_rows, ...) where a row of the loss has more than one number
     weight : ndarray, shape (n_rows,)
         Zero for rows that take no part.
     offset : ndarray, shape (n_rows, 1), or one column per output of the loss
@@ -48,8 +49,8 @@ class Response:
 
     @property
     def isotropic(self) -> bool:
-        """Whether the second derivative of the loss of a row is one number for all outputs."""
-        return type(self.loss).curvature_product is Loss.curvature_product
+        """Whether `gram` is the second derivative in the coefficients of every output, and outputs do not mix."""
+        return not self.loss.vector or type(self.loss).curvature_product is Loss.curvature_product
 
     @cached_property
     def total_weight(self) -> float:
@@ -64,13 +65,18 @@ class Response:
         """Some of the rows."""
         return Response(self.loss, self.y[which], self.weight[which], self.offset[which])
 
+    @cached_property
+    def on_rows(self) -> LossOnRows:
+        """The loss on these rows, as a function of its own predictors."""
+        return self.loss.on(self.y, self.weight)
+
     def total(self, eta: FloatArray) -> float:
         """The weighted sum of the loss."""
-        return float(self.loss.total(self.y, self._seen(eta), self.weight))
+        return float(self.on_rows.total(self._seen(eta)))
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
-        return self._shown(self.loss.score(self.y, self._seen(eta), self.weight))
+        return self._shown(self.on_rows.score(self._seen(eta)))
 
     @property
     def bends(self) -> bool:
@@ -79,18 +85,20 @@ class Response:
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """One second derivative of the total per row, or that of a quadratic model above it; shape (n_rows,)."""
-        curvature = self.loss.bounding_curvature if bounding else self.loss.curvature
-        return np.asarray(self.weight * curvature(self.y, self._seen(eta)))
+        return self.on_rows.curvature(self._seen(eta), bounding)
+
+    def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
+        """``A' H A`` with H the second derivative of the total, that of `curvature` where there are several outputs."""
+        return self.on_rows.gram(self._seen(eta), A, bounding)
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
         own = direction @ self.contrasts if self.loss.vector else direction[:, 0]
-        made = self._shown(self.loss.curvature_product(self.y, self._seen(eta), own))
-        return made * self.weight[:, None]
+        return self._shown(self.on_rows.curvature_product(self._seen(eta), own))
 
     def deviance(self, eta: FloatArray) -> float:
         """The weighted sum of the unit deviances."""
-        return float(self.weight @ self.loss.deviance(self.y, self._seen(eta)))
+        return float(self.on_rows.deviance(self._seen(eta)))
 
     @cached_property
     def null(self) -> FloatArray:

@@ -33,6 +33,10 @@ class Split:
     train: tuple[int, ...]
     test: tuple[int, ...] = ()
 
+    def judging(self, coupled: bool) -> tuple[int, ...]:
+        """The parts that predictions are needed on: where the loss of a row depends on others, on all of them."""
+        return (*self.train, *self.test) if coupled else self.test
+
 
 class Rows:
     """The table of some groups.

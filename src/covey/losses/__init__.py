@@ -2,9 +2,23 @@
 
 from covey.losses.base import Loss
 from covey.losses.classes import Binomial, Multinomial
+from covey.losses.cox import Cox
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
 from covey.losses.lookup import get_loss
 from covey.losses.squared import MultiSquared, Squared
+from covey.losses.survival import survival
 
-__all__ = ["Binomial", "Gamma", "Huber", "Loss", "MultiSquared", "Multinomial", "Poisson", "Squared", "get_loss"]
+__all__ = [
+    "Binomial",
+    "Cox",
+    "Gamma",
+    "Huber",
+    "Loss",
+    "MultiSquared",
+    "Multinomial",
+    "Poisson",
+    "Squared",
+    "get_loss",
+    "survival",
+]

@@ -9,6 +9,7 @@ import numpy as np
 
 from covey.losses.arrays import common_dtype, finite_numbers, within_range
 from covey.losses.constant import scalar_constant, vector_constant
+from covey.losses.on_rows import LossOnRows, SeparateRows
 from covey.validation import FloatArray
 
 __all__ = ["Loss"]
@@ -27,8 +28,8 @@ class Loss(ABC):
     the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of `y` and
     `eta`.
 
-    A solver calls `total`, `score`, `curvature` and `curvature_product` alone. A loss whose rows do not stand apart
-    (the partial likelihood of survival times) overrides those.
+    A solver calls what `on` returns. A loss whose rows do not stand apart (the partial likelihood of survival times)
+    overrides that, and says so (`coupled`).
 
     Attributes
     ----------
@@ -42,6 +43,10 @@ class Loss(ABC):
         What ``exp(coefficient)`` is called; None where it means nothing.
     unpenalised : str
         What its minimiser is called.
+    coupled : bool
+        Whether the loss of a row depends on the other rows.
+    has_intercept : bool
+        Whether a constant added to eta changes anything.
     """
 
     name: ClassVar[str]
@@ -49,6 +54,8 @@ class Loss(ABC):
     known_dispersion: ClassVar[bool] = False
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
+    coupled: ClassVar[bool] = False
+    has_intercept: ClassVar[bool] = True
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first row that cannot be taken."""
@@ -144,17 +151,21 @@ class Loss(ABC):
         """The loss with the scale that it takes from residuals ``y - eta``: itself, where it takes none."""
         return self
 
+    def informative(self, y: FloatArray) -> FloatArray | None:
+        """The rows that count as observations, as a mask; None for all."""
+        return None
+
+    def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
+        """The loss on given rows with their weights, as a function of eta."""
+        return SeparateRows(self, y, weight)
+
     def total(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Any:
         """The weighted sum of the values over rows, the first axis: a float, or one per model where eta has several."""
-        value = np.asarray(self.value(y, eta), dtype=np.float64)
-        result = np.tensordot(np.asarray(weight, dtype=np.float64), value, axes=1)
-        return float(result) if result.ndim == 0 else result
+        return self.on(y, weight).total(eta)
 
     def score(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
         """Minus the gradient of `total` in eta, of the shape of eta."""
-        residual = self.residual(y, eta)
-        weight = np.asarray(weight, dtype=residual.dtype)
-        return weight.reshape(-1, *[1] * (residual.ndim - 1)) * residual
+        return self.on(y, weight).score(eta)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""

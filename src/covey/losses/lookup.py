@@ -6,6 +6,7 @@ from typing import Any
 
 from covey.losses.base import Loss
 from covey.losses.classes import Binomial, Multinomial
+from covey.losses.cox import Cox
 from covey.losses.huber import Huber
 from covey.losses.log_link import Gamma, Poisson
 from covey.losses.squared import MultiSquared, Squared
@@ -13,7 +14,7 @@ from covey.losses.squared import MultiSquared, Squared
 __all__ = ["get_loss"]
 
 LOSSES: dict[str, type[Loss]] = {
-    kind.name: kind for kind in (Squared, Huber, Poisson, Gamma, Binomial, Multinomial, MultiSquared)
+    kind.name: kind for kind in (Squared, Huber, Poisson, Gamma, Binomial, Multinomial, MultiSquared, Cox)
 }
 ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
@@ -25,7 +26,7 @@ def get_loss(loss: Any) -> Loss:
     ----------
     loss : str or Loss
         "squared" (or "gaussian"), "huber", "poisson", "gamma", "binomial" (or "logistic"), "multinomial",
-        "multi-squared", or a loss.
+        "multi-squared", "cox", or a loss.
 
     Returns
     -------

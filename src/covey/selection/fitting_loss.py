@@ -21,7 +21,7 @@ from covey.preprocess.layout import offsets
 from covey.selection.candidates import CleanedModels, is_tried
 from covey.selection.fitting import Fitting
 from covey.selection.recipe import Cleaned
-from covey.selection.scores import LossScores
+from covey.selection.scores import CoupledScores, LossScores, Scores
 from covey.validation import FloatArray
 
 __all__ = ["LossFitting"]
@@ -49,10 +49,14 @@ class LossFitting(Fitting):
         # what was fitted on each split, for later rounds
         self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}
 
-    def scores(self, split: int) -> LossScores:
+    def scores(self, split: int) -> Scores:
         """The rows that judge a split."""
-        rows = self.near.rows
-        return LossScores(rows.response.rows(rows.judging(self.posed.splits[split])))
+        rows, own = self.near.rows, self.posed.splits[split]
+        judges = rows.judging(own)
+        response = rows.response.rows(judges)
+        if not response.loss.coupled:
+            return LossScores(response)
+        return CoupledScores(response, np.isin(rows.part[judges], own.test))
 
     def knots(self, paths: Paths, split: int, first: int, last: int) -> FloatArray:
         """Predictors of the models after some events."""
@@ -268,8 +272,7 @@ class _Fits:
         """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
         i = self.intercept
         A = self.A[:, : i + int(self.starts[len(left)])]
-        B = A * np.sqrt(self.response.curvature(A @ coef))[:, None]
-        H = B.T @ B
+        H = self.response.gram(A @ coef, A)
         K = H[i:, i:]
         if i and H[0, 0] > 0:
             K = K - np.outer(H[1:, 0], H[0, 1:]) / H[0, 0]

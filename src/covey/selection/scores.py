@@ -10,7 +10,7 @@ from covey.limit.response import Response
 from covey.losses import Loss, Squared
 from covey.validation import FloatArray
 
-__all__ = ["LossScores", "Scores", "SquaredScores"]
+__all__ = ["CoupledScores", "LossScores", "Scores", "SquaredScores"]
 
 
 class Scores(ABC):
@@ -80,3 +80,44 @@ class LossScores(Scores):
 
     def _seen(self, table: FloatArray) -> FloatArray:
         return self._turned(table) + (self._offset if self.loss.vector else self._offset[:, :, 0])
+
+
+class CoupledScores(Scores):
+    """Rows whose loss depends on the training rows: judged by what they add to the deviance of these.
+
+    The deviance of training and judging rows together less that of the training rows alone, at one and the same model
+    (van Houwelingen and others, 2006): risk sets of a fold by itself would be small.
+
+    Parameters
+    ----------
+    response : Response
+        Of training and judging rows; tables have a row for each.
+    judging : ndarray of bool, shape (n_rows,)
+    """
+
+    def __init__(self, response: Response, judging: FloatArray) -> None:
+        self.response, self.loss = response, response.loss
+        known = response.loss.informative(response.y)
+        counted = response.weight if known is None else response.weight * known
+        self.weight = float(counted[judging].sum())
+        self._share = self.weight / float(counted.sum())
+        self._training = None if judging.all() else response.weighted(np.where(judging, 0.0, response.weight)).on_rows
+
+    def errors(self, table: FloatArray) -> FloatArray:
+        """What the judging rows add to the deviance."""
+        eta = self._seen(table)
+        made = self.response.on_rows.deviance(eta)
+        return np.asarray(made if self._training is None else made - self._training.deviance(eta))
+
+    def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
+        """The share of the judging rows in what the loss rises above its tangent between two models, twice.
+
+        For a likelihood whose rows stand apart this is the deviance of `LossScores`.
+        """
+        rows, eta = self.response.on_rows, self._seen(table)
+        at = self._seen(point.reshape(len(point), -1, 1))
+        rise = rows.total(eta) - rows.total(at) + ((eta - at) * rows.score(at)).sum(axis=0)
+        return np.maximum(2 * self._share * rise, 0.0)
+
+    def _seen(self, table: FloatArray) -> FloatArray:
+        return np.asarray(table[:, 0, :] + self.response.offset)

@@ -20,7 +20,7 @@ from covey.selection.criteria import TRAINING, Criterion, training_table
 from covey.selection.reading import Selection
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
-from covey.selection.splitting import Folds, HoldOut
+from covey.selection.splitting import Folds, HoldOut, counts
 from covey.selection.thresholds import THRESHOLDS, Thresholds
 from covey.validation import FloatArray
 
@@ -164,7 +164,8 @@ def _by_judge(
 def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
     weight = problem.weight
     posed = pose(
-        problem.design, problem.y, problem.groups, weight, [weight], [problem.design.count(weight)], [TRAINING],
+        problem.design, problem.y, problem.groups, weight, [weight],
+        counts(problem.design, weight, [weight], problem.loss, problem.y), [TRAINING],
         loss=problem.loss, offset=problem.offset, **problem.options,
     )  # fmt: skip
     made = training_table(posed, problem.always, rule)

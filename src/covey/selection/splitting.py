@@ -14,11 +14,12 @@ from covey.designs import Design, as_design
 from covey.designs.rows import KEY_COLUMNS, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
-from covey.losses import Binomial, Loss, Multinomial, Squared
+from covey.losses import Binomial, Cox, Loss, Multinomial, Squared
 from covey.losses.offsets import read_offset
+from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.validation import FloatArray, whole
 
-__all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds"]
+__all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds", "counts"]
 
 SQUARED = Squared()
 
@@ -73,11 +74,11 @@ class Folds:
         counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
         held = design.holds_rows or not isinstance(loss, Squared)
         if counted and self.labels is None and held:
-            k = whole(int(self.cv), "the number of folds", least=2)
+            k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
             order = one_value(loss, np.asarray(y), np.asarray(weight))
             given = np.asarray(weight)
             keys = partial(_row_keys, design, given)
-            own = balanced_folds(order, given, k, self.random_state, keys, has_classes(loss, y))
+            own = balanced_folds(order, given, k, self.random_state, keys, has_classes(loss, y), loss.coupled)
             n_folds = int(own.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
@@ -98,7 +99,7 @@ class Folds:
         if not isinstance(loss, Squared):
             check_training(loss, y, weights, splits)
         every = Split(tuple(range(len(masks))))
-        return Parts(weights, [_count(design, weight, own) for own in weights], [*splits, every])
+        return Parts(weights, counts(design, weight, weights, loss, y), [*splits, every])
 
 
 @dataclass(frozen=True)
@@ -123,21 +124,21 @@ class HoldOut:
         """The parts of the rows of a problem."""
         if self.validation is not None:
             other = read_validation(self.validation, design.shape[1], loss)
-            n = _count(other.design, other.weight, other.weight)
-            return Parts([weight], [_count(design, weight, weight), n], [Split((0,), (1,))], other)
+            n = counts(other.design, other.weight, [other.weight], loss, other.y)
+            return Parts([weight], [*counts(design, weight, [weight], loss, y), *n], [Split((0,), (1,))], other)
         if isinstance(loss, Squared):
             held = self.mask(design, y, weight)
         else:
             self._check_fraction()
-            k = max(2, round(1 / self.fraction))
+            k = _most_folds(loss, y, weight, max(2, round(1 / self.fraction)))
             order = one_value(loss, np.asarray(y), np.asarray(weight))
             keys = partial(_row_keys, design, weight)
-            held = balanced_folds(order, weight, k, self.random_state, keys, has_classes(loss, y)) == 0
+            held = balanced_folds(order, weight, k, self.random_state, keys, has_classes(loss, y), loss.coupled) == 0
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
         splits = [Split((0,), (1,)), Split((0, 1))]
         if not isinstance(loss, Squared):
             check_training(loss, y, weights, splits)
-        return Parts(weights, [_count(design, weight, own) for own in weights], splits)
+        return Parts(weights, counts(design, weight, weights, loss, y), splits)
 
     def mask(self, design: Design, y: Any, weight: Any) -> Any:
         """The rows to hold out."""
@@ -172,10 +173,15 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
 
 
 def one_value(loss: Loss, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """A number per row by which folds are balanced: the response, the class, or the sum of standardised responses."""
+    """A number per row by which folds are balanced: the response, the class, or the sum of standardised responses.
+
+    Of survival times their rank, events after censored rows.
+    """
     y = np.asarray(y)
     if y.ndim == 1:
         return y
+    if isinstance(loss, Cox):
+        return np.unique(y[:, [EVENT, STRATUM, STOP]], axis=0, return_inverse=True)[1].ravel().astype(float)
     if isinstance(loss, Multinomial):
         return y.argmax(axis=1).astype(float)
     q = np.asarray(weight, dtype=float) / np.sum(weight)
@@ -197,6 +203,12 @@ class MissingClassError(ValueError):
         self.position, self.rest = position, rest
 
 
+def _most_folds(loss: Loss, y: Any, weight: Any, k: int) -> int:
+    """As many folds as there can be with an observation in each, and not more than were asked for."""
+    known = loss.informative(y)
+    return k if known is None else max(2, min(k, int((known & (np.asarray(weight) > 0)).sum())))
+
+
 def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], splits: Sequence[Split]) -> None:
     """Refuse splits whose training rows have no model without groups, as with a class that they lack."""
     for number, split in enumerate(splits):
@@ -209,6 +221,13 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
                     f"has no row among the training rows of fold {number}: give more rows of it, use fewer folds, put "
                     "rare classes together, or choose selection='ebic', which needs no folds.",
                 )
+        known = loss.informative(y)
+        judges = np.sum([weights[k] for k in split.test or split.train], axis=0)
+        if known is not None and not judges[known].any():
+            raise ValueError(
+                f"No row that judges fold {number} has an event: use fewer folds, let selection=5 deal the events to "
+                "the folds, or choose selection='ebic', which needs no folds."
+            )
         try:
             loss.null(y, weight)
         except ValueError as error:
@@ -229,13 +248,15 @@ def balanced_folds(
     seed: Any = None,
     keys_of: Callable[[NDArray[np.intp]], NDArray[np.uint64]] | None = None,
     classes: bool = False,
+    apart: bool = False,
 ) -> NDArray[np.intp]:
     """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
 
-    Equal responses are one neighbour, unless one of them would fill a fold of its own or they are classes. Then it is
-    equal rows that are, as far as keys of some rows tell them apart; where rows differ in nothing but their response,
-    as in a table of a few categories, every row stands for itself. Folds of classes are dealt round and round, so that
-    two rows of one class never share a fold while another one has none. A class that is one row, repeated, is in no
+    Equal responses are one neighbour, unless one of them would fill a fold of its own, they are classes, or `apart`
+    says so. Then it is equal rows that are, as far as keys of some rows tell them apart; where rows differ in nothing
+    but their response, as in a table of a few categories, every row stands for itself. Folds of classes are dealt
+    round and round, so that two rows of one class never share a fold while another one has none. A class that is one
+    row, repeated, is in no
     fold either (-1): it has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
@@ -247,7 +268,7 @@ def balanced_folds(
     out = np.full(y.size, -1, dtype=np.intp)
     _, rank = np.unique(y[used], return_inverse=True)
     shares = np.bincount(rank, weights=weight[used])
-    if classes or shares.max(initial=0.0) * k > shares.sum():
+    if classes or apart or shares.max(initial=0.0) * k > shares.sum():
         keys = np.zeros(used.size, dtype=np.intp)
         if keys_of is not None:
             keys = np.unique(keys_of(used), return_inverse=True)[1]
@@ -302,7 +323,9 @@ def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Sp
     return masks, splits
 
 
-def _count(design: Design, weight: Any, own: Any) -> float:
-    """How many rows a part has, counted by their weights in units of the least one among all rows."""
-    total = design.total(own)
-    return 0.0 if total <= 0 else total / design.total(weight) * design.count(weight)
+def counts(design: Design, weight: Any, parts: Sequence[Any], loss: Loss, y: Any) -> list[float]:
+    """How many observations parts have, counted by their weights in units of the least one among all rows."""
+    known = loss.informative(y)
+    totals = [design.total(own if known is None else own * known) for own in parts]
+    unit = design.count(weight) / design.total(weight)
+    return [max(total, 0.0) * unit for total in totals]

@@ -1,0 +1,118 @@
+"""Concordance: how often, of two rows, the one with the higher predicted risk has its event first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
+from covey.validation import FloatArray
+
+__all__ = ["censoring_survival", "concordance_index"]
+
+
+def concordance_index(
+    rows: FloatArray, risk: FloatArray, weight: FloatArray, event_weight: FloatArray | None = None
+) -> float:
+    """The share of comparable pairs in the right order, ties in risk counting one half.
+
+    A pair is comparable where one row has its event while the other one is at risk, in the same stratum, and goes on
+    without an event at that time: Harrell's concordance. With weights of the events it is Uno's.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n_rows, 4)
+        Start, stop, event, stratum.
+    risk, weight : ndarray, shape (n_rows,)
+    event_weight : ndarray, shape (n_rows,), optional
+        What a pair counts by the row of it that has its event first.
+
+    Examples
+    --------
+    >>> y = np.array([[-np.inf, t, 1.0, 0.0] for t in (1.0, 2.0, 3.0)])
+    >>> round(concordance_index(y, np.array([2.0, 3.0, 1.0]), np.ones(3)), 4)
+    0.6667
+    """
+    right = pairs = 0.0
+    for stratum in np.unique(rows[:, STRATUM]):
+        own = np.flatnonzero(rows[:, STRATUM] == stratum)
+        events = own[rows[own, EVENT] > 0]
+        scale = weight[events] if event_weight is None else weight[events] * event_weight[events]
+        # latest first; at the same time those who go on come before the events, and these before others' events
+        sides = [(rows[own, STOP], rows[own, EVENT] * 2.0, 1.0)]
+        if np.isfinite(rows[own, START]).any():
+            # a row that entered at the time of an event or later was not at risk
+            sides.append((rows[own, START], np.zeros(own.size), -1.0))
+        for times, place, sign in sides:
+            before = _Before(times, place, rows[events, STOP], np.ones(events.size))
+            total, lower, upto = before.weights(risk[own], weight[own], risk[events])
+            right += sign * float(scale @ (lower + upto) / 2)
+            pairs += sign * float(scale @ total)
+    if pairs <= 0:
+        raise ValueError("No two rows can be compared: there is no event with another row at risk after it.")
+    return right / pairs
+
+
+class _Before:
+    """Points and queries in one order: latest first, then by place."""
+
+    def __init__(self, points: FloatArray, place: FloatArray, queries: FloatArray, query_place: FloatArray) -> None:
+        self.n_points = points.size
+        keys = np.concatenate([points, queries]), np.concatenate([place, query_place])
+        self.order = np.lexsort((keys[1], -keys[0]))
+
+    def weights(
+        self, values: FloatArray, weight: FloatArray, limits: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The weight of all points that come before each query, of those of lesser value, and of those not greater."""
+        n, n_points = self.order.size, self.n_points
+        point = self.order < n_points
+        mass = np.zeros(n)
+        mass[point] = weight[self.order[point]]
+        ranks = np.unique(np.concatenate([values, limits]), return_inverse=True)[1][self.order]
+        total, lower, upto = np.cumsum(mass), np.zeros(n), np.zeros(n)
+        # of every two neighbouring runs of length 1, 2, 4, ... points of the first come before queries of the second
+        length, place = 1, np.arange(n)
+        while length < n:
+            second = (place // length) % 2 == 1
+            pair = place // (2 * length)
+            first, later = point & ~second, ~point & second
+            keys = pair[first] * (2 * n) + ranks[first]
+            sort = np.argsort(keys, kind="stable")
+            keys, sums = keys[sort], np.concatenate([[0.0], np.cumsum(mass[first][sort])])
+            begin = sums[np.searchsorted(keys, pair[later] * (2 * n))]
+            at = pair[later] * (2 * n) + ranks[later]
+            lower[later] += sums[np.searchsorted(keys, at, side="left")] - begin
+            upto[later] += sums[np.searchsorted(keys, at, side="right")] - begin
+            length *= 2
+        out = np.empty((3, n - n_points))
+        out[:, self.order[~point] - n_points] = np.stack([total, lower, upto])[:, ~point]
+        return out[0], out[1], out[2]
+
+
+def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Kaplan and Meier's estimate of the probability not to be censored by each time.
+
+    Returns
+    -------
+    times, survival : ndarray
+        The survival just after each distinct time of censoring.
+    """
+    stop, censored = rows[:, STOP], (rows[:, EVENT] == 0) * weight
+    times = np.unique(stop[censored > 0])
+    order = np.argsort(stop, kind="stable")
+    # events at a time come before the censoring at it: who has one is not at risk of being censored
+    at_risk = weight.sum() - np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(stop[order], times)]
+    at_risk -= _sums(stop, (rows[:, EVENT] > 0) * weight, times)
+    if np.isfinite(rows[:, START]).any():
+        at_risk -= weight @ (rows[:, START][:, None] >= times)
+    return times, np.cumprod(1.0 - _sums(stop, censored, times) / at_risk)
+
+
+def _sums(stop: FloatArray, mass: FloatArray, times: FloatArray) -> FloatArray:
+    """The mass at each of some times."""
+    place: NDArray[np.intp] = np.searchsorted(times, stop)
+    there = (place < times.size) & (times[np.minimum(place, max(times.size - 1, 0))] == stop) if times.size else None
+    if there is None:
+        return np.zeros(0)
+    return np.bincount(place[there], weights=mass[there], minlength=times.size)

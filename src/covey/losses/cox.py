@@ -1,0 +1,112 @@
+"""Survival times: the partial likelihood of Cox's model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from covey.losses.base import Loss
+from covey.losses.risk_sets import EVENT, RiskSets
+from covey.losses.survival import read_survival
+from covey.validation import FloatArray
+
+__all__ = ["Cox"]
+
+# What is left of a martingale residual of zero.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Cox(Loss):
+    """Proportional hazards: minus the log of the partial likelihood, ``exp(eta)`` multiplying the hazard of a row.
+
+    A row's loss depends on the rows that are at risk with it: `value`, `residual` and `curvature` are those of all rows
+    given, each of weight one, and add up to `total`. A constant added to `eta` changes nothing, so there is no
+    intercept.
+
+    Parameters
+    ----------
+    ties : {"efron", "breslow"}
+        How events at the same time are treated: Efron's way is the more accurate one.
+
+    Examples
+    --------
+    Rows are (start, stop, event, stratum); `covey.survival` makes them of times and events.
+
+    >>> y = np.array([[-np.inf, 1.0, 1.0, 0.0], [-np.inf, 2.0, 0.0, 0.0]])
+    >>> Cox().residual(y, np.zeros(2))
+    array([ 0.5, -0.5])
+    """
+
+    ties: Literal["efron", "breslow"] = "efron"
+
+    name: ClassVar[str] = "cox"
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "hazard ratio"
+    unpenalised: ClassVar[str] = "maximum partial likelihood"
+    coupled: ClassVar[bool] = True
+    has_intercept: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.ties not in ("efron", "breslow"):
+            raise ValueError(f"ties must be 'efron' or 'breslow', not {self.ties!r}.")
+
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Rows of (start, stop, event, stratum), shape (n_rows, 4), of survival times as `covey.survival` makes them.
+
+        Rows in that form already are returned as they are.
+        """
+        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64
+        return y if made else read_survival(y, name).rows
+
+    def on(self, y: FloatArray, weight: FloatArray) -> RiskSets:
+        """The partial likelihood of rows, sorted once."""
+        return RiskSets(np.asarray(y, dtype=float), np.asarray(weight, dtype=float), self.ties == "efron")
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """What each event adds to the loss; zero for censored rows."""
+        return self._alone(y).values(eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Martingale residuals: events less what was expected."""
+        return self._alone(y).score(eta)
+
+    def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The diagonal of the Hessian."""
+        return self._alone(y).curvature(eta)
+
+    def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian times a direction; it is not diagonal."""
+        return self._alone(y).curvature_product(eta, direction)
+
+    def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Twice what each event adds above a model under which whoever has an event was bound to have it first."""
+        rows = self._alone(y)
+        return 2 * np.maximum(rows.values(eta) - rows.saturated_values.reshape(-1, *[1] * (np.ndim(eta) - 1)), 0)
+
+    def informative(self, y: FloatArray) -> FloatArray:
+        """Events: censored rows only tell who was at risk."""
+        return np.asarray(y)[:, EVENT] > 0
+
+    def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float:
+        """Zero: constants change nothing.
+
+        Raises
+        ------
+        ValueError
+            Where there is nothing to learn from: no event, or nobody else at risk at any of them.
+        """
+        rows = np.asarray(y, dtype=float)
+        if not (rows[:, EVENT] * np.asarray(weight, dtype=float)).any():
+            raise ValueError("There is no event: every row is censored.")
+        shift = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=float)
+        if (np.abs(self.on(rows, weight).score(shift)) <= ROUNDING * np.asarray(weight)).all():
+            raise ValueError(
+                "At every event time all rows at risk have their event, so that nothing can be learnt from the times."
+            )
+        return 0.0
+
+    def _alone(self, y: FloatArray) -> RiskSets:
+        return self.on(y, np.ones(len(y)))

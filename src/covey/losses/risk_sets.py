@@ -1,0 +1,289 @@
+"""Risk sets: the partial likelihood of survival times on given rows.
+
+At every event time the rows at risk are those with ``start < time <= stop`` in the same stratum. With ``r_i = weight_i
+exp(eta_i)``, S the sum of r over the rows at risk and D that over the d tied events, the loss of a time is
+
+    sum over k = 0 ... d - 1 of  mean weight * log(S - f_k D)   minus   sum over the tied events of weight * eta,
+
+with ``f_k = k / d`` for Efron's treatment of ties and 0 for Breslow's. Rows are sorted once, latest first; then every
+sum over risk sets is a cumulative sum, and that over rows entered later is taken off where there is left truncation.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.losses.on_rows import LossOnRows
+from covey.losses.segments import Segments
+from covey.validation import FloatArray
+
+__all__ = ["START", "STOP", "EVENT", "STRATUM", "RiskSets"]  # noqa: RUF022
+
+# Columns of a response.
+START, STOP, EVENT, STRATUM = range(4)
+
+# Where rows that entered later make up all of a sum but this share, the difference is summed anew.
+CANCELLED = 1e-6
+
+# The exponential of this is about the largest number.
+LARGEST = 700.0
+
+
+class _At(NamedTuple):
+    """What all derivatives at a predictor are made of.
+
+    Logarithms of every row's r (``own``) and of ``S - f D`` for every step, one per event (``steps``); and the events
+    that are expected of every row, times its weight.
+    """
+
+    own: FloatArray
+    steps: FloatArray
+    expected: FloatArray
+
+
+class RiskSets(LossOnRows):
+    """The partial likelihood on rows of positive weight.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n_rows, 4)
+        Start (minus infinity for rows that were there from the first), stop, 1 for an event and 0 for censoring, and
+        the stratum.
+    weight : ndarray, shape (n_rows,)
+    efron : bool
+        How ties are treated; Breslow's way otherwise.
+    """
+
+    def __init__(self, y: FloatArray, weight: FloatArray, efron: bool) -> None:
+        self.n_rows = len(y)
+        self._last: tuple[FloatArray, _At] | None = None
+        # rows of strata without events are in no risk set
+        used = np.flatnonzero(weight > 0)
+        used = used[np.isin(y[used, STRATUM], y[used[y[used, EVENT] > 0], STRATUM])]
+        self._rows = used[np.lexsort((-y[used, STOP], y[used, STRATUM]))]
+        start, stop, event, stratum = y[self._rows].T
+        self._weight = np.asarray(weight, dtype=float)[self._rows]
+        self._log_weight = np.log(self._weight)
+        self._stratum = np.unique(stratum, return_inverse=True)[1]
+        self._begins, n_of = np.unique(self._stratum, return_index=True, return_counts=True)[1:]
+        self._segments = Segments(n_of)
+        # one number per row and time that rises from stratum to stratum, and falls with time within each
+        ranks = np.unique(np.concatenate([stop, start]), return_inverse=True)[1].reshape(2, -1)
+        stops, starts = (self._stratum + 1) * (2 * stop.size) - ranks
+
+        self._deaths = np.flatnonzero(event > 0)
+        times, self._first, self._time, n_tied = np.unique(
+            stops[self._deaths], return_index=True, return_inverse=True, return_counts=True
+        )
+        self._tied = np.bincount(self._time, weights=self._weight[self._deaths])
+        self._step_weight = (self._tied / n_tied)[self._time]
+        self._share = (np.arange(self._deaths.size) - self._first[self._time]) / n_tied[self._time] * float(efron)
+        self._has_ties = bool(self._share.any())
+        # the last row that is at risk at each time
+        self._at_risk = np.searchsorted(stops, times, side="right") - 1
+        of_time = self._stratum[self._deaths[self._first]]
+        self._time_segments = Segments(np.bincount(of_time))
+        # the last time at which each row is at risk, and the last one before it entered; `times.size` where none is
+        ends = np.cumsum(np.bincount(of_time))[self._stratum]
+        self._until = _before(np.searchsorted(times, stops, side="left"), ends, times.size)
+        self._truncated = bool(np.isfinite(start).any())
+        if self._truncated:
+            self._gone = _before(np.searchsorted(times, starts, side="left"), ends, times.size)
+            # by time of entry rows lie in the same segments
+            self._entry = np.argsort(starts, kind="stable")
+            last = np.searchsorted(starts[self._entry], times, side="right") - 1
+            self._entered = np.where(last >= self._begins[of_time], last, -1)
+            self._starts, self._stops, self._times = starts, stops, times
+            self._reach = np.stack([self._begins, self._begins + n_of], axis=1)[of_time]
+
+    @property
+    def n_events(self) -> int:
+        """How many events there are among rows of positive weight."""
+        return self._deaths.size
+
+    @cached_property
+    def saturated(self) -> float:
+        """The total of a model under which whoever has an event was bound to have it first."""
+        return float(self.saturated_values.sum())
+
+    @cached_property
+    def saturated_values(self) -> FloatArray:
+        """The same, event by event; shape (n_rows,)."""
+        return self._by_event(np.log(self._tied[self._time] * (1 - self._share)))
+
+    def values(self, eta: FloatArray) -> FloatArray:
+        """What each event adds to the total, the steps of tied ones being shared among them; zero for other rows."""
+        own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
+        made = self._by_event(self._log_steps(eta)[1])
+        made[self._rows[self._deaths]] -= _like(self._weight[self._deaths], own) * own
+        return made
+
+    def total(self, eta: FloatArray) -> Any:
+        """Minus the log of the partial likelihood."""
+        steps = self._log_steps(eta)[1]
+        own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
+        made = self._step_weight @ steps - self._weight[self._deaths] @ own
+        return float(made) if np.ndim(made) == 0 else made
+
+    def deviance(self, eta: FloatArray) -> Any:
+        """Twice what the total lies above `saturated`."""
+        return 2 * (self.total(eta) - self.saturated)
+
+    def score(self, eta: FloatArray) -> FloatArray:
+        """Martingale residuals times weights: events less what was expected."""
+        made = -self._at(eta).expected
+        made[self._deaths] += _like(self._weight[self._deaths], made)
+        return self._scattered(made)
+
+    def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
+        """The diagonal of the Hessian, not negative."""
+        at = self._at(eta)
+        steps = np.log(self._step_weight) - 2 * at.steps
+        squares = np.exp(2 * at.own + self._log_hazard(steps))
+        if self._has_ties:
+            twice = 2 * self._share - self._share**2
+            squares[self._deaths] -= np.exp(2 * at.own[self._deaths] + self._over_ties(steps, twice))
+        return self._scattered(np.maximum(at.expected - squares, 0.0))
+
+    def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian times a direction."""
+        at = self._at(eta)
+        along = np.asarray(direction, dtype=float)[self._rows]
+        means = self._means(at, along[:, None])[:, 0]
+        # what moves the risk sets of a row, at the scale of its own risk
+        hazards = self._step_weight * means * np.exp(np.minimum(self._level(at)[self._deaths] - at.steps, LARGEST))
+        at_times = np.add.reduceat(hazards, self._first)
+        sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
+        made = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
+        made[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
+        return self._scattered(at.expected * along - np.exp(at.own - self._level(at)) * made)
+
+    def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
+        """``A' H A``: rows by what is expected of them, less the means over the risk sets."""
+        at = self._at(eta)
+        own = A[self._rows]
+        B = own * np.sqrt(at.expected)[:, None]
+        M = self._means(at, own) * np.sqrt(self._step_weight)[:, None]
+        return np.asarray(B.T @ B - M.T @ M)
+
+    def hazards(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Breslow's estimate: events over the sum of risks at each event time, rows of the response and increments.
+
+        Returns
+        -------
+        rows : ndarray of int, shape (n_times,)
+            A row of the response that has its event at each time: by stratum, latest first.
+        increments : ndarray, shape (n_times,)
+        """
+        logs = self._log_risk(np.asarray(eta, dtype=float)[self._rows] + self._log_weight)
+        return self._rows[self._deaths[self._first]], self._tied * np.exp(-logs)
+
+    def _at(self, eta: FloatArray) -> _At:
+        """At a predictor; the last one is kept, for a Newton step asks for the score there and the Hessian."""
+        if self._last is None or self._last[0].shape != np.shape(eta) or not (self._last[0] == eta).all():
+            own, steps = self._log_steps(eta)
+            self._last = np.array(eta, dtype=float), _At(own, steps, self._expected(own, steps))
+        return self._last[1]
+
+    def _log_steps(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first two parts of `_At`."""
+        given = np.asarray(eta, dtype=float)[self._rows]
+        own = given + _like(self._log_weight, given)
+        risk = self._log_risk(own)
+        steps = risk[self._time]
+        if self._has_ties:
+            tied = np.logaddexp.reduceat(own[self._deaths], self._first, axis=0)
+            share = np.minimum(np.exp(tied - risk), 1.0)[self._time]
+            steps = steps + np.log1p(-_like(self._share, share) * share)
+        return own, steps
+
+    def _log_risk(self, own: FloatArray) -> FloatArray:
+        """The log of the sum of r over the rows at risk at each time."""
+        risk = self._segments.log_cumulative(own)[self._at_risk]
+        if not self._truncated:
+            return risk
+        entered = self._segments.log_cumulative(own[self._entry])
+        later = np.concatenate([entered, np.full_like(entered[:1], -np.inf)])[self._entered]
+        left = -np.expm1(np.minimum(later - risk, 0.0))
+        with np.errstate(divide="ignore"):
+            made = risk + np.log(left)
+        for t in np.flatnonzero((left < CANCELLED).reshape(len(left), -1).any(axis=1)):
+            near = slice(*self._reach[t])
+            there = (self._stops[near] <= self._times[t]) & (self._starts[near] > self._times[t])
+            made[t] = np.logaddexp.reduce(own[near][there], axis=0)
+        return np.asarray(made)
+
+    def _expected(self, own: FloatArray, log_steps: FloatArray) -> FloatArray:
+        """The last part of `_At`."""
+        steps = _like(np.log(self._step_weight), log_steps) - log_steps
+        made = np.exp(own + self._log_hazard(steps))
+        if self._has_ties:
+            made[self._deaths] -= np.exp(own[self._deaths] + self._over_ties(steps, self._share))
+        return np.maximum(made, 0.0)
+
+    def _log_hazard(self, steps: FloatArray) -> FloatArray:
+        """The log of the sum of the steps' exponentials over the times at which each row is at risk."""
+        at_times = np.logaddexp.reduceat(steps, self._first, axis=0)
+        sums = self._time_segments.log_cumulative(at_times, reverse=True)
+        sums = np.concatenate([sums, np.full_like(sums[:1], -np.inf)])
+        made = sums[self._until]
+        if not self._truncated:
+            return np.asarray(made)
+        gone, here = sums[self._gone], self._gone != self._until
+        left = np.zeros_like(made)
+        left[here] = -np.expm1(np.minimum(gone[here] - made[here], 0.0))
+        with np.errstate(divide="ignore"):
+            made = made + np.log(left)
+        for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
+            made[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
+        return np.asarray(made)
+
+    def _over_ties(self, steps: FloatArray, factor: FloatArray) -> FloatArray:
+        """The log of the sum of the steps' exponentials times a factor over those tied with each event."""
+        with np.errstate(divide="ignore"):
+            logs = _like(np.log(factor), steps) + steps
+        return np.asarray(np.logaddexp.reduceat(logs, self._first, axis=0)[self._time])
+
+    def _level(self, at: _At) -> FloatArray:
+        """The largest log r of each row's stratum: exponentials of differences from it cannot overflow."""
+        return np.asarray(np.maximum.reduceat(at.own, self._begins)[self._stratum])
+
+    def _means(self, at: _At, own: FloatArray) -> FloatArray:
+        """Means of columns over the rows at risk at every step; shape (n_events, n_columns)."""
+        level = self._level(at)
+        weighted = own * np.exp(at.own - level)[:, None]
+        sums = self._segments.cumulative(weighted)[self._at_risk]
+        if self._truncated:
+            entered = self._segments.cumulative(weighted[self._entry])
+            sums = sums - np.concatenate([entered, np.zeros_like(entered[:1])])[self._entered]
+        made = sums[self._time]
+        if self._has_ties:
+            tied = np.add.reduceat(weighted[self._deaths], self._first, axis=0)
+            made = made - self._share[:, None] * tied[self._time]
+        return np.asarray(made * np.exp(np.minimum(level[self._deaths] - at.steps, LARGEST))[:, None])
+
+    def _by_event(self, steps: FloatArray) -> FloatArray:
+        """Weighted numbers per step as numbers per row."""
+        sums = np.add.reduceat(_like(self._step_weight, steps) * steps, self._first, axis=0)[self._time]
+        made = np.zeros((len(self._rows), *steps.shape[1:]))
+        made[self._deaths] = sums * _like(self._weight[self._deaths] / self._tied[self._time], steps)
+        return self._scattered(made)
+
+    def _scattered(self, values: FloatArray) -> FloatArray:
+        out = np.zeros((self.n_rows, *values.shape[1:]))
+        out[self._rows] = values
+        return out
+
+
+def _before(place: NDArray[np.intp], end: NDArray[np.intp], none: int) -> NDArray[np.intp]:
+    """A place where it lies before the end, and `none` elsewhere."""
+    return np.where(place < end, place, none)
+
+
+def _like(values: FloatArray, other: FloatArray) -> FloatArray:
+    """With as many axes as another array."""
+    return values.reshape(-1, *[1] * (other.ndim - 1))

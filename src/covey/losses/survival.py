@@ -1,0 +1,226 @@
+"""Survival times as users have them: times and events, entries and strata, in one array or table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.losses.arrays import refuse_rows
+from covey.losses.risk_sets import EVENT
+from covey.validation import FloatArray, on_host
+
+__all__ = ["FieldNames", "SurvivalTimes", "check_estimable", "read_survival", "survival"]
+
+
+@dataclass(frozen=True)
+class FieldNames:
+    """What the columns of a table of survival times, or the fields of a structured array, are called."""
+
+    time: str = "time"
+    event: str = "event"
+    start: str = "start"
+    stratum: str = "stratum"
+
+
+@dataclass(frozen=True)
+class SurvivalTimes:
+    """Survival times that were read.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (n_rows, 4)
+        Start, stop, event, and the position of the stratum among the labels.
+    labels : ndarray, shape (n_strata,), or None
+        Of the strata, where there are any.
+    """
+
+    rows: FloatArray
+    labels: NDArray[Any] | None
+
+    def coded_as(self, labels: NDArray[Any] | None, name: str = "y") -> FloatArray:
+        """The rows with strata as positions among other labels."""
+        if self.labels is None and labels is None:
+            return self.rows
+        if self.labels is None or labels is None:
+            which = ("has no strata", "had") if self.labels is None else ("has strata", "had none")
+            raise ValueError(f"{name} {which[0]}, and the rows of fit {which[1]}: give them in both, or in neither.")
+        places = {label: k for k, label in enumerate(labels.tolist())}
+        unknown = [label for label in self.labels.tolist() if label not in places]
+        if unknown:
+            raise ValueError(f"{name} has the stratum {unknown[0]!r}, which no row of fit has.")
+        rows = self.rows.copy()
+        rows[:, -1] = np.array([places[label] for label in self.labels.tolist()])[rows[:, -1].astype(int)]
+        return rows
+
+
+def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = None) -> NDArray[Any]:
+    """Survival times as one array that can be split by rows: the `y` of `GroupSparseCox`.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_rows,)
+        When the event happened, or up to when it had not.
+    event : array-like of shape (n_rows,), optional
+        True or 1 where it happened, False or 0 where the row is censored. By default it happened in all of them.
+    start : array-like of shape (n_rows,), optional
+        Since when each row has been at risk (left truncation): from the first on by default.
+    strata : array-like of shape (n_rows,), optional
+        Labels of strata, each with a baseline hazard of its own.
+
+    Returns
+    -------
+    structured ndarray of shape (n_rows,)
+        With fields ``event`` and ``time``, in the order in which scikit-survival has them, and ``start`` and
+        ``stratum`` where they were given.
+
+    Examples
+    --------
+    >>> y = survival([5.0, 3.0, 8.0], [1, 0, 1])
+    >>> y["event"].tolist(), y["time"].tolist()
+    ([True, False, True], [5.0, 3.0, 8.0])
+    """
+    stop = _numbers(time, "time")
+    made = {"event": np.ones(stop.size, dtype=bool) if event is None else _events(event, "event"), "time": stop}
+    if start is not None:
+        made["start"] = _numbers(start, "start")
+    if strata is not None:
+        made["stratum"] = _labels(strata, "strata")
+    for name, values in made.items():
+        if values.shape != stop.shape:
+            raise ValueError(f"{name} has shape {values.shape}, but time has {stop.shape}: give one value per row.")
+    out = np.empty(stop.size, dtype=[(name, values.dtype) for name, values in made.items()])
+    for name, values in made.items():
+        out[name] = values
+    _assembled(out["event"], out["time"], made.get("start"), made.get("stratum"), "y")
+    return out
+
+
+def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> SurvivalTimes:
+    """Read a structured array, a table, a pair of arrays, or times without censoring; check them.
+
+    Raises
+    ------
+    ValueError
+        Names the first row, and says what to do.
+    """
+    names = fields or FieldNames()
+    if isinstance(y, tuple | list) and len(y) in (2, 3) and all(np.ndim(own) == 1 for own in y):
+        *start, time, event = y
+        return _read(name, event, time, start[0] if start else None, None)
+    if hasattr(y, "columns") and hasattr(y, "__getitem__"):
+        return _from_fields({str(column): y[column] for column in y.columns}, name, names)
+    given = np.asarray(on_host(y))
+    if given.dtype.names is not None:
+        return _from_fields({field: given[field] for field in given.dtype.names}, name, names)
+    if given.ndim == 2 and given.shape[1] == 2:
+        return _read(name, given[:, 1], given[:, 0], None, None)
+    if given.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {given.shape}: survival times are a structured array as of covey.survival(time, event), "
+            f"a table with columns {names.time!r} and {names.event!r}, or a pair of arrays (time, event)."
+        )
+    return _read(name, np.ones(given.size), given, None, None)
+
+
+def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> SurvivalTimes:
+    """Fields by their names; of two fields without such names the boolean one is the event."""
+    time, event = names.time, names.event
+    if time not in columns and event not in columns and len(columns) == 2:
+        flags = [field for field, values in columns.items() if np.asarray(values).dtype.kind == "b"]
+        if len(flags) == 1:
+            (event,) = flags
+            (time,) = (field for field in columns if field != event)
+    missing = [field for field in (time, event) if field not in columns]
+    if missing:
+        raise ValueError(
+            f"{name} has no column {missing[0]!r}, but {', '.join(map(repr, columns))}: name the columns, "
+            "GroupSparseCox(time=..., event=...), or use covey.survival(time, event)."
+        )
+    return _read(name, columns[event], columns[time], columns.get(names.start), columns.get(names.stratum))
+
+
+def _read(name: str, event: Any, time: Any, start: Any, stratum: Any) -> SurvivalTimes:
+    return _assembled(
+        _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}"),
+        None if start is None else _numbers(start, f"The start of {name}"),
+        None if stratum is None else _labels(stratum, f"The stratum of {name}"), name,
+    )  # fmt: skip
+
+
+def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str) -> SurvivalTimes:
+    if event.shape != stop.shape:
+        raise ValueError(f"{name} has {stop.size} times and {event.size} events: give one of each per row.")
+    if stop.size == 0:
+        raise ValueError(f"{name} is empty.")
+    origin = "Count times from the origin of every row."
+    refuse_rows(stop < 0, stop, f"The time of {name} must not be negative", origin)
+    begin = np.full(stop.size, -np.inf)
+    if start is not None:
+        if start.shape != stop.shape:
+            raise ValueError(f"The start of {name} has {start.size} entries, but there are {stop.size} times.")
+        refuse_rows(start < 0, start, f"The start of {name} must not be negative", origin)
+        late = "Drop rows that were never at risk, or mend their times."
+        refuse_rows(start >= stop, start, f"The start of {name} must lie before the time", late)
+        begin = start
+    labels, codes = (None, np.zeros(stop.size)) if stratum is None else np.unique(stratum, return_inverse=True)
+    return SurvivalTimes(np.column_stack([begin, stop, event.astype(float), codes]).astype(float), labels)
+
+
+def check_estimable(times: SurvivalTimes, weight: FloatArray, name: str = "y") -> None:
+    """Refuse survival times that no model can be fitted to."""
+    rows = times.rows[weight > 0]
+    events = rows[rows[:, EVENT] > 0]
+    if not len(events):
+        raise ValueError(f"{name} has no event: every row is censored, and there is nothing to fit. Is 1 the event?")
+    if len(events) > 1 and np.ptp(events[:, 1]) == 0:
+        raise ValueError(
+            f"All {len(events)} events of {name} are at time {events[0, 1]:g}: such times say who had the event and "
+            "not when. Use covey.GroupSparseClassifier for that."
+        )
+    if times.labels is not None:
+        without = np.setdiff1d(np.arange(times.labels.size), events[:, -1].astype(int))
+        if without.size:
+            label = times.labels[without[0] : without[0] + 1].tolist()[0]
+            raise ValueError(
+                f"Stratum {label!r} of {name} has no event, so that its hazard cannot be estimated: put it together "
+                "with another one, or drop its rows."
+            )
+
+
+def _numbers(values: Any, name: str) -> FloatArray:
+    given = np.asarray(on_host(values))
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
+    try:
+        made = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, one per row.") from None
+    if made.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {made.shape}.")
+    refuse_rows(~np.isfinite(made), made, f"{name} must not be missing or infinite", "Impute or drop such rows.")
+    return made
+
+
+def _events(values: Any, name: str) -> NDArray[np.bool_]:
+    given = np.asarray(on_host(values))
+    if given.dtype.kind == "b" and given.ndim == 1:
+        return given
+    made = _numbers(values, name)
+    refuse_rows(
+        ~np.isin(made, (0.0, 1.0)), made, f"{name} must be 0 or 1, or boolean",
+        "Code the event as 1 and censoring as 0.",
+    )  # fmt: skip
+    return made == 1.0
+
+
+def _labels(values: Any, name: str) -> NDArray[Any]:
+    given = np.asarray(on_host(values))
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {given.shape}.")
+    missing = [row for row, label in enumerate(given.tolist()) if label is None or label != label]
+    if missing:
+        raise ValueError(f"{name} is missing in row {missing[0]}: give every row a stratum, or drop the row.")
+    return given.astype(str) if given.dtype.kind == "O" else given
