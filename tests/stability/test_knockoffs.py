@@ -10,6 +10,7 @@ from joblib import parallel_config
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
+from covey.losses import survival
 from covey.stability import knockoffs
 from covey.stability.columns import read_columns
 from covey.stability.copies import Copier, equicorrelated, maximum_entropy
@@ -241,6 +242,13 @@ def test_classes(data):
     y = np.where(data.y > np.median(data.y), "high", "low")
     found = knockoffs(data.X, y, data.groups, fdr=0.3, loss="binomial", random_state=0)
     assert found.kind == "gaussian"
+    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
+
+
+def test_survival_times(data):
+    rng = np.random.default_rng(0)
+    times = survival(rng.exponential(np.exp(-2 * data.y / data.y.std())), rng.random(200) < 0.8)
+    found = knockoffs(data.X, times, data.groups, fdr=0.3, loss="cox", random_state=0)
     assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
 
 

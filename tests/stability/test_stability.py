@@ -6,6 +6,7 @@ from joblib import parallel_config
 
 from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
+from covey.losses import survival
 from covey.plots import StabilityDisplay
 from covey.selection import Size
 from covey.stability import expected_false
@@ -113,7 +114,7 @@ def test_elimination_keeps_neighbours_of_true_groups_out():
     assert "read each pair as one finding" in remark
 
 
-@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several"])
+@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
 def test_every_loss(loss):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((160, 40))
@@ -123,6 +124,7 @@ def test_every_loss(loss):
         "multinomial": np.digitize(eta + 0.3 * rng.standard_normal(160), [-1, 1]),
         "poisson": rng.poisson(np.exp(0.7 * eta)),
         "huber": eta + 0.3 * rng.standard_t(2, 160),
+        "cox": survival(rng.exponential(np.exp(-eta)), rng.random(160) < 0.7),
         "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
     }
     name = "squared" if loss == "several" else loss

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses import Loss
+from covey.losses import Cox, Loss
+from covey.losses.risk_sets import EVENT, STRATUM
 from covey.selection.splitting import has_classes, one_value
 from covey.validation import FloatArray
 
@@ -17,8 +18,11 @@ __all__ = ["complementary_halves", "strata_of"]
 def strata_of(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
     """A number per row: rows of one number are divided between the halves as evenly as they can be.
 
-    Classes are; any other response is not, since a half that is drawn at random has some of all values.
+    Classes are, and events of survival times; any other response is not, since a half that is drawn at random has some
+    of all values.
     """
+    if isinstance(loss, Cox):
+        return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
     if not has_classes(loss, y):
         return np.zeros(weight.size, dtype=np.intp)
     strata = np.unique(one_value(loss, y, weight), return_inverse=True)[1]

@@ -29,9 +29,9 @@ NEAR = 0.1
 ROWS_LOOKED_AT = 1000
 
 
-def on_correlation(design: Design, y: Any, groups: Groups, selected: NDArray[np.bool_], centre: bool) -> list[str]:
+def on_correlation(design: Design, groups: Groups, selected: NDArray[np.bool_], centre: bool) -> list[str]:
     """Selected groups that other groups can stand for."""
-    pairs = close_pairs(design, y, groups, np.flatnonzero(selected), centre)
+    pairs = close_pairs(design, groups, np.flatnonzero(selected), centre)
     if not pairs:
         return []
     names = groups.names
@@ -43,12 +43,12 @@ def on_correlation(design: Design, y: Any, groups: Groups, selected: NDArray[np.
     ]
 
 
-def close_pairs(design: Design, y: Any, groups: Groups, which: NDArray[np.intp], centre: bool) -> list[Overlap]:
+def close_pairs(design: Design, groups: Groups, which: NDArray[np.intp], centre: bool) -> list[Overlap]:
     """Each of some groups with the group it is most easily confused with, where that is easy."""
     if not which.size or groups.n_groups < 2:
         return []
-    one = y if np.ndim(y) == 1 else np.asarray(y)[:, 0]
-    pairs = find_overlaps(design, one, groups, which, centre=centre).pairs
+    # nothing there depends on the response
+    pairs = find_overlaps(design, np.zeros(design.shape[0]), groups, which, centre=centre).pairs
     return [pair for pair in pairs if pair.is_close]
 
 

@@ -162,7 +162,7 @@ def stability_selection(
     remarks = [
         *on_the_number(found),
         *on_sizes(made, first_in, group_weights),
-        *on_correlation(design, response, made, found.is_selected, fit_intercept),
+        *on_correlation(design, made, found.is_selected, fit_intercept),
     ]
     return replace(found, remarks=tuple(remarks))
 
