@@ -1,6 +1,7 @@
 """The long run of the fuzzer: ``python benchmarks/fuzzing.py --cases 5000 --seed 0``.
 
-A failure prints its case in one line, to be put into ``tests/fuzz/corpus.jsonl``.
+A failure prints its case in one line, to be put into ``tests/fuzz/corpus.jsonl``. With ``--functions`` every public
+function of groups, baselines, theory, datasets and dynamics is called with hostile arguments instead.
 """
 
 from __future__ import annotations
@@ -18,21 +19,23 @@ def main() -> int:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from fuzz.cases import make_case
     from fuzz.check import show, verdict
+    from fuzz.functions import make_call, outcome
 
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--call", help="one kind of call only: regressor, loss, classifier, network, path, limit, ...")
+    parser.add_argument("--functions", action="store_true", help="functions with hostile arguments instead of fits")
     given = parser.parse_args()
     rng = random.Random(given.seed)
     kinds: Counter[str] = Counter()
     start = time.monotonic()
     for i in range(given.cases):
-        case = make_case(rng.choice, rng.randrange(2**31))
-        if given.call:
+        case = make_call(rng.choice) if given.functions else make_case(rng.choice, rng.randrange(2**31))
+        if given.call and not given.functions:
             case["call"] = given.call
         begun = time.monotonic()
-        problem = verdict(case)
+        problem = outcome(case) if given.functions else verdict(case)
         if problem:
             kinds[problem.splitlines()[0][:100]] += 1
             print(f"{problem}\n  {show(case)}", flush=True)

@@ -14,7 +14,7 @@ from covey.datasets import make_group_sparse
 __all__ = ["ALGORITHMS", "PROBLEMS", "RULES", "Problem", "case_names"]
 
 ALGORITHMS = ("single-stage", "two-stage")
-RULES = ("holdout", "cv", "ebic", "bic", "gcv", "discrepancy", "at-300")
+RULES = ("cv", "ebic", "bic", "gcv", "discrepancy", "at-300")
 
 
 @dataclass(frozen=True)

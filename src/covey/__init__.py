@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from covey.groups import Groups
     from covey.limit import limit_path
     from covey.losses import survival
+    from covey.nested import nested_score
     from covey.network import Network
     from covey.network.group_path import group_path
     from covey.path import Path
@@ -50,6 +51,7 @@ __all__ = [
     "limit_path",
     "load",
     "losses",
+    "nested_score",
     "nn",
     "plots",
     "report",
@@ -80,6 +82,7 @@ _NAMES = {
     "group_paths": "covey.batched",
     "limit_path": "covey.limit",
     "load": "covey.persistence",
+    "nested_score": "covey.nested",
     "save": "covey.persistence",
     "stability_selection": "covey.stability",
     "survival": "covey.losses",

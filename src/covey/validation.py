@@ -16,11 +16,13 @@ __all__ = [
     "as_response",
     "as_sample_weight",
     "boolean",
+    "check_scale",
     "column_names",
     "is_sparse",
     "name_columns",
     "on_host",
     "positive",
+    "refuse_odd",
     "whole",
 ]
 
@@ -45,11 +47,30 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
     return f"column{'s' if len(wanted) > 1 else ''} {', '.join(shown)}{more}"
 
 
+def refuse_odd(values: Any, name: str) -> None:
+    """Refuse what numpy would turn into numbers by leaving something out: masks, imaginary parts, dates."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
+    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    if kind == "c" or isinstance(values, complex):
+        raise ValueError(f"{name} holds complex numbers. Complex data not supported.")
+    if kind in "mM":
+        raise ValueError(f"{name} must hold numbers, not {values.dtype}.")
+
+
+def check_scale(values: FloatArray, name: str) -> None:
+    """Refuse values so large or so small that their squares are no numbers any more."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > 0 and not 1e-150 < largest < 1e150:
+        raise ValueError(f"{name} has values of {largest:.3g} at most, whose squares are no numbers: give other units.")
+
+
 def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy where X already is one in C or Fortran order."""
     if is_sparse(X):
         raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
     columns = column_names(X)
+    refuse_odd(X, name)
     try:
         matrix = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
@@ -77,10 +98,11 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
     if is_sparse(X):
         raise ValueError(f"{name} is sparse, and only dense arrays are supported here: pass {name}.toarray().")
     columns = column_names(X)
+    refuse_odd(X, name)
     try:
         matrix = np.asarray(X)
         if matrix.dtype.kind == "c":
-            raise ValueError(f"{name} holds complex data; complex data not supported.")
+            raise ValueError(f"{name} holds complex numbers. Complex data not supported.")
         if matrix.dtype not in (np.float32, np.float64):
             matrix = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -116,6 +138,7 @@ def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") 
 
 def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
+    refuse_odd(y, name)
     try:
         vector = np.asarray(on_host(y), dtype=np.float64)
     except (TypeError, ValueError):

@@ -56,7 +56,13 @@ def test_path_refuses(table, tmp_path):
 def test_demo_and_its_command_by_hand(tmp_path):
     result = covey("demo", "--out", tmp_path / "demo")
     assert result.exit_code == 0, result.output
-    assert "bmi" in result.stdout
+    found = json.loads((tmp_path / "demo" / "fit" / "run.json").read_text())
+    # Friedewald's formula, and no other measurement; every repetition of the choice finds the same
+    truth = {"cholesterol", "hdl", "log_triglycerides"}
+    assert {row["group"] for row in found["selected_groups"]} == truth
+    assert found["nested"]["selected"] == dict.fromkeys(truth, 5)
+    assert all(found["nested"]["mean"] > one["mean"] for one in found["nested"]["references"].values())
+    assert "Groups help" in result.stdout
     assert (tmp_path / "demo" / "fit" / "report.html").is_file()
     command = result.stdout.strip().splitlines()[-1].replace("'", "").split()
     by_hand = covey(*command[1:], "--out", tmp_path / "again", "--json")

@@ -96,8 +96,6 @@ def test_the_network_takes_numbers_only():
         (["-t", "three", "--family", "binomial"], ["'three' has 3 classes", "--family multinomial"]),
         (["-t", "three", "--offset", "years"], ["several classes need an offset each"]),
         (["-t", "two", "--selection", "discrepancy"], ["--selection discrepancy is for squared loss"]),
-        (["-t", "first", "--refits", "3"], ["--refits is for classes"]),
-        (["-t", "two", "--refits", "1"], ["at least 2, or 0 for none"]),
         (["-t", "count", "--offset", "yearz"], ["--offset: there is no column 'yearz'", "did you mean 'years'"]),
         (["-t", "count", "--offset", "log:g0_0"], ["'g0_0' is -", "which has no logarithm"]),
         (["-t", "first", "--always", "g0_1"], ["'g0_1' is one of several columns of the group 'g0'"]),
@@ -125,7 +123,8 @@ def test_always_takes_groups_terms_and_columns(table, tmp_path):
 
 
 def fit_and_predict(case, table, folder, *targets):
-    assert covey(*command(case, table, folder / "fit"), "--json").exit_code == 0
+    nested = ["--nested"] if case == "two classes" else []
+    assert covey(*command(case, table, folder / "fit"), *nested, "--json").exit_code == 0
     asked = [word for name in targets for word in ("--target", name)]
     result = covey("predict", folder / "fit", table, *asked, "--json")
     assert result.exit_code == 0, result.output
@@ -140,7 +139,8 @@ def test_classes_are_scored_by_accuracy_and_log_loss(table, tmp_path):
     assert answer["log_loss"] == pytest.approx(log_loss(frame["two"], p, labels=list(model.classes_)))
     run = json.loads((tmp_path / "fit" / "run.json").read_text())
     assert run["classes"] == ["ill <b>", "well"]
-    assert run["scores"]["refits"] == 5
+    assert run["scores"]["held_out_r2"] == run["nested"]["mean"]
+    assert run["scores"]["held_out_r2"] < run["scores"]["train_r2"]
     assert np.sum(run["confusion"]) == len(frame)
     assert np.trace(run["confusion"]) / len(frame) == pytest.approx(run["scores"]["accuracy"])
     other = tmp_path / "other.csv"

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import html
 import json
 import os
 import signal
@@ -11,9 +12,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import covey as library
 from cli.running import covey, refused
+from covey import nested_score
 from covey.workflow import FILES, FitSettings, TableSettings, fit_table
 
 
@@ -78,7 +81,8 @@ def test_the_folder(fitted, table, frame):
     assert run["versions"]["covey"] == library.__version__
     assert run["converged"] is True
     assert run["settings"]["options"]["verbose"] == 0
-    assert run["scores"]["held_out_r2"] > 0.97
+    assert run["scores"]["held_out_r2"] is None
+    assert run["scores"]["chosen_r2"] > 0.97
     assert "<title" in (fitted / "report.html").read_text()
 
 
@@ -136,7 +140,7 @@ def test_every_way_to_choose(table, tmp_path, selection):
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert "gene2" in [row["group"] for row in answer["selected_groups"]]
-    assert (answer["scores"]["held_out_r2"] is not None) == (selection in ("3", "holdout"))
+    assert (answer["scores"]["chosen_r2"] is not None) == (selection in ("3", "holdout"))
     assert answer["out"] == str(tmp_path / "fit")
     library.load(tmp_path / "fit" / "model.skops")
 
@@ -261,7 +265,35 @@ def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
 def test_stages_are_told(table, capsys):
     settings = FitSettings(TableSettings((str(table),), "y", drop=("id", "kind")), selection="bic")
     fit_table(settings, print)
-    assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting"]
+    parts = [f"without part {k}" for k in range(1, 6)]
+    assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting", *parts]
+
+
+def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
+    """A smooth term that no straight line has: the nested score by hand, beside a lasso with splines and without."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (90, 4)), columns=["a", "b", "c", "d"])
+    frame["y"] = np.cos(4 * frame["a"]) + 0.2 * rng.standard_normal(90)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    out = tmp_path / "fit"
+    result = covey("fit", tmp_path / "table.csv", "-t", "y", "--spline", "*:5", "--nested", "-o", out)
+    assert result.exit_code == 0, result.output
+    run = json.loads((out / "run.json").read_text())
+    pipeline = library.load(out / "model.skops")
+    made = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
+    assert run["nested"]["folds"] == pytest.approx(made.folds)
+    assert run["scores"]["held_out_r2"] == pytest.approx(made.mean)
+    assert run["scores"]["held_out_error"] == pytest.approx(made.std_error)
+    assert run["nested"]["selected"]["a"] == 5
+    scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
+    assert scores.keys() == {"null", "lasso", "ridge", "lasso without splines"}
+    assert scores["lasso without splines"] < 0.1 < 0.7 < scores["lasso"]
+    for line in str(made).splitlines()[1:2]:
+        assert line.split() in [own.split() for own in result.stdout.splitlines()]
+    assert "Not held out, and flattering: R^2" in result.stdout
+    page = (out / "report.html").read_text()
+    assert "Rows that took no part in choosing" in page
+    assert run["nested"]["verdict"] in html.unescape(page)
 
 
 @pytest.mark.slow

@@ -160,6 +160,23 @@ def test_selection_on_the_networks_path_and_prediction(kind, selection, tmp_path
     assert model.score(stored, y) == pytest.approx(expected.score(X, y))
 
 
+@pytest.mark.parametrize("noise", [0.1, 2.0], ids=["weak noise", "strong noise"])
+@pytest.mark.parametrize("common", [0.0, 2.0], ids=["no factor", "a common factor"])
+@pytest.mark.parametrize("options", [{}, {"selection": "holdout", "rule": "1se"}], ids=["folds", "held out"])
+def test_the_default_search(kind, noise, common, options, tmp_path):
+    groups = Groups.from_size(3, 96)
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((90, 96)) + common * rng.standard_normal((90, 1)) + rng.uniform(-1, 1, 96)
+    y = X[:, 3:6].sum(axis=1) - X[:, 30:33].sum(axis=1) + X[:, 60]
+    y = y / y.std() + noise * rng.standard_normal(90)
+    expected = GroupSparseRegressor(groups, **options).fit(X, y)
+    model = GroupSparseRegressor(groups, **options).fit(kind(X, tmp_path), y)
+    assert model.recipe_ == expected.recipe_
+    assert model.selected_groups_ == expected.selected_groups_
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6 * abs(expected.coef_).max())
+    assert model.intercept_ == pytest.approx(expected.intercept_, abs=1e-6)
+
+
 def test_validation_rows_of_the_same_kind(kind, tmp_path):
     groups = LAYOUTS["equal"]
     X, y = problem(90, groups)

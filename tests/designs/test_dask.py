@@ -18,11 +18,12 @@ import scipy.sparse as sp
 
 from covey import GroupSparseRegressor, Network, group_path
 from covey.datasets import make_group_sparse
-from covey.designs import DenseDesign, dask_split
+from covey.designs import DenseDesign
 from covey.designs import cluster as scheduling
 from covey.designs.cluster import WorkersLostError
 from covey.designs.dask import DaskDesign
 from covey.experiments.parallel import each
+from covey.selection import Folds
 
 N, P, SIZE = 640, 120, 4
 
@@ -131,10 +132,8 @@ def test_errors_keep_their_digits_when_they_become_small(designs):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-@pytest.mark.parametrize("partition", [2**23, 60], ids=["one partition", "several"])
 @pytest.mark.parametrize("few_values", [False, True])
-def test_the_rows_held_out_are_those_of_the_array_in_memory(designs, partition, few_values, monkeypatch):
-    monkeypatch.setattr(dask_split, "PARTITION_ROWS", partition)
+def test_the_rows_held_out_are_those_of_the_array_in_memory(designs, few_values):
     dense, chunks, y, weight = designs
     if few_values:
         X = (dense.X[:, :3] > 3).astype(float)
@@ -294,17 +293,25 @@ def test_bad_weights(data):
 # ---------------------------------------------------------------------- folds
 
 
-@pytest.mark.parametrize("cv", [3, "labels"])
+@pytest.mark.parametrize("cv", ["number", "runs", "labels"])
 def test_folds_are_cut_on_the_cluster(data, cv):
     from sklearn.model_selection import KFold, PredefinedSplit
 
     labels = np.random.default_rng(0).integers(0, 3, N)
-    folds = PredefinedSplit(labels) if cv == "labels" else KFold(cv)
+    folds = {"number": 3, "runs": KFold(3), "labels": PredefinedSplit(labels)}[cv]
     wanted = GroupSparseRegressor(SIZE, selection=folds, factors=0).fit(data.X, data.y)
-    own = da.from_array(labels, chunks=130) if cv == "labels" else cv
+    own = da.from_array(labels, chunks=130) if cv == "labels" else folds
     model = GroupSparseRegressor(SIZE, selection=own).fit(chunked(data.X), data.y)
     np.testing.assert_allclose(model.candidates_["mse"], wanted.candidates_["mse"], rtol=1e-7)
     assert_same_model(model, wanted)
+
+
+def test_folds_of_a_response_of_two_values_are_those_of_the_array_in_memory(data):
+    y = (data.y > 0.5).astype(float)
+    wanted = Folds(4).parts(DenseDesign(data.X), y, np.ones(N))
+    chunks = DaskDesign(chunked(data.X))
+    found = Folds(4).parts(chunks, chunks.rows(y), chunks.rows(np.ones(N)))
+    np.testing.assert_array_equal(np.array(found.weights), np.array(wanted.weights))
 
 
 def test_splitters_that_shuffle_rows_are_refused(data):

@@ -155,12 +155,6 @@ def test_storage(kind, problem, fitted):
     assert_same(clone(fitted[1]).fit(STORED[kind](X), y), fitted[1])
 
 
-@pytest.mark.xfail(strict=True, reason="common factors are not looked for where columns of X are not at hand")
-def test_common_factors_do_not_depend_on_the_storage():
-    X, y, groups = noisy_problem("strong", seed=1)
-    assert_same(GroupSparseRegressor(groups).fit(sp.csc_array(X), y), GroupSparseRegressor(groups).fit(X, y))
-
-
 def test_float32_selects_the_same_groups(problem):
     X, y, groups = problem
     X = X.astype(np.float32)

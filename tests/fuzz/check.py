@@ -32,10 +32,10 @@ def verdict(case: Case) -> str:
             found = {}
             if not str(error).strip():
                 return f"{type(error).__name__} without a message"
-            if _from_below(error):
-                return f"{type(error).__name__} from the depths: {error}\n{_where(error)}"
+            if from_below(error):
+                return f"{type(error).__name__} from the depths: {error}\n{where(error)}"
         except Exception as error:
-            return f"{type(error).__name__}: {error}\n{_where(error)}"
+            return f"{type(error).__name__}: {error}\n{where(error)}"
     leaked = [
         w
         for w in caught
@@ -48,12 +48,12 @@ def verdict(case: Case) -> str:
     return f"not finite: {', '.join(bad)}" if bad else ""
 
 
-def _where(error: BaseException) -> str:
+def where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     return "".join(traceback.format_list(frames))
 
 
-def _from_below(error: BaseException) -> bool:
+def from_below(error: BaseException) -> bool:
     """Whether an error was raised by a library in the middle of a computation, where covey should have spoken."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     checks = ("validation.py", "_param_validation.py", "_split.py", "checks.py", "multiclass.py", "class_weight.py")

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.utils import check_random_state
 
 from covey import Groups
 from covey.designs import as_design
 from covey.network import Network
-from covey.selection.network_time import choose_by_folds, choose_by_holdout
+from covey.selection.network_time import choose_by_folds
 from covey.stopping import AtTime, Discrepancy, InformationCriterion, PathTask
 from golden_problems import PROBLEMS, case_names
 
@@ -27,9 +26,6 @@ def problems():
 
 
 def choose(task, rule):
-    if rule == "holdout":
-        seed = check_random_state(0).randint(2**31 - 1)
-        return choose_by_holdout(task, task.design.hold_out(task.y, task.weight, 0.2, seed))
     if rule == "cv":
         return choose_by_folds(task, task.design.folds(5, task.y, None))
     if rule == "discrepancy":

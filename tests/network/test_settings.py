@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import covey
-from covey import group_path
+from covey import GroupSparseRegressor, group_path
 from covey.datasets import make_group_sparse
 from covey.network import Network, PathRunner
+from covey.stopping import AtTime
 from network_problems import LAYOUTS, make
 
 BAD = {
@@ -74,3 +75,25 @@ def test_the_automatic_step_is_its_formula(depth, weights):
     # and in other units of y: magnitudes scale as its N-th root, correlations as it does
     scaled = group_path(data.X, 7 * data.y, data.groups, **options)
     assert scaled.step_size == pytest.approx(wanted / 7 ** ((2 * depth - 2) / depth), rel=1e-9)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 6])
+def test_the_default_start_suits_the_depth(depth):
+    """The strongest group wakes within the default number of iterations, and the true groups are found."""
+    data = make_group_sparse(120, 60, 3, design="gaussian", active=3, sigma=0.3, random_state=1)
+    network = Network(depth=depth)
+    assert network.options()["init_scale"] ** depth <= 1e-4
+    path = group_path(data.X, data.y, 3, depth=depth, max_iter=20_000)
+    assert path.init_scale == network.options()["init_scale"]
+    first = [l for l, _ in path.entered[:3]]
+    assert sorted(first) == np.flatnonzero(data.u_star).tolist()
+    model = GroupSparseRegressor(3, network=network, selection="holdout").fit(data.X, data.y)
+    assert set(model.selected_groups_) >= set(first)
+    assert model.score(data.X, data.y) > 0.9
+
+
+@pytest.mark.parametrize("time", [3_000_000, 10**30])
+def test_a_time_beyond_the_last_iteration_is_refused(time):
+    data = make_group_sparse(40, 12, 3, random_state=0)
+    with pytest.raises(ValueError, match=f"AtTime.{time}. lies beyond max_iter=100000"):
+        GroupSparseRegressor(3, network=Network(), selection=AtTime(time)).fit(data.X, data.y)

@@ -36,11 +36,11 @@ def model(data):
 
 
 def test_the_numbers_are_the_models(model, data):
-    report = FitReport.from_model(model, data.X, pd.Series(data.y, name="yield"))
+    report = FitReport.from_model(model, data.X, pd.Series(data.y, name="yield"), nested=0)
     table = model.candidates_
     chosen, nothing = (table["mse"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
     scores = {score.label: score.value for score in report.scores}
-    assert scores["Held-out R²"] == pytest.approx(1 - chosen / nothing)
+    assert scores["R² of the rows that chose"] == pytest.approx(1 - chosen / nothing)
     assert scores["R² on training rows"] == pytest.approx(model.score(data.X, data.y))
     assert report.target == "yield"
     assert model.recipe_ in report.model
@@ -59,7 +59,7 @@ def test_the_numbers_are_the_models(model, data):
 
 
 def test_settings_and_versions_are_told(model, data):
-    page = render(FitReport.from_model(model, data.X, data.y, settings={"command": "covey fit <data>"}))
+    page = render(FitReport.from_model(model, data.X, data.y, nested=0, settings={"command": "covey fit <data>"}))
     for told in (
         "covey fit &lt;data&gt;",
         "random_state",
@@ -73,14 +73,14 @@ def test_settings_and_versions_are_told(model, data):
 
 def test_test_rows_lead(model, data):
     report = FitReport.from_model(model, test=(data.X[:40], data.y[:40]))
-    assert [score.label for score in report.scores] == ["R² on test rows", "Held-out R²"]
+    assert [score.label for score in report.scores] == ["R² on test rows", "R² of the rows that chose"]
     assert report.scores[0].value == pytest.approx(model.score(data.X[:40], data.y[:40]))
     assert report.n_rows is None
 
 
 def test_a_pipeline_is_opened(data):
     pipeline = make_pipeline(StandardScaler(), GroupSparseRegressor(groups=3)).fit(data.X, data.y)
-    report = FitReport.from_model(pipeline, data.X, data.y)
+    report = FitReport.from_model(pipeline, data.X, data.y, nested=0)
     assert report.estimator == "GroupSparseRegressor"
     assert report.scores[-1].value == pytest.approx(pipeline.score(data.X, data.y))
 
@@ -106,11 +106,11 @@ CHOICES = {
 def test_every_way_to_choose_has_its_page(case, data):
     model = GroupSparseRegressor(**{"groups": 3, **CHOICES[case]}).fit(data.X, data.y)
     chosen_by = judged(model)
-    report = FitReport.from_model(model, data.X, data.y)
+    report = FitReport.from_model(model, data.X, data.y, nested=0)
     page = render(report)
     assert (chosen_by is None) == (case == "network, time")
     assert ('id="judged-plot"' in page) == (chosen_by is not None)
-    assert (chosen_by is not None and chosen_by.null is not None) == ("Held-out R²" in page)
+    assert (chosen_by is not None and chosen_by.null is not None) == ("R² of the rows that chose" in page)
     assert escape(model.recipe_) in page
     shown_groups = [group for group in report.frames.groups if group.strength(report.frames.chosen) > 0]
     assert {group.name for group in shown_groups} == set(map(str, model.selected_groups_))
@@ -122,7 +122,7 @@ def test_every_way_to_choose_has_its_page(case, data):
 def test_no_group_at_all(data):
     y = np.random.default_rng(5).standard_normal(len(data.y))
     model = GroupSparseRegressor(groups=3, selection=Size(0)).fit(data.X, y)
-    report = FitReport.from_model(model, data.X, y)
+    report = FitReport.from_model(model, data.X, y, nested=0)
     assert report.n_selected == 0
     assert "the same prediction for every row" in render(report)
 
@@ -141,7 +141,7 @@ def test_units_beyond_four_byte_floats_are_kept(unit):
 def test_sparse_data_are_reported_like_dense(data):
     X = data.X * (np.abs(data.X) > 0.7)
     dense, sparse = (
-        FitReport.from_model(GroupSparseRegressor(groups=3).fit(kind, data.y), kind, data.y)
+        FitReport.from_model(GroupSparseRegressor(groups=3).fit(kind, data.y), kind, data.y, nested=0)
         for kind in (X, sp.csr_array(X))
     )
     assert [score.value for score in sparse.scores] == pytest.approx([score.value for score in dense.scores])
@@ -149,7 +149,9 @@ def test_sparse_data_are_reported_like_dense(data):
 
 
 def test_two_fits_give_the_same_page(model, data):
-    assert render(FitReport.from_model(model, data.X, data.y)) == render(FitReport.from_model(model, data.X, data.y))
+    assert render(FitReport.from_model(model, data.X, data.y, nested=0)) == render(
+        FitReport.from_model(model, data.X, data.y, nested=0)
+    )
 
 
 def test_what_cannot_be_reported_is_refused(model, data):

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from covey import GroupSparseClassifier, GroupSparseRegressor
-from covey.report import FitReport, HeldOut, fit_report, refit_in_folds, render
+from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
+from covey.report import FitReport, HeldOut, fit_report, render
 from covey.report.class_section import class_section
 from covey.report.numbers import shown
 from covey.report.page import escape
@@ -46,7 +46,8 @@ def classifier(data):
 def test_rows_are_predicted_by_fits_without_them(data, classifier):
     weight = 1.0 + np.arange(120) % 2
     told = []
-    made = refit_in_folds(classifier, data["X"], data["two"], 3, sample_weight=weight, told=told.append)
+    weighted = {"sample_weight": weight, "references": False}
+    made = HeldOut.from_nested(nested_score(classifier, data["X"], data["two"], 3, progress=told.append, **weighted))
     codes = (data["two"] == "yes").astype(int)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(data["X"], codes)
     for train, test in folds:
@@ -56,17 +57,17 @@ def test_rows_are_predicted_by_fits_without_them(data, classifier):
     assert made.accuracy == pytest.approx(accuracy_score(codes, made.predicted, sample_weight=weight))
     assert made.log_loss == pytest.approx(log_loss(codes, made.probabilities, sample_weight=weight))
     np.testing.assert_array_equal(made.confusion(), confusion_matrix(codes, made.predicted))
-    sparse = refit_in_folds(classifier, sp.csr_array(data["X"]), data["two"], 3, sample_weight=weight)
-    frame = refit_in_folds(classifier, pd.DataFrame(data["X"]), data["two"], 3, sample_weight=weight)
-    np.testing.assert_allclose(sparse.probabilities, made.probabilities, atol=1e-8)
-    np.testing.assert_allclose(frame.probabilities, made.probabilities)
+    sparse = nested_score(classifier, sp.csr_array(data["X"]), data["two"], 3, **weighted)
+    frame = nested_score(classifier, pd.DataFrame(data["X"]), data["two"], 3, **weighted)
+    np.testing.assert_allclose(sparse.predictions, made.probabilities[:, 1], atol=1e-8)
+    np.testing.assert_allclose(frame.predictions, made.probabilities[:, 1])
 
 
 def test_offsets_go_with_their_rows(data):
     offset = np.where(np.arange(120) % 2 == 0, 3.0, -3.0)
     labels = np.where(np.random.default_rng(1).random(120) < 1 / (1 + np.exp(-offset)), "yes", "no")
     model = GroupSparseClassifier(2, selection=Size(0)).fit(data["X"], labels, offset=offset)
-    made = refit_in_folds(model, data["X"], labels, offset=offset)
+    made = HeldOut.from_nested(nested_score(model, data["X"], labels, offset=offset))
     assert np.ptp(made.probabilities[::2, 1]) < 0.1 < np.ptp(made.probabilities[:, 1])
     assert made.accuracy > 0.9
 
@@ -91,22 +92,23 @@ def test_no_held_out_rows_is_said(data):
     labels[0] = "once"
     model = GroupSparseClassifier(2, selection="bic").fit(data["X"], labels)
     with pytest.raises(ValueError, match="single row"):
-        refit_in_folds(model, data["X"], labels)
+        nested_score(model, data["X"], labels)
     page = render(FitReport.from_model(model, data["X"], labels))
-    assert "There are no predictions of rows held out: a class with a single row" in page
-    assert "calibration-plot" not in render(FitReport.from_model(model, data["X"], labels, held_out=0))
+    assert "It is not known how well rows are predicted that were not seen: A class with a single row" in page
+    assert "calibration-plot" not in page
 
 
 def test_the_numbers_of_a_classifier(data):
     model = GroupSparseClassifier(2, selection=3).fit(data["X"], data["two"])
-    held_out = refit_in_folds(model, data["X"], data["two"], 2)
+    nested = nested_score(model, data["X"], data["two"], 2, references=False)
     test = (data["X"][:40], data["two"][:40])
-    report = FitReport.from_model(model, data["X"], data["two"], held_out=held_out, test=test)
+    report = FitReport.from_model(model, data["X"], data["two"], nested=nested, test=test)
     scores = {score.label: score.value for score in report.scores}
     table = model.candidates_
     chosen, nothing = (table["deviance"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
-    assert scores["Held-out D²"] == pytest.approx(1 - chosen / nothing)
-    assert scores["Right, held out"] == held_out.accuracy
+    assert scores["D² of the rows that chose"] == pytest.approx(1 - chosen / nothing)
+    assert scores["Held-out D²"] == nested.mean
+    assert scores["Right, held out"] == HeldOut.from_nested(nested).accuracy
     assert scores["Right on test rows"] == pytest.approx(model.score(*test))
     shares = np.where(data["two"] == "yes", np.mean(data["two"] == "yes"), np.mean(data["two"] == "no"))
     left = log_loss(data["two"], model.predict_proba(data["X"])) / -np.log(shares).mean()
@@ -121,7 +123,7 @@ def test_the_numbers_of_a_classifier(data):
 
 def test_several_classes_of_hostile_names(data, tmp_path):
     model = GroupSparseClassifier(2, selection=Size(2), always=[5]).fit(data["X"], data["three"])
-    file = fit_report(model, data["X"], data["three"], tmp_path / "r.html", held_out=2, target=HOSTILE[0])
+    file = fit_report(model, data["X"], data["three"], tmp_path / "r.html", nested=2, target=HOSTILE[0])
     page = file.read_text()
     assert len(page) < 100_000
     assert "<img" not in page
@@ -141,7 +143,7 @@ def test_what_separates_the_classes_is_said():
     X = rng.standard_normal((60, 6))
     model = GroupSparseClassifier(2, selection=Size(1)).fit(X, X[:, 0] > 0)
     assert "is infinite" in model.recipe_
-    report = FitReport.from_model(model, X, X[:, 0] > 0, held_out=0)
+    report = FitReport.from_model(model, X, X[:, 0] > 0, nested=0)
     (serious,) = (remark for remark in report.remarks if "told apart without error" in remark.heading)
     assert serious.serious
 
@@ -158,11 +160,11 @@ def test_many_classes_stay_readable():
 def test_counts_have_rate_ratios(data):
     offset = np.log(data["exposure"])
     model = GroupSparseRegressor(2, loss="poisson", selection="bic").fit(data["X"], data["count"], offset=offset)
-    report = FitReport.from_model(model, data["X"], data["count"], offset=offset)
+    report = FitReport.from_model(model, data["X"], data["count"], offset=offset, nested=0)
     page = render(report)
     assert "rate ratio" in page
     assert "the logarithm of the rate" in page
-    assert report.held_out is None
+    assert report.nested is None
     assert report.along.wrong is None
     assert report.along.deviance[-1] == pytest.approx(1 - model.score(data["X"], data["count"], offset=offset))
     assert f"deviance {report.along.deviance[-1]:.0%} of the constant" in html.unescape(page)
@@ -171,7 +173,7 @@ def test_counts_have_rate_ratios(data):
 def test_a_table_per_response(data):
     frame = pd.DataFrame(data["both"], columns=["up & <b>", "down"])
     model = GroupSparseRegressor(2, selection="bic").fit(data["X"], data["both"])
-    report = FitReport.from_model(model, data["X"], frame)
+    report = FitReport.from_model(model, data["X"], frame, nested=0)
     assert [part.name for part in report.responses] == list(frame.columns)
     for k, part in enumerate(report.responses):
         fitted = model.predict(data["X"])[:, k]
@@ -196,6 +198,6 @@ def test_many_responses_keep_the_page_small():
     X = rng.standard_normal((60, 90))
     Y = X[:, :3] @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((60, 30))
     model = GroupSparseRegressor(3, selection=Size(5)).fit(X, Y)
-    report = FitReport.from_model(model, X, Y)
+    report = FitReport.from_model(model, X, Y, nested=0)
     assert all(group.columns == () for group in report.frames.groups)
     assert len(render(report)) < 200_000

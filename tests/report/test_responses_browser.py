@@ -34,7 +34,7 @@ def browser():
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def made(request, tmp_path_factory):
     model, y = CASES[request.param]
-    report = FitReport.from_model(model.fit(X, y), X, y, held_out=2)
+    report = FitReport.from_model(model.fit(X, y), X, y, nested=2)
     return report, write(report, tmp_path_factory.mktemp("report") / "report.html")
 
 

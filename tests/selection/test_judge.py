@@ -177,7 +177,7 @@ def test_judged_errors_are_those_of_refits_without_the_fold(noise, weighted):
     y = X.sum(axis=1) + {"weak": 0.1, "strong": 9.0}[noise] * np.random.default_rng(5).standard_normal(len(X))
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else np.ones(len(y))
     model = GroupSparseRegressor(groups).fit(X, y, sample_weight=weight)
-    fold = balanced_folds(y, weight, 5)
+    fold = balanced_folds(y, weight, k=5)
     recipes = {"no group": [], "least squares on 4 of the first 4 groups": list(range(X.shape[1]))}
     for recipe, columns in recipes.items():
         row = model.candidates_[model.candidates_["recipe"] == recipe].iloc[0]

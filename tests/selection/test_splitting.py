@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 
 from covey import GroupSparseRegressor
 from covey.designs import as_design
+from covey.losses import get_loss
 from covey.selection import Folds, HoldOut, Size, read_selection
 from covey.selection.splitting import balanced_folds
 from covey.stopping import Discrepancy, InformationCriterion
@@ -29,7 +30,7 @@ def response(n=53, seed=0):
 
 def test_neighbours_go_to_different_folds():
     y = response(55)
-    fold = balanced_folds(y, np.ones(55), 5)
+    fold = balanced_folds(y, np.ones(55), k=5)
     assert np.bincount(fold).tolist() == [11] * 5
     for block in fold[np.argsort(y)].reshape(11, 5):
         assert sorted(block) == [0, 1, 2, 3, 4]
@@ -38,29 +39,31 @@ def test_neighbours_go_to_different_folds():
 def test_folds_do_not_depend_on_the_order_of_the_rows_nor_on_units():
     y = response()
     order = np.random.default_rng(1).permutation(y.size)
-    fold = balanced_folds(y, np.ones(y.size), 5)
-    np.testing.assert_array_equal(balanced_folds(y[order], np.ones(y.size), 5), fold[order])
-    np.testing.assert_array_equal(balanced_folds(7 * y + 3, np.ones(y.size), 5), fold)
+    fold = balanced_folds(y, np.ones(y.size), k=5)
+    np.testing.assert_array_equal(balanced_folds(y[order], np.ones(y.size), k=5), fold[order])
+    np.testing.assert_array_equal(balanced_folds(7 * y + 3, np.ones(y.size), k=5), fold)
 
 
 def test_repeated_rows_stay_together_and_count_as_weights():
     y, times = response(), np.random.default_rng(2).integers(1, 4, 53)
-    fold = balanced_folds(y, times.astype(float), 5)
-    np.testing.assert_array_equal(balanced_folds(np.repeat(y, times), np.ones(times.sum()), 5), np.repeat(fold, times))
-    np.testing.assert_array_equal(fold, balanced_folds(y, np.ones(53), 5))
+    fold = balanced_folds(y, times.astype(float), k=5)
+    np.testing.assert_array_equal(
+        balanced_folds(np.repeat(y, times), np.ones(times.sum()), k=5), np.repeat(fold, times)
+    )
+    np.testing.assert_array_equal(fold, balanced_folds(y, np.ones(53), k=5))
 
 
 def test_rows_of_weight_zero_are_in_no_fold():
     y = response()
     weight = np.where(np.arange(53) % 4 == 0, 0.0, 1.0)
-    fold = balanced_folds(y, weight, 5)
+    fold = balanced_folds(y, weight, k=5)
     assert (fold[weight == 0] == -1).all()
-    np.testing.assert_array_equal(fold[weight > 0], balanced_folds(y[weight > 0], np.ones(39), 5))
+    np.testing.assert_array_equal(fold[weight > 0], balanced_folds(y[weight > 0], np.ones(39), k=5))
 
 
 def test_a_response_of_two_values_is_dealt_out_row_by_row():
     y = np.repeat([0.0, 1.0], [30, 20])
-    fold = balanced_folds(y, np.ones(50), 5)
+    fold = balanced_folds(y, np.ones(50), k=5)
     for value in (0.0, 1.0):
         counts = np.bincount(fold[y == value], minlength=5)
         assert counts.max() - counts.min() <= 1
@@ -89,13 +92,13 @@ def test_of_a_response_of_two_values_equal_rows_stay_together_in_any_order():
 
 def test_another_seed_deals_otherwise_and_the_same_seed_the_same():
     y = response()
-    folds = [balanced_folds(y, np.ones(53), 5, seed) for seed in (None, 0, 1)]
+    folds = [balanced_folds(y, np.ones(53), k=5, seed=seed) for seed in (None, 0, 1)]
     np.testing.assert_array_equal(folds[0], folds[1])
     assert (folds[0] != folds[2]).any()
 
 
 def test_no_more_folds_than_distinct_rows():
-    assert np.unique(balanced_folds(np.array([3.0, 1.0, 2.0]), np.ones(3), 5)).tolist() == [0, 1, 2]
+    assert np.unique(balanced_folds(np.array([3.0, 1.0, 2.0]), np.ones(3), k=5)).tolist() == [0, 1, 2]
 
 
 # ------------------------------------------------------------------ parts
@@ -149,7 +152,7 @@ def test_errors_of_any_splitter_are_those_of_direct_fits(name):
     y = X.sum(axis=1) + 0.3 * rng.standard_normal(53)
     model = GroupSparseRegressor([[0, 1, 2]], selection=cv).fit(X, y, split_groups=labels)
     if name == "number":
-        fold = balanced_folds(y, np.ones(53), 5)
+        fold = balanced_folds(y, np.ones(53), k=5)
         pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
     else:
         pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
@@ -206,6 +209,70 @@ def test_a_share_of_the_rows_is_held_out():
     np.testing.assert_array_equal(again.weights[1], parts.weights[1])
     other = HoldOut(0.5, random_state=1).parts(as_design(X), y, weight)
     assert (other.weights[1] != parts.weights[1]).any()
+
+
+def held_rows(X, y, weight=None, loss="squared", **options):
+    loss = get_loss(loss)
+    weight = np.ones(len(y)) if weight is None else weight
+    return HoldOut(**options).parts(as_design(X), loss.check(y), weight, loss).weights[1] > 0
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_rows_held_out_do_not_depend_on_what_X_and_y_hold(loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 5)), response(90)
+    held = held_rows(X, y, loss=loss)
+    assert held.sum() == 18
+    others = {
+        "a constant column": (np.column_stack([np.ones(90), X]), y), "-y": (X, -y), "another y": (X, response(90, 7)),
+        "other units": (1e-3 * X + 7, 3 * y - 2), "other columns": (rng.standard_normal((90, 300)), y),
+        "columns in another order": (X[:, ::-1], y), "stored": (sp.csr_array(X), y),
+    }  # fmt: skip
+    for name, (A, b) in others.items():
+        np.testing.assert_array_equal(held_rows(A, b, loss=loss), held, err_msg=name)
+
+
+@pytest.mark.parametrize("n_columns", [3, 300], ids=["few columns", "told apart by one of many"])
+def test_equal_rows_are_held_out_together_wherever_they_stand(n_columns):
+    rng = np.random.default_rng(1)
+    X, y = np.zeros((60, n_columns)), response(60)
+    X[:, 1] = rng.standard_normal(60)
+    times = rng.integers(1, 4, 60)
+    held = held_rows(X, y, times.astype(float))
+    np.testing.assert_array_equal(held_rows(np.repeat(X, times, axis=0), np.repeat(y, times)), np.repeat(held, times))
+    # copies at the end change no number of the rows before them
+    again = held_rows(np.vstack([X, X]), np.r_[y, y])
+    np.testing.assert_array_equal(again[:60], again[60:])
+    weight = np.r_[np.zeros(20), np.ones(60)]
+    shifted = held_rows(np.vstack([X[:20] + 1, X]), np.r_[y[:20], y], weight)
+    np.testing.assert_array_equal(shifted[20:], held_rows(X, y))
+
+
+def test_rows_that_differ_in_nothing_but_the_response_stand_for_themselves():
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 2, (200, 2)).astype(float), rng.integers(0, 3, 200).astype(float)
+    assert held_rows(X, y).sum() == 40
+    assert held_rows(X, (y > 1).astype(float), loss="binomial").sum() == pytest.approx(40, abs=1)
+
+
+def test_an_equal_share_of_every_class_is_held_out_whatever_the_classes_are_called():
+    rng = np.random.default_rng(3)
+    X, labels = rng.standard_normal((120, 4)), rng.choice(3, 120, p=[0.6, 0.3, 0.1])
+    held = held_rows(X, np.eye(3)[labels], loss="multinomial")
+    for label in range(3):
+        assert held[labels == label].sum() == pytest.approx(0.2 * (labels == label).sum(), abs=0.51)
+    turned = np.array([2, 0, 1])[labels]
+    np.testing.assert_array_equal(held_rows(X, np.eye(3)[turned], loss="multinomial"), held)
+    two = (labels > 0).astype(float)
+    np.testing.assert_array_equal(held_rows(X, two, loss="binomial"), held_rows(X, 1 - two, loss="binomial"))
+
+
+def test_responses_that_rounding_tells_apart_are_in_one_fold():
+    y = np.r_[response(20), 0.3]
+    fold = balanced_folds(np.r_[y, 0.1 + 0.2], np.ones(22), k=5)
+    assert 0.1 + 0.2 != 0.3
+    np.testing.assert_array_equal(fold[:-1], balanced_folds(np.r_[y, 0.3], np.ones(22), k=5)[:-1])
+    assert fold[-1] == fold[-2]
 
 
 def test_validation_rows_judge_and_all_rows_train():

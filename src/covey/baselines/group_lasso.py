@@ -14,7 +14,7 @@ from covey.baselines.proximal import PenalisedProblem, Solution, solve
 from covey.baselines.units import Units, read_group_weights
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, whole
+from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
 
 __all__ = ["GroupLasso"]
 
@@ -148,6 +148,8 @@ class GroupLasso(RegressorMixin, BaseEstimator):
 
     def _pose(self, X: Any, y: Any) -> tuple[Units, PenalisedProblem]:
         names = column_names(X)
+        refuse_odd(X, "X")
+        refuse_odd(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         groups = Groups.coerce(self.groups, X.shape[1], names)
         weights = read_group_weights(self.group_weights, groups)

@@ -17,7 +17,7 @@ from covey.baselines.kernels import group_descent
 from covey.baselines.units import read_group_weights
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, whole
+from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
 
 __all__ = ["GroupMCP"]
 
@@ -145,6 +145,8 @@ class GroupMCP(RegressorMixin, BaseEstimator):
 
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
+        refuse_odd(X, "X")
+        refuse_odd(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         gamma = float(self.gamma)
         if not gamma > 1:

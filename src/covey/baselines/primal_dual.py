@@ -12,7 +12,7 @@ from covey.baselines.kernels import primal_dual_steps
 from covey.baselines.units import Units, read_group_weights
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, whole
+from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
 
 __all__ = ["PrimalDual"]
 
@@ -108,6 +108,8 @@ class PrimalDual(RegressorMixin, BaseEstimator):
     def path(self, X: Any, y: Any) -> Path:
         """The trace of iterates; times are iterations, from 0."""
         names = column_names(X)
+        refuse_odd(X, "X")
+        refuse_odd(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         groups = Groups.coerce(self.groups, X.shape[1], names)
         weights = read_group_weights(self.group_weights, groups)

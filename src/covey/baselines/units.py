@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray
+from covey.validation import FloatArray, check_scale
 
 __all__ = ["Units", "read_group_weights"]
 
@@ -34,6 +34,8 @@ class Units:
     @classmethod
     def of(cls, X: FloatArray, y: FloatArray, groups: Groups, *, fit_intercept: bool, standardize: bool) -> Units:
         """Centre and scale as asked."""
+        check_scale(X, "X")
+        check_scale(y, "y")
         Z = groups.to_contiguous(X)
         mean = Z.mean(axis=0) if fit_intercept else np.zeros(Z.shape[1])
         y_mean = float(y.mean()) if fit_intercept else 0.0

@@ -16,7 +16,7 @@ from covey.designs.torch import TorchDesign
 from covey.groups import Groups
 from covey.network import Snapshot, StopRule
 from covey.network.runner import MESSAGES, read_times
-from covey.network.settings import ENTER, RETURN_RATE, check_engine, check_update, read_step
+from covey.network.settings import ENTER, RETURN_RATE, check_engine, check_update, read_step, start_scale
 from covey.path import Path
 from covey.preprocess import Standardize, check_standardize
 from covey.preprocess.group_weights import read_weights
@@ -40,7 +40,7 @@ def run_batch(
     max_groups: int | None,
     stop: Sequence[StopRule | None] | None,
     algorithm: str = "single-stage",
-    init_scale: float = 1e-6,
+    init_scale: float | str = "auto",
     step_size: float | str = "auto",
     direction_step: str = "auto",
     switch_tol: float | str = "auto",
@@ -88,7 +88,7 @@ def _numbers(
 ) -> Numbers:
     """The settings of every path; the batched twin of `covey.network.settings.read_settings`."""
     N = whole(depth, "depth", least=2)
-    start = positive(init_scale, "init_scale")
+    start = start_scale(init_scale, N)
     if direction_step != "auto":
         raise ValueError("direction_step applies to algorithm='two-stage'; leave it 'auto' here.")
     weights = np.stack([read_weights(group_weights, ranks) for ranks in problems.ranks.cpu().numpy()])

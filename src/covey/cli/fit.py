@@ -45,7 +45,7 @@ OWN = (
     "always",
     "network",
     "seed",
-    "refits",
+    "nested",
     "stability",
 )
 NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
@@ -122,16 +122,15 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
-    refits: Annotated[
-        int | None,
+    nested: Annotated[
+        bool,
         typer.Option(
-            min=0,
-            help="For classes: in how many folds the whole fit is repeated, for the table of mistakes and the "
-            "calibration plot of the report; 0 for none.",
-            show_default="5",
+            "--nested/--no-nested",
+            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that took no part "
+            "in choosing, beside those of a lasso and a ridge. It takes several times as long as the fit.",
             rich_help_panel=MODEL,
         ),
-    ] = None,
+    ] = True,
     stability: Annotated[
         bool,
         typer.Option(
@@ -185,8 +184,8 @@ def fit(
 
         import_skops()  # the model's file will need it, and it is quickest to import first
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
-        from covey.workflow.fit import REFITS, refit_stage
         from covey.workflow.folder import describe
+        from covey.workflow.nested import N_FOLDS, fold_stage
 
         check_out(out, overwrite)
         settings = FitSettings(
@@ -196,14 +195,12 @@ def fit(
             network=_network(context),
             seed=seed,
             options=asked(context, *OWN, *NETWORK_OPTIONS),
-            refits=refits,
+            nested=nested,
             stability=stability,
         )
-        repeated = [refit_stage(fold) for fold in range(1, (REFITS if refits is None else refits) + 1)]
-        with stages(
-            ["reading", "expanding", "fitting", *repeated, *(["halving"] if stability else []), "writing"],
-            quiet=as_json,
-        ) as told:
+        repeated = [fold_stage(fold) for fold in range(1, N_FOLDS + 1)] if nested else []
+        halving = ["halving"] if stability else []
+        with stages(["reading", "expanding", "fitting", *repeated, *halving, "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")
             write_fit(result, out, overwrite=overwrite)
@@ -261,6 +258,7 @@ def print_fit(result: Fit, out: Path) -> None:
     if len(selected) > SHOWN:
         console.print(f"and {len(selected) - SHOWN} more: {out / 'groups.csv'}", markup=False)
     _print_scores(console, result)
+    _print_warning(console, result)
     console.print(f"The report: {out / 'report.html'}", markup=False)
 
 
@@ -273,16 +271,31 @@ def _classes(result: Fit) -> str:
 
 
 def _print_scores(console: Any, result: Fit) -> None:
-    scores = result.scores
-    name = "R^2" if scores.measure == "R²" else "Share of the deviance explained:"
-    if scores.held_out_r2 is not None:
-        console.print(
-            f"{name} {scores.held_out_r2:.3f} held out ({scores.held_out_by}), {scores.train_r2:.3f} on all rows."
-        )
+    scores, nested = result.scores, result.nested
+    name = scores.measure.replace("²", "^2")
+    if nested is not None:
+        console.print(str(nested), markup=False)
+        beside = "Not held out, and flattering:"
     else:
-        console.print(f"{name} {scores.train_r2:.3f} on the rows that it was fitted to.")
+        beside = "Not held out, and flattering (--nested gives a score that is):"
+    if scores.chosen_r2 is not None:
+        beside += f" {name} {scores.chosen_r2:.3f} where it was chosen ({scores.chosen_by}),"
+    console.print(f"{beside} {name} {scores.train_r2:.3f} on the rows that it was fitted to.", markup=False)
     if scores.accuracy is not None:
-        console.print(
-            f"Classes of {scores.accuracy:.1%} of the rows are predicted right by fits without them ({scores.refits} "
-            "refits)."
-        )
+        console.print(f"Classes of {scores.accuracy:.1%} of the rows are predicted right by the fits without them.")
+
+
+def _print_warning(console: Any, result: Fit) -> None:
+    """Say where the selection depends on the split: of the choice repeated, or else of the folds that judged."""
+    from covey.selection.agreement import fold_counts, split_warning
+
+    model, nested = result.estimator, result.nested
+    selected = [name for name in model.selected_groups_ if name not in model.always_groups_]
+    counts = fold_counts(model)
+    if not counts:
+        return
+    warning = split_warning(selected, counts, model.n_splits_)
+    if nested is not None:
+        warning = split_warning(selected, nested.frequencies, nested.n_folds, "repetitions of the choice")
+    if warning:
+        console.print(plain(warning), markup=False)

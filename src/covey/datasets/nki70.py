@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 
+import numpy as np
 import pandas as pd
 
 from covey.datasets.grouped import GroupedData
 from covey.datasets.storage import ENVIRONMENT, find_file, sha256
 from covey.groups import Groups
-from covey.losses import survival
 
 __all__ = ["CLINICAL", "load_nki70"]
 
@@ -38,7 +38,7 @@ def load_nki70(path: str | os.PathLike[str] | None = None) -> GroupedData:
     GroupedData
         144 patients. X has the clinical columns (a group each, ``Diam``, ``N``, ``ER``, ``Grade`` and ``Age``,
         categories as indicators of all levels but the first) and seventy genes, each a group of its own; y holds the
-        months to metastasis or the end of follow-up, as `covey.survival` makes it.
+        years to metastasis or the end of follow-up, a structured array with the fields ``event`` and ``time``.
 
     Raises
     ------
@@ -61,4 +61,6 @@ def load_nki70(path: str | os.PathLike[str] | None = None) -> GroupedData:
         parts.append(own)
         labels += [name] * own.shape[1]
     X = pd.concat(parts, axis=1).astype(float)
-    return GroupedData(X, survival(frame["time"], frame["event"]), Groups.from_labels(labels, columns=X.columns))
+    y = np.empty(len(frame), dtype=[("event", bool), ("time", float)])
+    y["event"], y["time"] = frame["event"] == 1, frame["time"]
+    return GroupedData(X, y, Groups.from_labels(labels, columns=X.columns))

@@ -20,7 +20,6 @@ from sklearn.model_selection import KFold
 
 from covey.designs.cluster import WorkersLostError, compute, first_failure, keep
 from covey.designs.dask_errors import ResidualError
-from covey.designs.dask_split import split_rows
 from covey.designs.protocol import Design, Moments
 from covey.designs.row_blocks import (
     Announced,
@@ -33,6 +32,7 @@ from covey.designs.row_blocks import (
     block_count,
     block_gram,
     block_gram_parts,
+    block_keys,
     block_largest,
     block_moments,
     block_predictions,
@@ -40,7 +40,6 @@ from covey.designs.row_blocks import (
     block_residual_products,
     block_response,
     block_spread,
-    block_table,
     block_triangles,
     combined,
     join_moments,
@@ -50,7 +49,7 @@ from covey.designs.row_blocks import (
     on_block,
     summarise,
 )
-from covey.designs.rows import check_size
+from covey.designs.rows import check_size, check_spread
 from covey.validation import name_columns
 
 __all__ = ["DaskDesign", "wrap"]
@@ -174,6 +173,7 @@ class DaskDesign(Design):
         # what rounding leaves of a constant response is no signal
         if size <= 8 * np.finfo(float).eps * abs(level):
             return zero, level * top, 1.0
+        check_spread(size * top)
         (unit,) = keep([da.where(q > 0, (y / top - level) / size, 0.0)])
         return unit, level * top, size * top
 
@@ -186,16 +186,32 @@ class DaskDesign(Design):
         ratio = largest / (top or 1.0)
         return top, weight, mean * ratio, variance * ratio**2
 
-    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> da.Array:
-        """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
+    def row_keys(self, columns: Array) -> da.Array:
+        """A 64-bit hash of some columns of each row, shape (n,). One pass."""
+        self.n_passes += 1
+        parts = self._each_block(block_keys, [], columns)
+        keys = [da.from_delayed(own, (n,), dtype=np.uint64) for own, n in zip(parts, self.counts, strict=True)]
+        (kept,) = keep([da.concatenate(keys)])
+        return kept
 
-        def tables(columns: Array) -> list[Any]:
-            return self._each_block(block_table, [weight, y], columns)
+    def together(self, function: Callable[..., Array], *vectors: Any) -> da.Array:
+        """``function(*vectors)`` of whole row vectors, which come together in one worker for it."""
+        (made,) = keep([self._on_whole(function, vectors)])
+        kind = self._compute(delayed(_type_of)(made))
+        parts = [
+            da.from_delayed(delayed(_slice)(made, place.first, place.n_rows), (place.n_rows,), dtype=kind)
+            for place in self.places
+        ]
+        (kept,) = keep([da.concatenate(parts)])
+        return kept
 
-        held = split_rows(tables, self.counts, self.shape[1], fraction, random_state)
-        parts = [da.from_delayed(own, (count,), dtype=bool) for own, count in zip(held, self.counts, strict=True)]
-        (mask,) = keep([da.concatenate(parts)])
-        return mask
+    def fact(self, function: Callable[..., Any], *vectors: Any) -> Any:
+        """Something small that follows from whole row vectors, which come together in one worker for it."""
+        return self._compute(self._on_whole(function, vectors))
+
+    def _on_whole(self, function: Callable[..., Any], vectors: Sequence[Any]) -> Any:
+        blocks = [_blocks(da.asarray(vector).rechunk({0: self.counts})) for vector in vectors]
+        return delayed(function)(*[delayed(np.concatenate)(own) for own in blocks])
 
     def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[da.Array, da.Array]]:
         """Masks of the training and the held-out rows of each fold."""
@@ -406,6 +422,14 @@ def _measured(array: da.Array, name: str) -> da.Array:
 
 def _values_of(parts: list[Array]) -> Array:
     return np.unique(np.concatenate(parts))
+
+
+def _type_of(values: Array) -> np.dtype[Any]:
+    return values.dtype
+
+
+def _slice(values: Array, first: int, count: int) -> Array:
+    return values[first : first + count]
 
 
 def _length(block: Any) -> int:

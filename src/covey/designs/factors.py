@@ -5,7 +5,7 @@ the response through the factor alone, and groups wake up in the wrong order. So
 order of the groups is found (`covey.limit.posed`).
 
 The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so that they are known for
-any rows.
+any rows. They follow from the correlation matrix of these columns, which one reading of any kind of storage gives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from covey.designs.protocol import Design
 from covey.validation import FloatArray
@@ -42,11 +42,13 @@ SMALLEST_SHARE = 1e-10
 # Eigenvectors of a large matrix are looked for among so many powers of it, times so many vectors more than are wanted.
 KRYLOV_STEPS, SPARE = 8, 5
 EXACT = 1e-12
+# Ratios of eigenvalues this close are equal.
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Factors:
-    """Scores of rows, and what they explain of every column.
+    """Scores of rows.
 
     With the row weights q that they were found with, ``F' diag(q) F = I`` and, with an intercept, ``q' F = 0``.
 
@@ -58,14 +60,14 @@ class Factors:
         Their weighted means; zeros without an intercept.
     loadings : ndarray, shape (m, k)
         The scores are ``F = (X[:, columns] - means) loadings``.
-    effects : ndarray, shape (k, p)
-        ``A = F' diag(q) X``, the least squares coefficients of every column on the scores.
+    n_columns : int
+        Of the design that they were found in.
     """
 
     columns: NDArray[np.intp]
     means: FloatArray
     loadings: FloatArray
-    effects: FloatArray
+    n_columns: int
 
     @property
     def n_factors(self) -> int:
@@ -74,43 +76,67 @@ class Factors:
 
     def scores(self, design: Design) -> FloatArray:
         """``F`` for the rows of a design with the same columns; shape (n, k)."""
-        if design.shape[1] != self.effects.shape[1]:
+        if design.shape[1] != self.n_columns:
             raise ValueError(
-                f"The factors were found in {self.effects.shape[1]} columns, and {design.name} has {design.shape[1]}."
+                f"The factors were found in {self.n_columns} columns, and {design.name} has {design.shape[1]}."
             )
+        if not design.reads_columns:
+            made = design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
+            return np.asarray(made, dtype=np.float64)
         return (np.asarray(design.take(self.columns)) - self.means) @ self.loadings
 
+    def explained(self, design: Design, y: Any, q: Any) -> tuple[FloatArray, float]:
+        """The least squares fit of a response on the scores: coefficients on `columns`, and the intercept."""
+        gram = design.gram_parts(self.columns, self.means, y, [q])[0]
+        coef = self.loadings @ (self.loadings.T @ gram[1:-1, -1])
+        return coef, -float(self.means @ coef)
 
-def find_factors(design: Design, q: ArrayLike, k: int, *, fit_intercept: bool = True) -> Factors:
-    """The first k principal components of some columns of unit variance, and their effect on all columns.
 
-    Reads at most 500 columns, evenly spread, and then X once. There are fewer than k factors where the columns have
-    fewer directions.
+def find_factors(
+    design: Design, q: Any, k: int, *, fit_intercept: bool = True, means: FloatArray | None = None
+) -> Factors:
+    """The first k principal components of some columns of unit variance.
+
+    Reads at most 500 columns, evenly spread. There are fewer than k factors where the columns have fewer directions.
+
+    Parameters
+    ----------
+    design : Design
+    q : row vector
+        Row weights that add up to one.
+    k : int
+    fit_intercept : bool
+        Centre the columns.
+    means : ndarray, shape (p,), optional
+        The weighted means of all columns, where they are known; otherwise X is read for them.
 
     >>> from covey.designs import as_design
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 1)) + rng.standard_normal((100, 300))
     >>> factors = find_factors(as_design(X), np.full(100, 0.01), 1)
-    >>> factors.loadings.shape, factors.effects.shape
-    ((300, 1), (1, 300))
+    >>> factors.loadings.shape
+    (300, 1)
     """
-    q = np.asarray(q, dtype=np.float64)
     n, p = design.shape
     if k < 1:
         raise ValueError(f"factors must be at least 1 to be found, not {k}.")
-    columns, means, deviations, Z = _standard_columns(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept)
-    directions = _leading(Z, k)
-    # the scores of the training rows times sqrt(q); QR, as eigenvectors are orthogonal to the eigenvalues' ratio only
-    weighted = Z @ directions
-    back = np.linalg.inv(np.asarray(np.linalg.qr(weighted, mode="r")))
-    loadings = directions @ back / deviations[:, None]
-    effects = np.asarray(design.correlate((weighted @ back).T * np.sqrt(q)), dtype=np.float64)
-    design.refuse(np.flatnonzero(~np.isfinite(effects).all(axis=0)))
-    return Factors(columns, means, loadings, effects)
+    columns, own_means, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
+    directions = _leading(C, k)
+    # eigenvectors are orthogonal to the eigenvalues' ratio only
+    root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
+    loadings = np.linalg.solve(root, directions.T).T / deviations[:, None]
+    return Factors(columns, own_means, loadings, p)
 
 
 def count_factors(
-    design: Design, q: ArrayLike, members: Array, starts: Array, *, most: int = 5, fit_intercept: bool = True
+    design: Design,
+    q: Any,
+    members: Array,
+    starts: Array,
+    *,
+    most: int = 5,
+    fit_intercept: bool = True,
+    means: FloatArray | None = None,
 ) -> int:
     """How many factors stand out, from at most 250 columns of different groups; zero where none does.
 
@@ -120,29 +146,29 @@ def count_factors(
     Parameters
     ----------
     design : Design
-    q : array-like, shape (n,)
+    q : row vector
         Row weights that add up to one.
     members, starts : ndarray
         Group l has the columns ``members[starts[l]:starts[l + 1]]``.
     most : int
         The largest number of factors to look for.
-    fit_intercept : bool
-        Centre the columns.
+    fit_intercept, means
+        As in `find_factors`.
     """
-    q = np.asarray(q, dtype=np.float64)
     chosen = _one_per_group(members, starts, _limit(COUNT_COLUMNS, design.shape[0]))
-    _, _, _, Z = _standard_columns(design, q, chosen, fit_intercept)
     # a row of twice the weight is the row twice
-    rows, columns = round(1 / float(q[q > 0].min())) - fit_intercept, Z.shape[1]
-    most = min(most, rows // COLUMNS_PER_FACTOR, columns // COLUMNS_PER_FACTOR)
+    rows = round(design.count(q)) - fit_intercept
+    if min(rows, chosen.size) < COLUMNS_PER_FACTOR:
+        return 0
+    _, _, _, C = _correlations(design, q, chosen, fit_intercept, means)
+    most = min(most, rows // COLUMNS_PER_FACTOR, len(C) // COLUMNS_PER_FACTOR)
     if most < 1:
         return 0
-    G = _gram(Z)
-    values = scipy.linalg.eigvalsh(G, subset_by_index=[len(G) - most - 1, len(G) - 1])[::-1]
+    values = scipy.linalg.eigvalsh(C, subset_by_index=[len(C) - most - 1, len(C) - 1])[::-1]
     # beyond the rank of X there is rounding only
     values = np.maximum(values, SMALLEST_SHARE * values[0])
     ratios = values[:-1] / values[1:]
-    k = int(np.argmax(ratios)) + 1
+    k = int(np.argmax(ratios >= ratios.max() * (1 - TIE))) + 1
     return k if ratios[k - 1] >= LEAST_RATIO else 0
 
 
@@ -165,49 +191,39 @@ def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]
     return np.asarray(members)[starts[groups] + within]
 
 
-def _standard_columns(
-    design: Design, q: FloatArray, columns: NDArray[np.intp], centre: bool
+def _correlations(
+    design: Design, q: Any, columns: NDArray[np.intp], centre: bool, means: FloatArray | None
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
-    """Those of some columns that vary, their means and deviations, and ``sqrt(q) (X - mean) / deviation``."""
-    X = np.asarray(design.take(columns), dtype=np.float64)
-    top = np.maximum(X.max(axis=0), -X.min(axis=0))
-    design.refuse(columns[~np.isfinite(top)])
-    usual = (top > SMALLEST) & (top < LARGEST)
-    if not usual.all():
-        columns, X = columns[usual], X[:, usual]
-    # relative to a row of X, so that a constant column gives exact zeros
-    shift = X[int(np.argmax(q))].copy() if centre else np.zeros(columns.size)
-    Z = X - shift
-    means = shift
-    if centre:
-        rest = q @ Z
-        means = shift + rest
-        Z -= rest
-    Z *= np.sqrt(q)[:, None]
-    deviations = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    varies = deviations > np.maximum(8 * np.finfo(float).eps * np.abs(means), SMALLEST)
-    if not varies.all():
-        columns, means, deviations, Z = columns[varies], means[varies], deviations[varies], Z[:, varies]
-    Z /= deviations
-    return columns, means, deviations, Z
+    """Those of some columns that vary, their means and deviations, and their correlation matrix."""
+    shift = np.zeros(columns.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if centre:
+            shift = design.gram_parts(columns, shift, q, [q])[0][0, 1:-1] if means is None else means[columns]
+            shift = np.where(np.isfinite(shift), shift, 0.0)
+        gram = design.gram_parts(columns, shift, q, [q])[0]
+        rest = gram[0, 1:-1] if centre else np.zeros(columns.size)
+        G = gram[1:-1, 1:-1] - np.outer(rest, rest)
+        squares = np.diag(gram)[1:-1]
+    if not np.isfinite(squares).all():
+        largest = design.largest()[columns]
+        design.refuse(columns[~np.isfinite(largest)])
+    own_means, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
+    varies = np.isfinite(squares) & (squares < LARGEST**2)
+    varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(own_means[varies]), SMALLEST)
+    deviations = deviations[varies]
+    C = G[np.ix_(varies, varies)] / deviations / deviations[:, None]
+    return columns[varies], own_means[varies], deviations, C
 
 
-def _gram(Z: FloatArray) -> FloatArray:
-    """The smaller one of ``Z Z'`` and ``Z'Z``, which have the same eigenvalues."""
-    return Z @ Z.T if Z.shape[0] < Z.shape[1] else Z.T @ Z
-
-
-def _leading(Z: FloatArray, k: int) -> FloatArray:
-    """The k leading right singular vectors of Z over their singular values, as columns; fewer for a lower rank."""
-    G = _gram(Z)
-    side = len(G)
+def _leading(C: FloatArray, k: int) -> FloatArray:
+    """The k leading eigenvectors of C over the roots of their eigenvalues, as columns; fewer for a lower rank."""
+    side = len(C)
     if side == 0:
-        return np.zeros((Z.shape[1], 0))
-    found = _standing_out(G, k) if side >= 2 * (k + SPARE) * (KRYLOV_STEPS + 1) else None
-    values, vectors = found or scipy.linalg.eigh(G, subset_by_index=[max(0, side - k), side - 1])
+        return np.zeros((0, 0))
+    found = _standing_out(C, k) if side >= 2 * (k + SPARE) * (KRYLOV_STEPS + 1) else None
+    values, vectors = found or scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
     kept = values > SMALLEST_SHARE * values.max()
-    values, vectors = values[kept], vectors[:, kept]
-    return (Z.T @ vectors) / values if Z.shape[0] < Z.shape[1] else vectors / np.sqrt(values)
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def _standing_out(G: FloatArray, k: int) -> tuple[FloatArray, FloatArray] | None:

@@ -11,7 +11,7 @@ better way, names itself in the table of `covey.designs`, and adds a row to `tes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from covey.designs.blocks import GatheredColumns
 from covey.designs.cholesky import factor_groups
 from covey.designs.residuals import part_grams, weighted_residuals
-from covey.designs.rows import hold_out, split_masks, standard_response
+from covey.designs.rows import hash_rows, hold_out, split_masks, standard_response
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
@@ -31,6 +31,9 @@ Array = NDArray[Any]
 
 # Correlations of many models that are turned into norms of groups at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
+
+# Numbers that are hashed at a time: 8 MiB.
+KEYS_AT_A_TIME = 2**20
 
 
 @dataclass(frozen=True)
@@ -273,9 +276,26 @@ class Design(ABC):
         """
         return part_grams(self.take(columns), shift, y, weights)
 
-    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any) -> Any:
+    def row_keys(self, columns: Array) -> Array:
+        """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
+        key = np.zeros(self.shape[0], dtype=np.uint64)
+        tile = max(1, KEYS_AT_A_TIME // max(self.shape[0], 1))
+        for a in range(0, columns.size, tile):
+            own = columns[a : a + tile]
+            key += hash_rows(np.asarray(self.take(own)), own)
+        return key
+
+    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
-        return hold_out(self, y, weight, fraction, random_state)
+        return hold_out(self, y, weight, fraction, random_state, classes)
+
+    def together(self, function: Callable[..., Array], *vectors: Any) -> Any:
+        """A row vector that follows from all entries of other ones: ``function(*vectors)``."""
+        return function(*map(np.asarray, vectors))
+
+    def fact(self, function: Callable[..., Any], *vectors: Any) -> Any:
+        """Something small that follows from all entries of row vectors."""
+        return function(*map(np.asarray, vectors))
 
     def batches(self, n_paths: int) -> bool:
         """Whether so many paths run faster as one batch than one after another."""

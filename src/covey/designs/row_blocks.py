@@ -30,6 +30,7 @@ __all__ = [
     "block_count",
     "block_gram",
     "block_gram_parts",
+    "block_keys",
     "block_largest",
     "block_moments",
     "block_predictions",
@@ -37,7 +38,6 @@ __all__ = [
     "block_residual_products",
     "block_response",
     "block_spread",
-    "block_table",
     "block_triangles",
     "combined",
     "join_moments",
@@ -280,9 +280,9 @@ def largest_of(parts: list[Array]) -> Array:
     return np.maximum.reduce(parts)
 
 
-def block_table(design: Design, weight: Array, y: Array, columns: Array) -> Array:
-    """Weight, response and some columns of the block, one under the other."""
-    return np.vstack([weight, y, design.take(columns).T])
+def block_keys(design: Design, columns: Array) -> Array:
+    """A hash of some columns of each row of the block."""
+    return design.row_keys(columns)
 
 
 class Summary(NamedTuple):

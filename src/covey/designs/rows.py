@@ -1,10 +1,11 @@
 """Vectors with an entry per row, in memory: the response's scale, and the rows that are held out.
 
-The choice of rows to hold out is a seeded one under which equal rows stay together.
+The choice of rows to hold out follows from where they stand and from the seed; equal rows stay together.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from covey.designs.protocol import Design
 
 __all__ = [
-    "ENOUGH_KEYS",
     "KEY_COLUMNS",
-    "all_equal",
+    "MIXED",
     "check_size",
+    "check_spread",
+    "hash_rows",
     "hold_out",
     "key_columns",
     "mix",
@@ -28,12 +30,11 @@ __all__ = [
     "standard_response",
 ]
 
-# Columns that go into a row's key beside the response: first a few, then more where few keys come of it.
+# Columns by which rows are told apart: first a few, then more, and all of them where rows are still alike.
 KEY_COLUMNS = (8, 128)
-ENOUGH_KEYS = 50
 
 # Squared errors of such a response, summed over rows, are still numbers.
-LARGEST_RESPONSE = 1e152
+SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 
 def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
@@ -50,6 +51,7 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     # what rounding leaves of a constant response is no signal
     if size <= 8 * np.finfo(float).eps * abs(mean):
         return np.zeros_like(y), mean * largest, 1.0
+    check_spread(size * largest)
     return unit / size, mean * largest, size * largest
 
 
@@ -57,6 +59,12 @@ def check_size(largest: float) -> None:
     """Refuse a response of which this is the largest absolute value, if that is too large."""
     if largest > LARGEST_RESPONSE:
         raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
+
+
+def check_spread(spread: float) -> None:
+    """Refuse a response of this standard deviation, if that is too small."""
+    if spread < SMALLEST_RESPONSE:
+        raise ValueError(f"y varies by {spread:.3g} only, whose square is no number any more: give it other units.")
 
 
 def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
@@ -69,52 +77,110 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArr
     return pairs
 
 
-def hold_out(
-    design: Design, y: FloatArray, weight: FloatArray, fraction: float, random_state: Any
+def hold_out(design: Design, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
+    """A mask of rows: about `fraction` of the weight, of every class where `classes` has one number per row.
+
+    Which rows these are follows from the seed and from where rows stand: rows are numbered as they come, equal ones
+    together with the first of them. What X and y hold says which rows are equal, and nothing else.
+    """
+    p = design.shape[1]
+    for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
+        keys = design.row_keys(key_columns(p, count))
+        n_numbers, all_differ = design.fact(_count_numbers, y, weight, keys)
+        if all_differ:
+            break
+    if n_numbers < 2:
+        raise ValueError(
+            "Rows cannot be held out: all rows are equal. Choose otherwise, with selection='ebic' for instance."
+        )
+    seeded = partial(_held_rows, fraction=fraction, random_state=random_state)
+    return design.together(seeded, y, weight, keys, *([] if classes is None else [classes]))
+
+
+def _held_rows(
+    y: FloatArray,
+    weight: FloatArray,
+    keys: NDArray[np.uint64],
+    classes: NDArray[np.intp] | None = None,
+    *,
+    fraction: float,
+    random_state: Any,
 ) -> NDArray[np.bool_]:
-    """A mask of rows: about `fraction` of the weight, equal rows on the same side."""
-    rng = np.random.default_rng(random_state)
-    used = np.flatnonzero(weight > 0)
-    keys = _row_keys(design, y, used, rng)
-    distinct, inverse = np.unique(keys, return_inverse=True)  # keys are hashes, so their order is random
-    if distinct.size < 2:
-        raise all_equal()
-    shares = np.bincount(inverse, weights=weight[used])
-    ends = np.cumsum(shares)
-    # whole rows only: the smallest number that reaches the fraction, at least one, never all
-    n_held = int(np.searchsorted(ends, fraction * ends[-1] * (1 - 1e-12))) + 1
+    """The mask, given a key of every row."""
+    used, own = row_numbers(y, weight, keys)
+    n = int(own.max()) + 1
+    place = np.random.default_rng(random_state).permutation(n)
+    shares = np.bincount(own, weights=weight[used])
+    out = np.zeros(n, dtype=bool)
+    if classes is None:
+        order = np.argsort(place)
+        ends = np.cumsum(shares[order])
+        # whole rows only: the smallest number that reaches the fraction, at least one, never all
+        n_held = int(np.searchsorted(ends, fraction * ends[-1] * (1 - 1e-12))) + 1
+        out[order[: min(n_held, n - 1)]] = True
+    else:
+        label = np.empty(n, dtype=np.intp)
+        label[own] = classes[used]
+        for value in np.unique(label):
+            members = np.flatnonzero(label == value)
+            members = members[np.argsort(place[members])]
+            middles = np.cumsum(shares[members]) - shares[members] / 2
+            # the nearest number of whole rows, but never all of a class
+            n_held = int(np.sum(middles <= fraction * shares[members].sum() * (1 + 1e-12)))
+            out[members[: min(n_held, members.size - 1)]] = True
+        if not out.any():
+            raise ValueError(
+                "Rows cannot be held out: every class has too few. Give more rows, or choose selection='ebic'."
+            )
     held = np.zeros(weight.size, dtype=bool)
-    held[used] = inverse < min(n_held, distinct.size - 1)
+    held[used] = out[own]
     return held
 
 
-def _row_keys(design: Design, y: FloatArray, rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.uint64]:
-    """A seeded 64-bit hash of each row's response and of some of its columns: equal rows have equal keys.
+# The share of the weight from which on rows that differ in nothing but their response are no coincidence.
+MIXED = 0.1
 
-    Values enter by their rank among the distinct ones, so that neither units nor repetitions change the split.
+
+def row_numbers(
+    y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of positive weight, and their numbers as they come, equal for rows that are equal in X and y.
+
+    Where many rows differ in nothing but their response, as in a table of a few categories, every row stands for
+    itself: equal ones are no repetitions there.
     """
-    p = design.shape[1]
-    key = np.zeros(rows.size, dtype=np.uint64)
-    for n_columns in KEY_COLUMNS:
-        chosen = key_columns(p, n_columns)
-        for values in (y[rows], *design.take(chosen)[rows].T):
-            rank = np.unique(values, return_inverse=True)[1].astype(np.uint64)
-            key = mix(key ^ (rank + rng.integers(0, 2**63, dtype=np.uint64)))
-        if np.unique(key).size >= ENOUGH_KEYS:
-            break
-    return key
+    used = np.flatnonzero(weight > 0)
+    keys = keys[used]
+    response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
+    _, first, own = np.unique(mix(keys) + response, return_index=True, return_inverse=True)
+    alike = np.unique(keys, return_inverse=True)[1]
+    several = np.bincount(alike[first], minlength=used.size)[alike] > 1
+    if weight[used][several].sum() > MIXED * weight[used].sum():
+        return used, np.arange(used.size)
+    number = np.empty(first.size, dtype=np.intp)
+    number[np.argsort(first)] = np.arange(first.size)
+    return used, number[own]
+
+
+def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) -> tuple[int, bool]:
+    """How many rows there are that count for themselves, and whether no two rows are equal."""
+    used, own = row_numbers(y, weight, keys)
+    response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
+    all_differ = np.unique(mix(keys[used]) + response).size == used.size
+    return int(own.max(initial=-1)) + 1, bool(all_differ)
+
+
+def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row; `columns` says which ones these are, so that tiles of columns add up."""
+    at = np.arange(values.shape[1]) if columns is None else columns
+    # minus zero is zero
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0
+    return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
 
 
 def key_columns(p: int, count: int) -> NDArray[np.intp]:
     """About `count` of p columns, evenly spread."""
     return np.unique(np.linspace(0, p - 1, min(p, count)).astype(np.intp))
-
-
-def all_equal() -> ValueError:
-    """The error for rows of which none can be held out."""
-    return ValueError(
-        "Rows cannot be held out: all rows are equal. Choose otherwise, with selection='ebic' for instance."
-    )
 
 
 def mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from covey.designs.pieces import columns_of
 from covey.designs.protocol import Design, Moments
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
+from covey.designs.rows import hash_rows
 from covey.designs.shared import SharedSums
 from covey.designs.sums import accumulate, row_sums
 from covey.validation import whole
@@ -206,6 +207,10 @@ class StreamedDesign(Design):
         for top, X in self.blocks():
             out[top : top + X.shape[0]] = X[:, columns]
         return out
+
+    def row_keys(self, columns: Array) -> Array:
+        """A 64-bit hash of some columns of each row, shape (n,). One pass."""
+        return np.concatenate([hash_rows(columns_of(X, columns), columns) for _, X in self.blocks()])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""

@@ -22,6 +22,7 @@ from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.selection import Problem, Selected, read_selection, select
+from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
 from covey.validation import FloatArray, boolean
 
@@ -75,10 +76,10 @@ class GroupSparseEstimator(BaseEstimator):
     def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
         """Set everything that describes the model, from the model."""
         groups = self.groups_
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             own = made.own.astype(dtype)
-        if not np.isfinite(own).all():
-            own = made.own  # too large for the precision of X
+        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
+            own = made.own  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
@@ -153,15 +154,18 @@ class GroupSparseEstimator(BaseEstimator):
         return table
 
     def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, and one line per group."""
+        """Print what was selected: how the model was made, one line per group, and whether it depends on the split.
+
+        How well it predicts is not among it: `covey.nested_score` says that.
+        """
         table = self.group_table()
         out = sys.stdout if file is None else file
         used = np.atleast_2d(self.coef_).any(axis=0)
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
-        found = len(table) - sum(name in self.always_groups_ for name in table.index)
+        of = self.groups_.n_groups - len(self.always_groups_)
         print(
-            f"{type(self).__name__}: {found} of {self.groups_.n_groups - len(self.always_groups_)} groups selected"
-            f"{always} ({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
+            f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
+            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
             f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
             file=out,
         )
@@ -170,6 +174,14 @@ class GroupSparseEstimator(BaseEstimator):
             if "folds" in shown:
                 shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
             print(shown.reset_index().to_string(index=False), file=out)
+        counts = fold_counts(self)
+        warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
+        if warning:
+            print(warning, file=out)
+
+    def _found(self) -> list[Any]:
+        """The selected groups without those that are always in."""
+        return [name for name in self.selected_groups_ if name not in self.always_groups_]
 
 
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.losses.risk_sets import EVENT, START, STOP, STRATUM
 from covey.validation import FloatArray
@@ -111,8 +110,5 @@ def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray
 
 def _sums(stop: FloatArray, mass: FloatArray, times: FloatArray) -> FloatArray:
     """The mass at each of some times."""
-    place: NDArray[np.intp] = np.searchsorted(times, stop)
-    there = (place < times.size) & (times[np.minimum(place, max(times.size - 1, 0))] == stop) if times.size else None
-    if there is None:
-        return np.zeros(0)
-    return np.bincount(place[there], weights=mass[there], minlength=times.size)
+    there = np.isin(stop, times)
+    return np.asarray(np.bincount(np.searchsorted(times, stop[there]), weights=mass[there], minlength=times.size) * 1.0)

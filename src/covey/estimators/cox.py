@@ -133,6 +133,9 @@ class GroupSparseCox(GroupSparseEstimator):
 
     # columns are centred; the level of the log risk is the baseline's
     fit_intercept = True
+    # what `score` is, and what a model without any group has
+    score_name = "concordance"
+    null_score = 0.5
 
     strata_: Any
     event_times_: FloatArray

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from covey.designs import Design, as_design, is_table
 from covey.losses import Loss, Squared
-from covey.validation import on_host
+from covey.validation import on_host, refuse_odd
 
 __all__ = ["read_problem", "read_rows"]
 
@@ -31,6 +31,8 @@ def read_problem(
     """
     if loss is not None:
         _refuse_text(y)
+    refuse_odd(X, "X")
+    refuse_odd(y, "y")
     if is_table(X) or sp.issparse(X):
         with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs meet in scikit-learn's check
             table, y = validate_data(
@@ -89,6 +91,7 @@ def _refuse_text(y: Any) -> None:
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     """Rows to predict, with as many columns as were fitted, by the same names."""
+    refuse_odd(X, "X")
     if is_table(X) or sp.issparse(X):
         return as_design(validate_data(estimator, X, accept_sparse=SPARSE, dtype=FLOATS, reset=False))
     design = as_design(X)

@@ -28,6 +28,10 @@ TOGETHER, FILLED = 160, 1.6
 # variance inflation is above LARGEST, more has to be added.
 JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
 
+# Rises this close, relative to each other or to all that the groups explain, are a tie, in which the group that woke
+# last is dropped: rounding must not decide. Where columns repeat others fewer digits are left.
+TIE, REPEATED_TIE, NO_RISE = 1e-6, 1e-3, 1e-12
+
 # Singular values of a Gram matrix below this share of the largest are rounding.
 ROUNDING = 1e-12
 
@@ -63,6 +67,7 @@ def eliminate(
     if repeated:
         inverse = np.asfortranarray(np.linalg.inv(K + np.diag(MORE_JITTER * diagonal)))
     w = inverse @ c
+    tie, nothing = REPEATED_TIE if repeated else TIE, NO_RISE * float(np.abs((c * w).sum()))
     dropped = []
     W = np.zeros((sizes.size - n_always + 1, *c.shape))
     W[0] = w
@@ -71,9 +76,11 @@ def eliminate(
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
     left = len(c)
     for step in range(1, len(W)):
-        rises = [one.least_rise(inverse, w) for one in classes]
-        best = min(range(len(classes)), key=lambda i: rises[i][0])
-        group = classes[best].remove(rises[best][1])
+        rises = [one.rises(inverse, w) for one in classes]
+        most = min(float(own.min(initial=np.inf)) for own in rises) * (1 + tie) + nothing
+        group = max(int(one.groups[own <= most].max(initial=-1)) for one, own in zip(classes, rises, strict=True))
+        for one in classes:
+            one.remove(group)
         dropped.append(group)
         own = slice(int(place[group]), int(place[group] + sizes[group]))
         side = inverse[:, own].copy()
@@ -139,6 +146,7 @@ def _eliminate_together(
     if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:
         raise np.linalg.LinAlgError("Too few digits are left for many steps.")
     w = (inverse @ c[:, :, None])[:, :, 0]
+    nothing = NO_RISE * np.abs((c * w).sum(axis=1))
     W = np.zeros((n, m - n_always + 1, m * size))
     W[:, 0] = w
     dropped = np.empty((n, m - n_always), dtype=np.intp)
@@ -154,7 +162,9 @@ def _eliminate_together(
             rises = own[:, :, 0] ** 2 / blocks[:, :, 0, 0]
         else:
             rises = (own * np.linalg.solve(blocks, own[:, :, :, None])[:, :, :, 0]).sum(axis=2)
-        group = (rises.T / sizes + closed).argmin(axis=1)
+        costs = rises.T / sizes + closed
+        most = costs.min(axis=1) * (1 + TIE) + nothing
+        group = m - 1 - (costs <= most[:, None])[:, ::-1].argmax(axis=1)
         dropped[:, step] = group
         closed[each[:, 0], group] = np.inf
         at = group[:, None] * size + within
@@ -177,24 +187,18 @@ class _SizeClass:
         self.size, self.groups = int(size), groups
         self.at = starts[groups][:, None] + np.arange(self.size)
 
-    def least_rise(self, inverse: FloatArray, w: FloatArray) -> tuple[float, int]:
-        """The least rise of the objective per dimension, and the place of that group."""
-        if self.groups.size == 0:
-            return np.inf, -1
-        if self.size == 0:
-            return 0.0, 0
+    def rises(self, inverse: FloatArray, w: FloatArray) -> FloatArray:
+        """By how much the objective would rise without each group, per dimension."""
+        if self.groups.size == 0 or self.size == 0:
+            return np.zeros(self.groups.size)
         own = w[self.at]
         if self.size == 1:
-            rise = (own * own).sum(axis=2)[:, 0] / inverse[self.at, self.at][:, 0]
-        else:
-            blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
-            rise = np.einsum("ijk,ijk->i", own, np.linalg.solve(blocks, own)) / self.size
-        place = int(np.argmin(rise))
-        return float(rise[place]), place
+            return np.asarray((own * own).sum(axis=2)[:, 0] / inverse[self.at, self.at][:, 0])
+        blocks = inverse[self.at[:, :, None], self.at[:, None, :]]
+        return np.asarray(np.einsum("ijk,ijk->i", own, np.linalg.solve(blocks, own)) / self.size)
 
-    def remove(self, place: int) -> int:
-        """Take a group out; which one it was."""
-        group = int(self.groups[place])
-        left = np.arange(self.groups.size) != place
-        self.groups, self.at = self.groups[left], self.at[left]
-        return group
+    def remove(self, group: int) -> None:
+        """Take a group out, where it is one of these."""
+        left = self.groups != group
+        if not left.all():
+            self.groups, self.at = self.groups[left], self.at[left]

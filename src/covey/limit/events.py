@@ -25,8 +25,9 @@ __all__ = ["EventPath"]
 # Rates below this share of the first ones are rounding: nothing is left to explain.
 EXHAUSTED = 1e-7
 
-# Waiting times this close are a tie, which the group that stands first wins: rounding must not decide the order.
-TIE = 1e-10
+# Waiting times this close are a tie, which the group that stands first wins: rounding must not decide the order. What a
+# group has added up is known to so many digits of one, and rates to so many of the first ones.
+TIE, DIGITS = 1e-10, 1e-12
 
 
 class EventPath:
@@ -62,7 +63,8 @@ class EventPath:
         self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
         self.asleep[self.groups] = False
-        self.first_rate: float | None = None
+        # of the model without any group, however many are awake from the start
+        self.first_rate = float(self.rates().max(initial=0.0))
         self._before: list[FloatArray] = [self.sums] * len(self.groups)
         objective.refit_all(self.groups)
 
@@ -77,15 +79,16 @@ class EventPath:
         """Go to the next event; False where nothing is left to explain."""
         rate = self.rates()
         rate[~self.asleep] = 0.0
-        if self.first_rate is None:
-            self.first_rate = float(rate.max(initial=0.0))
         live = rate > EXHAUSTED * self.first_rate
         if not live.any():
             return False
         wait = np.empty(rate.size)
         wait.fill(np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
-        close = (wait <= wait.min() * (1 + TIE)).nonzero()[0]
+        first = int(wait.argmin())
+        least = float(wait[first])
+        slack = TIE * least + DIGITS * (1 + least * self.first_rate) / float(rate[first])
+        close = (wait <= least + slack).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])
         self._wake(group, self.time + float(wait[group]), self.sums + wait[group] * rate)
         return True

@@ -171,7 +171,7 @@ class Paths:
         for split, path in enumerate(self.paths):
             own = np.flatnonzero(which == split)
             sums = self._sums[split] + np.cumsum(steps[own][:, None] * rates[own], axis=0)
-            late = np.flatnonzero((sums[:, far] > 1 + TIE).any(axis=1))
+            late = np.flatnonzero(self._is_late(split, far, sums))
             good = int(late[0]) if late.size else own.size
             if late.size:
                 complete = False
@@ -186,6 +186,14 @@ class Paths:
             return False
         self._widen(np.unique(np.concatenate(soon)))
         return True
+
+    def _is_late(self, split: int, far: NDArray[np.bool_], sums: FloatArray) -> NDArray[np.bool_]:
+        """At which events a far group should have woken: before, or at the same time and standing first."""
+        path, first = self.paths[split], self._checked[split]
+        woken = self.near.groups[path.groups[first : first + len(sums)]]
+        before = np.vstack([self._sums[split], sums])[:-1]
+        tie = (sums > 1 - TIE) & (before <= 1 - TIE) & (np.arange(far.size) < woken[:, None])
+        return np.asarray((((sums > 1 + TIE) | tie) & far).any(axis=1))
 
     def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
         """The far groups that would wake next if the model stayed as it is."""

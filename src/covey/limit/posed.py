@@ -20,13 +20,18 @@ from covey.limit.rows import Split
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
-__all__ = ["Posed", "Validation"]
+__all__ = ["Posed", "Validation", "near_limits"]
 
 # Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
 NEAR_COLUMNS = 500
 
 # Up to this many columns all groups are near where there are half as many rows: Gram matrices are then small beside X.
 ALL_NEAR = 3000
+
+
+def near_limits(n_rows: int) -> tuple[int, int]:
+    """How many columns to begin with, and up to how many all of them."""
+    return NEAR_COLUMNS, max(2 * NEAR_COLUMNS, min(2 * n_rows, ALL_NEAR))
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class Posed(ABC):
 
     def near_columns(self) -> tuple[int, int]:
         """How many columns to begin with, and up to how many all of them."""
-        return NEAR_COLUMNS, max(2 * NEAR_COLUMNS, min(2 * self.problem.design.shape[0], ALL_NEAR))
+        return near_limits(self.problem.design.shape[0])
 
     def to_user(
         self, groups: Sequence[int], W: FloatArray, levels: FloatArray

@@ -37,13 +37,14 @@ class PosedSquares(Posed):
 
     def null_norms(self) -> FloatArray:
         """The norm of each group of the correlations with the response."""
-        correlation = self.problem.correlation
-        if self.factors is not None:
-            F = self.factors.scores(self.problem.design)
-            q, y = self.problem.q, self.problem.response
-            rest = y - F @ (F.T @ (q * y))
-            correlation = self.problem.to_working(self.problem.design.correlate((q * rest)[None, :]))[0]
-        return self.problem.group_norms(correlation)
+        problem, q = self.problem, self.problem.q
+        if self.factors is None:
+            return problem.group_norms(problem.correlation)
+        coef, level = self.factors.explained(problem.design, problem.response, q)
+        one = np.zeros(1, dtype=np.intp)
+        return np.asarray(
+            problem.design.residual_norms(problem, [q], one, self.factors.columns, coef[None, :], np.array([level]))[0]
+        )
 
     def objective(self, rows: PartedRows, split: int) -> LeastSquares:
         """Half the mean squared error on the rows of a split."""
@@ -54,7 +55,7 @@ class PosedSquares(Posed):
         design = self.problem.design
         width = int(self.problem.ranks[near].sum()) + 2
         # many rows are compressed to the root of their Gram matrix, which is made where X is
-        tall = self.factors is None and design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
+        tall = design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
         held = design.reads_columns and not (compress and tall)
         tables = self._held_rows(near) if held else self._gram_roots(design, near, self.parts)
         if self.validation is not None:
@@ -107,14 +108,24 @@ class PosedSquares(Posed):
         self, design: Design, near: NDArray[np.intp], parts: Sequence[Any], y: Any = None
     ) -> list[FloatArray]:
         """From Gram matrices of the parts, which one reading of X gives."""
-        problem = self.problem
+        problem, factors = self.problem, self.factors
         columns, loadings, _ = problem.combination(near.tolist())
         shift = problem.mean[spans(problem.layout.starts, near)]
+        n_own, r = loadings.shape
+        e = 0
+        if factors is not None:
+            e, new = factors.n_factors, ~np.isin(factors.columns, columns)
+            columns = np.concatenate([columns, factors.columns[new]])
+            shift = np.concatenate([shift, factors.means[new]])
         grams = design.gram_parts(columns, shift, problem.response if y is None else y, parts)
         design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-1, 1:-1].diagonal())])
-        k, r = loadings.shape
-        change = np.zeros((k + 2, r + 2))
-        change[1:-1, :r], change[0, r], change[-1, r + 1] = loadings, 1.0, 1.0
+        change = np.zeros((columns.size + 2, r + e + 2))
+        change[1 : n_own + 1, :r], change[0, r + e], change[-1, r + e + 1] = loadings, 1.0, 1.0
+        if factors is not None:
+            place = {int(j): i for i, j in enumerate(columns)}
+            at = np.array([place[int(j)] for j in factors.columns], dtype=np.intp)
+            change[at + 1, r : r + e] = factors.loadings
+            change[0, r : r + e] = (shift[at] - factors.means) @ factors.loadings
         return [_root(change.T @ gram @ change) for gram in grams]
 
     # ------------------------------------------------------------------ far groups

@@ -15,7 +15,7 @@ from covey.limit.posed_loss import PosedLoss, pose_response
 from covey.limit.posed_squares import PosedSquares
 from covey.limit.rows import Split
 from covey.losses import Loss, Squared
-from covey.preprocess import prepare
+from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.group_weights import read_weights
 from covey.validation import whole
 
@@ -88,28 +88,24 @@ def pose(
         "splits": list(splits),
         "weights": read_weights(group_weights, problem.ranks, FIRST_GROUPS),
         "intercept": has_intercept,
-        "factors": _read_factors(factors, design, problem.q, groups, fit_intercept),
+        "factors": _read_factors(factors, problem, groups, fit_intercept),
         "validation": validation,
     }
     return PosedSquares(**common) if squares else PosedLoss(**common, observed=observed)
 
 
-def _read_factors(factors: Any, design: Design, q: Any, groups: Groups, intercept: bool) -> Factors | None:
+def _read_factors(factors: Any, problem: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
     """The common factors that ``factors=`` asks for; None for none."""
+    design, q = problem.design, problem.q
+    means = np.zeros(design.shape[1])
+    means[problem.layout.members] = problem.mean
     if isinstance(factors, str):
         if factors != "auto":
             raise ValueError(f"factors must be 'auto' or a whole number of at least 0, not {factors!r}.")
-        if not design.reads_columns:
-            return None
-        k = count_factors(design, q, groups.members, groups.starts, fit_intercept=intercept)
+        k = count_factors(design, q, groups.members, groups.starts, fit_intercept=intercept, means=means)
     else:
         k = min(whole(factors, "factors", least=0), design.shape[0] - 1, design.shape[1])
-        if k and not design.reads_columns:
-            raise ValueError(
-                f"factors = {k} needs columns of X at hand, and {type(design).__name__} only streams them. "
-                "Use factors=0."
-            )
     if k == 0:
         return None
-    found = find_factors(design, np.asarray(q), k, fit_intercept=intercept)
+    found = find_factors(design, q, k, fit_intercept=intercept, means=means)
     return found if found.n_factors else None

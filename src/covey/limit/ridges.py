@@ -51,15 +51,19 @@ class Penalties:
             alike = new[(sizes == size) & (ranks == rank)]
             at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
             T = self.problem.factors[at].reshape(alike.size, size, rank)
-            R = np.linalg.inv(T) if size == rank else self._coordinates(alike, T)
+            # in units of each column: squares of those of extreme scale are no numbers
+            unit = np.abs(T).max(axis=2, initial=0.0)
+            unit[unit == 0] = 1.0
+            given, T = T, T / unit[:, :, None]
+            R = np.linalg.inv(T) if size == rank else self._coordinates(alike, given) * unit[:, None, :]
             variance = np.einsum("lkj,lkj->lj", R, R)
             if self.equal_shares:
-                variance = self._equal_shares(alike, variance)
+                variance = self._equal_shares(alike, variance / unit**2) * unit**2
             M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
             if size > rank > 0:
                 M = np.linalg.inv((R / np.where(variance > 0, variance, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
             self._known.update(zip(alike.tolist(), M, strict=True))
-            gains = np.divide(1.0, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
+            gains = np.divide(unit, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
 
     def _equal_shares(self, groups: NDArray[np.intp], variance: FloatArray) -> FloatArray:

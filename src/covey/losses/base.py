@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.losses.arrays import common_dtype, finite_numbers, within_range
 from covey.losses.constant import scalar_constant, vector_constant
@@ -151,7 +152,7 @@ class Loss(ABC):
         """The loss with the scale that it takes from residuals ``y - eta``: itself, where it takes none."""
         return self
 
-    def informative(self, y: FloatArray) -> FloatArray | None:
+    def informative(self, y: FloatArray) -> NDArray[np.bool_] | None:
         """The rows that count as observations, as a mask; None for all."""
         return None
 

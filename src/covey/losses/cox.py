@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.losses.base import Loss
 from covey.losses.risk_sets import EVENT, RiskSets
@@ -86,9 +87,9 @@ class Cox(Loss):
         rows = self._alone(y)
         return 2 * np.maximum(rows.values(eta) - rows.saturated_values.reshape(-1, *[1] * (np.ndim(eta) - 1)), 0)
 
-    def informative(self, y: FloatArray) -> FloatArray:
+    def informative(self, y: FloatArray) -> NDArray[np.bool_]:
         """Events: censored rows only tell who was at risk."""
-        return np.asarray(y)[:, EVENT] > 0
+        return np.asarray(np.asarray(y)[:, EVENT] > 0)
 
     def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float:
         """Zero: constants change nothing.

@@ -79,7 +79,7 @@ class RiskSets(LossOnRows):
         times, self._first, self._time, n_tied = np.unique(
             stops[self._deaths], return_index=True, return_inverse=True, return_counts=True
         )
-        self._tied = np.bincount(self._time, weights=self._weight[self._deaths])
+        self._tied: FloatArray = np.bincount(self._time, weights=self._weight[self._deaths]) * 1.0
         self._step_weight = (self._tied / n_tied)[self._time]
         self._share = (np.arange(self._deaths.size) - self._first[self._time]) / n_tied[self._time] * float(efron)
         self._has_ties = bool(self._share.any())
@@ -170,7 +170,7 @@ class RiskSets(LossOnRows):
         M = self._means(at, own) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
-    def hazards(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def hazards(self, eta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
         """Breslow's estimate: events over the sum of risks at each event time, rows of the response and increments.
 
         Returns

@@ -20,7 +20,7 @@ def group_path(
     groups: Any = None,
     *,
     algorithm: str = "single-stage",
-    init_scale: float = 1e-6,
+    init_scale: float | str = "auto",
     step_size: float | str = "auto",
     direction_step: float | str = "auto",
     switch_tol: float | str = "auto",
@@ -54,9 +54,10 @@ def group_path(
         See `covey.Groups`; None is every column for itself.
     algorithm : {"single-stage", "two-stage"}
         The paper's Algorithm 1 or Algorithm 2.
-    init_scale : float
+    init_scale : "auto" or float
         Start value of every magnitude (alpha in the paper), for a response of unit standard deviation; with
-        ``update="printed"`` on the data's own scale.
+        ``update="printed"`` on the data's own scale. "auto" is 1e-6 for depth 2, and larger for deeper networks, whose
+        groups need a time of ``init_scale^(2 - depth)`` to wake up.
     step_size : "auto" or float
         Step on the magnitudes (gamma), on the data's own scale: that of the response, and of the columns where
         ``standardize=False`` leaves them alone, so that gamma is the paper's. Paths with the same step share their

@@ -14,7 +14,7 @@ from covey.network.exact import ExactPath, all_awake
 from covey.network.overlap import InColumns
 from covey.network.recorder import Recorder
 from covey.network.screened import NearGroups, ScreenedPath
-from covey.network.settings import check_engine, check_update, read_settings, step_unit
+from covey.network.settings import check_engine, check_update, read_settings, start_scale, step_unit
 from covey.network.snapshots import StopLike, as_stop_rule
 from covey.path import Path, PathState
 from covey.preprocess import Standardize, prepare
@@ -70,7 +70,7 @@ class PathRunner:
         self,
         *,
         algorithm: str = "single-stage",
-        init_scale: float = 1e-6,
+        init_scale: float | str = "auto",
         step_size: float | str = "auto",
         direction_step: float | str = "auto",
         switch_tol: float | str = "auto",
@@ -122,7 +122,7 @@ class PathRunner:
             message=MESSAGES[status].format(max_iter=max_iter, time=state.time),
             strengths=recorder.strengths(),
             step_size=settings.gamma / step_unit(problem, settings.depth),
-            init_scale=float(init_scale),
+            init_scale=start_scale(init_scale, settings.depth),
             n_passes=self._count_passes(),
             n_gram_columns=run.n_gram_columns,
             state=state,

@@ -25,6 +25,7 @@ __all__ = [
     "direction_to_working",
     "read_settings",
     "read_step",
+    "start_scale",
     "step_unit",
 ]
 
@@ -43,6 +44,11 @@ RETURN_RATE = 0.2
 # A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
 LARGEST_GROWTH = 1e3
 
+# The automatic start. With depth 2 groups grow exponentially, and a smaller start costs little time. From depth N = 3
+# on the strongest group wakes after about N / ((N - 2) RETURN_RATE start^(N - 2)) iterations: that many at most, which
+# leaves time within the default `max_iter` for groups that are fifty times as weak.
+SMALL_START, FIRST_WAKE = 1e-6, 2000.0
+
 # No group may start at a norm of more than this, in units of the response's standard deviation.
 LARGEST_START = 100.0
 
@@ -60,9 +66,10 @@ class Network:
 
     Parameters
     ----------
-    init_scale : float
+    init_scale : "auto" or float
         Start value of every magnitude (alpha in the paper), for a response of unit standard deviation; with
-        ``update="printed"`` on the data's own scale.
+        ``update="printed"`` on the data's own scale. "auto" is 1e-6 for depth 2, and larger for deeper networks, whose
+        groups need a time of ``init_scale^(2 - depth)`` to wake up: 0.0075 for depth 3.
     depth : int
         Power N on the magnitudes, at least 2.
     algorithm : {"single-stage", "two-stage"}
@@ -99,7 +106,7 @@ class Network:
     ValueError: depth must be at least 2, not 1.
     """
 
-    init_scale: float = 1e-6
+    init_scale: float | str = "auto"
     depth: int = 2
     algorithm: str = "single-stage"
     step_size: float | str = "auto"
@@ -144,7 +151,8 @@ class Network:
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments for `PathRunner.run`."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "raw"}
+        made = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "raw"}
+        return made | {"init_scale": start_scale(self.init_scale, self.depth)}
 
     def problem_options(self) -> dict[str, Any]:
         """Those options of the problem that the network itself decides: all of them for raw columns, else none."""
@@ -196,7 +204,7 @@ def read_settings(
     problem: WorkingProblem,
     *,
     algorithm: str,
-    init_scale: float,
+    init_scale: float | str,
     step_size: Any,
     direction_step: Any,
     switch_tol: Any,
@@ -250,9 +258,20 @@ def check_update(update: Any, engine: Any = "auto") -> None:
         )
 
 
+def start_scale(init_scale: Any, N: int) -> float:
+    """The start value of every magnitude, as given or the automatic one for a depth."""
+    if not _is_auto(init_scale, "init_scale"):
+        return positive(init_scale, "init_scale")
+    if N == 2:
+        return SMALL_START
+    # asleep at the start, however deep
+    asleep = (0.1 * ENTER) ** (1 / N)
+    return float(min((N / ((N - 2) * RETURN_RATE * FIRST_WAKE)) ** (1 / (N - 2)), asleep))
+
+
 def _check_start(init_scale: Any, N: int) -> float:
     """The start value of every magnitude."""
-    start = positive(init_scale, "init_scale")
+    start = start_scale(init_scale, N)
     if N * np.log(start) > np.log(LARGEST_START):
         raise ValueError(
             f"init_scale={start:g} starts every group at a norm above {LARGEST_START:g} times the response's standard "

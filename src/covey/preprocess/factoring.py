@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covey.designs import Design, Moments
 from covey.groups import Groups
 from covey.preprocess.layout import offsets
-from covey.validation import FloatArray
+from covey.validation import FloatArray, name_columns
 
 __all__ = ["Standardize", "check_standardize", "group_factors"]
 
@@ -39,10 +39,17 @@ def group_factors(
     standardize: Standardize,
 ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
     """Every group's factor, flat, with offsets and ranks."""
-    # a column whose spread is rounding of its mean is constant, and so is one whose coefficient would be no number
+    # a column whose spread is rounding of its mean is constant
     noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
     root = np.sqrt(np.maximum(variance, 0.0))
-    alive = (root > noise) & (root / scale > SMALLEST_SPREAD)
+    alive = root > noise
+    tiny = alive & (root / scale <= SMALLEST_SPREAD)
+    if tiny.any():
+        where = name_columns(groups.members[tiny], design.columns)
+        raise ValueError(
+            f"{design.name} varies by less than {SMALLEST_SPREAD:g} in {where}, so that coefficients would be no "
+            "numbers: give it other units, or drop such columns."
+        )
     if standardize != "group":
         spread = np.where(alive, root / scale, 0.0)
         if standardize is False:

@@ -35,6 +35,9 @@ Array = NDArray[Any]
 # Outside these the square of a column has left the range of float64, or is about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
+# Powers of ten: coefficients above are about to be infinite.
+LARGEST_COEFFICIENT = 305
+
 
 @dataclass(frozen=True)
 class WorkingProblem:
@@ -312,6 +315,12 @@ def prepare(
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
         variance = moments.variance
     factors, factor_starts, ranks = group_factors(design, moments, made, q, scale, variance, standardize)
+    largest_factor = float(np.abs(factors).max(initial=0.0))
+    if largest_factor and np.log10(largest_factor) + np.log10(y_scale) > LARGEST_COEFFICIENT:
+        raise ValueError(
+            f"{design.name} has columns that vary so little beside y that their coefficients would be no numbers "
+            f"(above 1e{LARGEST_COEFFICIENT}): give {design.name} or y other units, or drop these columns."
+        )
     # factors act on unscaled columns, and the moments are those of scaled ones
     matrix = block_diagonal(factors, made.sizes, ranks)
     correlation = matrix.T @ (moments.correlation / scale)

@@ -21,9 +21,7 @@ def class_section(held_out: HeldOut) -> str:
     """The section, without its heading."""
     n = held_out.n_folds
     told = (
-        f"From {n} repetitions of the whole fit, choice of the model included, each without a part of the rows: every "
-        "row is predicted by a model that has not seen it. The models differ a little from the one described "
-        "on this page. "
+        f"From the same {n} repetitions of the whole fit: every row is predicted by a model that has not seen it. "
         f"{held_out.accuracy:.1%} of the rows are predicted right; the log loss is {shown(held_out.log_loss, 4)}."
     )
     mistakes = _confusion(held_out) if len(held_out.classes) <= MOST_CLASSES else _mistakes(held_out)

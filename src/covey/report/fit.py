@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 import covey
 from covey.files import write_atomically
 from covey.losses import Squared
+from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.fit_page import render_page
-from covey.report.held_out import HeldOut, refit_in_folds
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.response_section import ResponsePart, response_parts
@@ -90,10 +90,10 @@ class FitReport:
         Groups that are in every model: they count neither as selected nor as groups to select from.
     along : Along or None
         How the error on the rows of the fit falls along the path, for other losses than squared.
-    held_out : HeldOut or None
-        For classes: predictions of rows by fits that have not seen them.
-    no_held_out : str
-        Why there are none.
+    nested : NestedScore or None
+        How well rows are predicted that took no part in choosing.
+    no_nested : str
+        Why that is not known.
     responses : tuple of ResponsePart
         Where there are several.
     stability : StabilitySelection or None
@@ -124,8 +124,8 @@ class FitReport:
     classes: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     along: Along | None = None
-    held_out: HeldOut | None = None
-    no_held_out: str = ""
+    nested: NestedScore | None = None
+    no_nested: str = ""
     responses: tuple[ResponsePart, ...] = ()
     stability: StabilitySelection | None = None
 
@@ -142,7 +142,7 @@ class FitReport:
         target: str | None = None,
         outputs: Sequence[str] | None = None,
         test: tuple[Any, ...] | None = None,
-        held_out: HeldOut | int = 5,
+        nested: NestedScore | int = 5,
         stability: StabilitySelection | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> FitReport:
@@ -164,9 +164,10 @@ class FitReport:
             The names of several responses; by default those of the columns of `y`, where it has names.
         test : (X, y), or (X, y, offset), optional
             Rows that were kept apart throughout: the report then leads with the R^2 on them.
-        held_out : int or HeldOut
-            For classes: in how many folds the whole fit is repeated, for a table of mistakes and a plot of the
-            probabilities on rows that were not seen; 0 for none. Or what `covey.report.refit_in_folds` has made.
+        nested : int or NestedScore
+            In how many outer folds the whole fit is repeated, for a score of rows that took no part in choosing beside
+            those of a lasso and a ridge, and for classes a table of mistakes and a plot of the probabilities; 0 for
+            none. Or what `covey.nested_score` has given.
         stability : StabilitySelection, optional
             What `covey.stability_selection` found on the same data, for a section of its own.
         settings : mapping, optional
@@ -176,10 +177,12 @@ class FitReport:
         -------
         FitReport
         """
+        given = model, X
         model, X, test = _last_step(model, X, test)
         check_is_fitted(model, "path_")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
+        known, why_not = _nested(*given, y, sample_weight, offset, nested)
         name = target or str(getattr(y, "name", None) or "y")
         null = None if y is None else null_error(model, y, sample_weight, offset)
         chosen_by = judged(model, null)
@@ -188,7 +191,6 @@ class FitReport:
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
         names = _outputs(model, y, outputs)
         frames = keep_frames(model.path_, folds, always=always, outputs=names)
-        tried, why_not = _held_out(model, X, y, sample_weight, offset, held_out)
         along = None if X is None else along_the_path(model, X, y, sample_weight, offset, frames)
         return cls(
             title=title or f"What predicts {name}",
@@ -201,14 +203,14 @@ class FitReport:
             how_chosen=how_chosen(model),
             n_selected=n_selected,
             n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
-            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, tried),
+            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, known),
             frames=frames,
             strength_label="standard deviation of the group's part of the prediction"
             if model.standardize == "group"
             else "norm of the group's coefficients on the columns as they were scaled for the fit",
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
-            remarks=remarks(model, chosen_by, X, _numbers(model, y)),
+            remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
             settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
             versions=_versions(),
             unpenalised=model.loss_.unpenalised,
@@ -217,8 +219,8 @@ class FitReport:
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along,
-            held_out=tried,
-            no_held_out=why_not,
+            nested=known,
+            no_nested=why_not,
             responses=response_parts(model, X, y, names),
             stability=stability,
         )
@@ -282,16 +284,18 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
     return found
 
 
-def _held_out(model: Any, X: Any, y: Any, weight: Any, offset: Any, given: HeldOut | int) -> tuple[HeldOut | None, str]:
-    """Predictions of rows that were not seen, or why there are none."""
-    if isinstance(given, HeldOut):
+def _nested(
+    model: Any, X: Any, y: Any, weight: Any, offset: Any, given: NestedScore | int
+) -> tuple[NestedScore | None, str]:
+    """The score of rows that were not seen, or why there is none."""
+    if isinstance(given, NestedScore):
         return given, ""
-    if not hasattr(model, "classes_") or X is None or not given:
+    if X is None or not given:
         return None, ""
     try:
-        return refit_in_folds(model, X, y, given, sample_weight=weight, offset=offset), ""
+        return nested_score(model, X, y, given, sample_weight=weight, offset=offset), ""
     except ValueError as reason:
-        return None, str(reason)
+        return None, str(reason).rstrip(".")
 
 
 def _numbers(model: Any, y: Any) -> Any:

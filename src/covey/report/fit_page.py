@@ -12,6 +12,8 @@ from covey.report.along import along_plot
 from covey.report.axis import Axis
 from covey.report.class_section import class_section
 from covey.report.group_table import MOST_SHOWN, group_table
+from covey.report.held_out import HeldOut
+from covey.report.nested_section import nested_section
 from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
@@ -59,6 +61,7 @@ def render_page(report: FitReport) -> str:
         ratio_words=_ratio_words(report),
         table=group_table(frames, report.effect),
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
+        nested=_nested(report),
         classes=_classes(report),
         responses=_responses(report),
         stability=_stability(report),
@@ -115,14 +118,21 @@ def _along(report: FitReport, times: Axis, xlabel: str) -> str:
     )
 
 
-def _classes(report: FitReport) -> str:
-    if report.held_out is not None:
-        body = class_section(report.held_out)
-    elif report.no_held_out:
-        body = f"<p>There are no predictions of rows held out: {escape(report.no_held_out)}.</p>"
+def _nested(report: FitReport) -> str:
+    if report.nested is not None:
+        body = nested_section(report.nested)
+    elif report.no_nested:
+        body = f"<p>It is not known how well rows are predicted that were not seen: {escape(report.no_nested)}.</p>"
     else:
         return ""
-    return _section("classes", "Classes of rows that were not seen", body)
+    return _section("nested", "Rows that took no part in choosing", body)
+
+
+def _classes(report: FitReport) -> str:
+    held_out = HeldOut.from_nested(report.nested)
+    if held_out is None:
+        return ""
+    return _section("classes", "Classes of rows that were not seen", class_section(held_out))
 
 
 def _responses(report: FitReport) -> str:

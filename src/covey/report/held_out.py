@@ -1,20 +1,16 @@
-"""Classes of rows that a fit has not seen: the whole fit is repeated without each fold."""
+"""Classes of rows that a fit has not seen, from the outer folds of a nested score."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
+from covey.nested import NestedScore
 from covey.validation import FloatArray
 
-__all__ = ["Bin", "HeldOut", "refit_in_folds"]
+__all__ = ["Bin", "HeldOut"]
 
 # Bins of a calibration plot, and half as many with fewer rows than this.
 MOST_BINS, MANY_ROWS = 10, 150
@@ -61,6 +57,18 @@ class HeldOut:
     weight: FloatArray
     n_folds: int
 
+    @classmethod
+    def from_nested(cls, nested: NestedScore | None) -> HeldOut | None:
+        """The predictions of the outer folds; None where there are none of classes."""
+        if nested is None or nested.classes is None or nested.predictions is None:
+            return None
+        p, values = nested.predictions, nested.response
+        if p.ndim == 1:
+            p, values = np.column_stack([1 - p, p]), np.column_stack([1 - values, values])
+        rows = ~np.isnan(p[:, 0])  # a splitter need not test every row
+        codes = values[rows].argmax(axis=1)
+        return cls(tuple(map(str, nested.classes)), codes, p[rows], nested.weight[rows], nested.n_folds)
+
     @property
     def accuracy(self) -> float:
         """The share of the rows' weight whose most likely class is the right one."""
@@ -100,72 +108,3 @@ class HeldOut:
 
 def _error(p: FloatArray) -> float:
     return float(np.sqrt((p * (1 - p)).sum()) / p.size)
-
-
-def refit_in_folds(
-    model: Any,
-    X: Any,
-    y: Any,
-    n_folds: int = 5,
-    *,
-    sample_weight: Any = None,
-    offset: Any = None,
-    told: Callable[[int], None] | None = None,
-) -> HeldOut:
-    """Repeat the whole fit of a classifier, choice of the model included, without the rows of each fold.
-
-    Parameters
-    ----------
-    model : GroupSparseClassifier
-        Fitted on these data.
-    X : array, DataFrame or sparse matrix
-    y : array-like of shape (n_rows,)
-    n_folds : int
-        Fewer are made where a class has fewer rows.
-    sample_weight, offset : array-like, optional
-        As in `fit`.
-    told : callable, optional
-        Called with the number of each fold before it is fitted, from 1 on.
-
-    Returns
-    -------
-    HeldOut
-
-    Raises
-    ------
-    ValueError
-        Where that cannot be done, with the reason.
-    """
-    rows = _row_taker(X)
-    labels = np.asarray(y)
-    codes = np.searchsorted(model.classes_, labels)
-    fewest = int(np.bincount(codes).min())
-    if fewest < 2:
-        raise ValueError("a class with a single row cannot be predicted by a fit without it")
-    n_folds = min(n_folds, fewest)
-    probabilities = np.zeros((len(codes), len(model.classes_)))
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    for fold, (train, test) in enumerate(splitter.split(np.zeros(len(codes)), codes), start=1):
-        if told is not None:
-            told(fold)
-        weight, shift = _part(sample_weight, train), _part(offset, train)
-        fitted = clone(model).fit(rows(train), labels[train], weight, shift)
-        probabilities[test] = fitted.predict_proba(rows(test), _part(offset, test))
-    weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    return HeldOut(tuple(map(str, model.classes_)), codes, probabilities, weight, n_folds)
-
-
-def _row_taker(X: Any) -> Callable[[Any], Any]:
-    if hasattr(X, "iloc"):
-        return lambda rows: X.iloc[rows]
-    if sp.issparse(X):
-        table = sp.csr_array(X)
-        return lambda rows: table[rows]
-    if isinstance(X, np.ndarray | list):
-        values = np.asarray(X)
-        return lambda rows: values[rows]
-    raise ValueError(f"rows of {type(X).__name__} are not taken apart for it")
-
-
-def _part(values: Any, rows: Any) -> Any:
-    return None if values is None else np.asarray(values)[rows]

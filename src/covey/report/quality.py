@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from covey.losses import MultiSquared, Squared
+from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
 from covey.selection.judged import Judged
 from covey.validation import FloatArray
@@ -34,7 +35,7 @@ class Score:
 
 def quality(
     model: Any, chosen_by: Judged | None, X: Any, y: Any, weight: Any, offset: Any, test: tuple[Any, ...] | None,
-    held_out: HeldOut | None,
+    nested: NestedScore | None,
 ) -> tuple[Score, ...]:  # fmt: skip
     """The figures that can be had, the most telling first."""
     name, found = measure(model), []
@@ -44,11 +45,17 @@ def quality(
         found.append(Score(f"{name} on test rows", explained(model, test[0], test[1], offset=shift), note))
         if hasattr(model, "classes_"):
             found.append(Score("Right on test rows", model.score(test[0], test[1], offset=shift), note))
-    if held_out is not None:
-        note = f"Share of rows whose class is predicted right by a fit without them ({held_out.n_folds} refits)."
-        found.append(Score("Right, held out", held_out.accuracy, note))
+    if nested is not None:
+        note = (
+            f"± {nested.std_error:.{nested.digits}f}, nine times in ten. On rows that took no part in choosing: the "
+            f"whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
+        )
+        found.append(Score(f"Held-out {name}", nested.mean, note))
+        if (held_out := HeldOut.from_nested(nested)) is not None:
+            note = "Share of rows whose class is predicted right by a fit without them."
+            found.append(Score("Right, held out", held_out.accuracy, note))
     if chosen_by is not None and chosen_by.r2 is not None:
-        found.append(Score(f"Held-out {name}", chosen_by.r2, _how_held_out(model)))
+        found.append(Score(f"{name} of the rows that chose", chosen_by.r2, _how_judged(model)))
     if X is not None:
         note = "On the rows of the fit: always flattering."
         found.append(Score(f"{name} on training rows", explained(model, X, y, weight, offset), note))
@@ -97,10 +104,6 @@ def in_memory(values: Any) -> FloatArray:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
 
 
-def _how_held_out(model: Any) -> str:
-    where = f"Mean of {model.n_splits_} folds" if model.n_splits_ > 1 else "On held-out rows"
-    error = "squared error" if measure(model) == "R²" else "deviance"
-    return (
-        f"{where}: the share of the {error} without any group that the model removes. "
-        "The same rows chose the model, so it is slightly flattering."
-    )
+def _how_judged(model: Any) -> str:
+    where = f"Mean of {model.n_splits_} folds" if model.n_splits_ > 1 else "On rows set aside once"
+    return f"{where}. The model is the best of many on these very rows: flattering."

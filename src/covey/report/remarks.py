@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from covey.losses import MultiSquared, Squared
+from covey.nested import NestedScore
+from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.judged import Judged
 from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
@@ -58,7 +60,9 @@ class Remark:
     serious: bool = False
 
 
-def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) -> tuple[Remark, ...]:
+def remarks(
+    model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None, nested: NestedScore | None = None
+) -> tuple[Remark, ...]:
     """Everything worth saying, serious things first.
 
     Parameters
@@ -67,10 +71,12 @@ def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) 
     chosen_by : Judged or None
         What its candidates were judged by.
     X, y : the data; without them nothing is said on correlated groups.
+    nested : NestedScore or None
+        How well rows are predicted that took no part in choosing.
     """
     selected = np.flatnonzero(model.group_norms_)
     error = "squared error" if isinstance(model.loss_, Squared | MultiSquared) else "deviance"
-    found = [*_on_the_network(model), *_on_the_error(chosen_by, error)]
+    found = [*_on_the_network(model), *_on_the_error(chosen_by, nested, error)]
     if selected.size == 0:
         found.append(
             Remark(
@@ -81,7 +87,7 @@ def remarks(model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None) 
             )
         )
     else:
-        found += [*_on_the_evidence(model), *_on_the_kind(model, selected.size)]
+        found += [*_on_the_evidence(model), *_on_the_split(model, nested), *_on_the_kind(model, selected.size)]
         if X is not None:
             found += _on_the_groups(model, selected[np.argsort(-model.group_strengths_[selected], kind="stable")], X, y)
     return tuple(sorted(found, key=lambda remark: not remark.serious))
@@ -126,14 +132,15 @@ def _on_the_network(model: Any) -> list[Remark]:
     ]
 
 
-def _on_the_error(chosen_by: Judged | None, error: str) -> list[Remark]:
-    r2 = None if chosen_by is None else chosen_by.r2
+def _on_the_error(chosen_by: Judged | None, nested: NestedScore | None, error: str) -> list[Remark]:
+    r2 = nested.mean if nested is not None else None if chosen_by is None else chosen_by.r2
     if r2 is None or r2 >= POOR_R2:
         return []
+    rows = "rows that took no part in choosing" if nested is not None else "the very rows that chose it"
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that it has not seen it removes {max(r2, 0.0):.0%} of the {error} that is left without any "
+            f"On {rows} it removes {max(r2, 0.0):.0%} of the {error} that is left without any "
             "group. Which groups were selected then says little.",
             "Look for better columns or more rows before reading on.",
             True,
@@ -158,12 +165,11 @@ def _on_the_evidence(model: Any) -> list[Remark]:
                 True,
             )
         ]
-    n = model.n_splits_
-    if n < 2 or _is_dense(model):
+    n, every = model.n_splits_, fold_counts(model)
+    if not every:
         return []
     names = [name for name in model.selected_groups_ if name not in model.always_groups_]
-    counts = {name: int(model.fold_frequencies_[model.groups_.position(name)]) for name in names}
-    fewer = {name: count for name, count in counts.items() if count < n}
+    fewer = {name: every[name] for name in names if every[name] < n}
     if not fewer:
         return [Remark("The folds agree", f"Every fold selects the {_counted(len(names), 'group')} of the model.")]
     remedy = f"Rely on the groups that all {n} folds select."
@@ -176,6 +182,26 @@ def _on_the_evidence(model: Any) -> list[Remark]:
             "given other groups in their place.",
             remedy,
             min(fewer.values()) <= n / 2,
+        )
+    ]
+
+
+def _on_the_split(model: Any, nested: NestedScore | None) -> list[Remark]:
+    """Whether the choice, repeated without parts of the rows, comes to other groups."""
+    names = [name for name in model.selected_groups_ if name not in model.always_groups_]
+    if nested is None or _is_dense(model) or model.average or not names:
+        return []
+    told = split_warning(names, nested.frequencies, nested.n_folds, "repetitions")
+    if not told:
+        return []
+    return [
+        Remark(
+            "The selection depends on the split",
+            f"The choice was repeated {nested.n_folds} times, each time without a part of the rows. "
+            f"{told.split(': ', 1)[1][:1].upper()}{told.split(': ', 1)[1][1:]}",
+            "Read the groups that nearly all repetitions select as found, and the others as candidates. "
+            "covey.stability_selection says more.",
+            True,
         )
     ]
 

@@ -13,7 +13,7 @@ from covey.limit.rows import Split
 from covey.losses import Loss, Squared
 from covey.selection.candidates import CleanedModels
 from covey.selection.fitting import Fitting
-from covey.selection.judge import ROUNDING
+from covey.selection.judge import ROUNDING, TIE
 from covey.selection.search import fitting_of
 from covey.selection.thresholds import THRESHOLDS
 from covey.stopping import Discrepancy, InformationCriterion
@@ -26,9 +26,6 @@ MOST_FREEDOM = 0.5
 
 # Events that may pass without a lower criterion.
 PATIENCE = 10
-
-# Scores this close are equal, as they are for a set that is found from several prefixes.
-TIE = 1e-9
 
 # Groups beyond the wanted number from which the ones to keep are chosen, and at least as a share of it.
 SPARE_GROUPS, SPARE_SHARE = 8, 0.5

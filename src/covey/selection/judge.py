@@ -31,6 +31,9 @@ STRICT = 1.75
 # Errors this close, as a share of the null model's error, are equal: below is what rounding leaves of a perfect fit.
 ROUNDING = 1e-12
 
+# Numbers this close, relative to each other, are equal.
+TIE = 1e-9
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -69,7 +72,7 @@ class Verdict:
     def simplest(self) -> int:
         """The simplest recipe within one standard error of the best one; of equally simple ones the best."""
         rounding = ROUNDING * float(self.errors[self.null])
-        close = self.errors - self.errors[self.best] <= self.doubts + rounding
+        close = self.errors - self.errors[self.best] <= self.doubts * (1 + TIE) + rounding
         return _simplest(close, self.sizes, self.errors, rounding)
 
     def choose(self, rule: str, thresholds: Thresholds) -> int:
@@ -105,10 +108,12 @@ class Judge:
         self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
 
     def errors(self) -> dict[Recipe, float]:
-        """The mean deviance over all judging rows of every recipe that every split has."""
+        """The mean deviance over all judging rows of every recipe that every split has, but for what is rounding."""
         common, weight = self._common(), sum(scores.weight for scores in self.scores)
         losses = [own[self._at(split, common)] for split, own in enumerate(self._losses)]
-        return dict(zip(common, (np.sum(losses, axis=0) / weight).tolist(), strict=True))
+        errors = np.sum(losses, axis=0) / weight
+        errors = np.maximum(errors, ROUNDING * errors[_null(common)])
+        return dict(zip(common, errors.tolist(), strict=True))
 
     def _common(self) -> list[Recipe]:
         """The recipes that every split has."""
@@ -143,12 +148,18 @@ class Judge:
             sizes += [places[r][1] for r in common]
         totals, n = np.array([scores.weight for scores in self.scores]), float(self.counts.sum())
         errors = losses.sum(axis=1) / totals.sum()
-        null = next(i for i, r in enumerate(common) if isinstance(r, Cleaned) and r.size == 0)
+        null = _null(common)
         rounding = ROUNDING * float(errors[null])
+        # what rounding leaves of a perfect fit is the same for all models that fit perfectly
+        errors = np.maximum(errors, rounding)
         best = _first_least(errors, rounding)
         noise = self.scores[0].loss.dispersion(float(errors[best]))
         doubts = 2 * np.sqrt(noise * self._distances(tables, [table[..., best] for table in tables]) / n)
         weights = mean_weights(errors, n, noise, rounding)
+        perfect = errors <= rounding * (1 + TIE)
+        if errors[null] > 0 and perfect.any():
+            # the larger ones of models that fit perfectly differ from the smallest by rounding alone
+            weights = np.eye(errors.size)[_simplest(perfect, sizes, errors, rounding)]
         to_mean = self._distances(tables, [table @ weights for table in tables])
         return Verdict(
             recipes=common,
@@ -158,7 +169,7 @@ class Judge:
             doubts=doubts,
             weights=weights,
             best=best,
-            central=_simplest(to_mean <= NEAR_MEAN * to_mean.min() + rounding, sizes, to_mean, rounding),
+            central=_simplest(to_mean <= NEAR_MEAN * to_mean.min() * (1 + TIE) + rounding, sizes, to_mean, rounding),
             null=null,
             evidence=float((errors[null] - errors[best]) / (doubts[null] or np.inf)),
         )
@@ -171,13 +182,18 @@ class Judge:
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
     """The smallest of some models; of those the first of least value."""
-    smallest = allowed & (sizes <= sizes[allowed].min() * (1 + 1e-9))
+    smallest = allowed & (sizes <= sizes[allowed].min() * (1 + TIE))
     return _first_least(np.where(smallest, values, np.inf), rounding)
 
 
 def _first_least(values: FloatArray, rounding: float) -> int:
     """The first of the least values: rounding must not decide between candidates that are one and the same model."""
-    return int(np.argmax(values <= values.min() * (1 + 1e-9) + rounding))
+    return int(np.argmax(values <= values.min() * (1 + TIE) + rounding))
+
+
+def _null(recipes: Sequence[Recipe]) -> int:
+    """Which recipe has no group."""
+    return next(i for i, r in enumerate(recipes) if isinstance(r, Cleaned) and r.size == 0)
 
 
 def mean_weights(errors: FloatArray, n_rows: float, noise: float, rounding: float) -> FloatArray:

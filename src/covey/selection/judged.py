@@ -16,9 +16,8 @@ from covey.validation import FloatArray
 
 __all__ = ["Judged", "how_chosen", "in_words", "judged"]
 
-ERROR = "mean squared error on held-out rows"
 LABELS = {
-    "mse": ERROR,
+    "mse": "mean squared error on the rows that judged",
     "bic": "Bayesian information criterion",
     "ebic": "extended Bayesian information criterion",
     "gcv": "generalised cross-validation score",
@@ -52,7 +51,7 @@ class Judged:
         its own value does not exceed.
     n_candidates : int
     null : float or None
-        The held-out error without any group; None where it is not known or no rows were held out.
+        The judged error without any group; None where it is not known or no rows judged.
     """
 
     label: str
@@ -67,7 +66,7 @@ class Judged:
 
     @property
     def r2(self) -> float | None:
-        """Share of the held-out error without any group that the model removes, if known."""
+        """Share of the judged error without any group that the model removes, if known: these rows chose the model."""
         return None if not self.null else 1 - self.value / self.null
 
 
@@ -110,8 +109,8 @@ def _label(name: str, model: Any) -> str:
     if name != "deviance" or not model.n_splits_:
         return LABELS[name]
     if isinstance(model.loss_, MultiSquared):
-        return "squared error on held-out rows, summed over responses of unit variance"
-    return "mean deviance on held-out rows"
+        return "squared error on the rows that judged, summed over responses of unit variance"
+    return "mean deviance on the rows that judged"
 
 
 def how_chosen(model: Any) -> str:

@@ -66,7 +66,8 @@ def choose_by_holdout(task: PathTask, held_or_validation: Any, patience: float =
     else:
         fold = Fold(task, _error_on(task, *held_or_validation))
     monitor = Monitor(fold.error_of, patience, task.groups.n_groups)
-    path = fold.task.path(stop=monitor)
+    # on a grid of its own, so that the engines, which record at times of theirs, are compared at the same ones
+    path = fold.task.path(stop=monitor, times=time_grid(task.max_iter))
     time = monitor.best_time
     if refit:
         path = task.path(max_iter=max(1, int(time)), step_size=path.step_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.limit.response import Response
 from covey.losses import Loss, Squared
@@ -95,7 +96,7 @@ class CoupledScores(Scores):
     judging : ndarray of bool, shape (n_rows,)
     """
 
-    def __init__(self, response: Response, judging: FloatArray) -> None:
+    def __init__(self, response: Response, judging: NDArray[np.bool_]) -> None:
         self.response, self.loss = response, response.loss
         known = response.loss.informative(response.y)
         counted = response.weight if known is None else response.weight * known

@@ -21,7 +21,7 @@ from covey.selection.dense import DenseSearch
 from covey.selection.fitting import Fitting
 from covey.selection.fitting_loss import LossFitting
 from covey.selection.fitting_squares import SquaresFitting
-from covey.selection.judge import Judge, Verdict
+from covey.selection.judge import ROUNDING, Judge, Verdict
 from covey.selection.recipe import Cleaned, Recipe, Reweighted
 from covey.selection.thresholds import THRESHOLDS, Thresholds
 from covey.validation import FloatArray
@@ -193,7 +193,8 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
             paths.advance(target)
             reached = min(paths.n_events(), _most_events(found, paths))
             if reached > done:
-                errors += found.fitting.knot_errors(paths, found.judged, done + 1, reached).tolist()
+                later = found.fitting.knot_errors(paths, found.judged, done + 1, reached)
+                errors += np.maximum(later, ROUNDING * errors[0]).tolist()
         for m in range(done + 1, len(errors)):
             if errors[m] < errors[best] * (1 - settings.improvement):
                 best = m

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +13,12 @@ from covey.designs import Design
 from covey.groups import Groups
 from covey.limit.as_path import as_path
 from covey.limit.likelihood import SEPARATED_RIDGE
-from covey.limit.posed import Posed
+from covey.limit.posed import Posed, near_limits
 from covey.limit.posing import pose
 from covey.losses import Loss, Squared
 from covey.path import Path
 from covey.selection.criteria import TRAINING, Criterion, training_table
+from covey.selection.fitting_squares import MOST_ROWS
 from covey.selection.reading import Selection
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
@@ -117,6 +119,7 @@ def select(
 def _by_judge(
     problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, thresholds: Thresholds
 ) -> Selected:
+    _say_what_is_left_out(problem.design)
     parts = selection.parts(problem.design, problem.y, problem.weight, problem.loss)
     posed = pose(
         problem.design, problem.y, problem.groups, problem.weight, parts.weights, parts.counts, parts.splits,
@@ -159,6 +162,18 @@ def _by_judge(
     ridges = any(not isinstance(r, Cleaned) or r.ridge > 0 for r in recipes)
     shrunk = ridges or separated or used.size > 1
     return _published(problem.groups, posed, model, path, candidates, frequencies, len(found.judged), text, shrunk)
+
+
+def _say_what_is_left_out(design: Design) -> None:
+    """Say before anything is read which candidates an X in memory would have and this one has not."""
+    n, p = design.shape
+    if not design.reads_columns and p > near_limits(n)[1] and n <= MOST_ROWS:
+        warnings.warn(
+            f"{design.name} is read from where it is stored, so ridges on all {p} columns are not among the "
+            "candidates: they matter where noise is strong and many groups have small effects. Load "
+            f"{design.name} into memory to have them tried, or choose by selection='ebic', which tries none.",
+            stacklevel=5,
+        )
 
 
 def _by_criterion(problem: Problem, rule: Criterion) -> Selected:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.rows import KEY_COLUMNS, key_columns, mix, split_masks
+from covey.designs.rows import KEY_COLUMNS, MIXED, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
 from covey.losses import Binomial, Cox, Loss, Multinomial, Squared
@@ -73,18 +73,22 @@ class Folds:
         """The parts of the rows of a problem."""
         counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
         held = design.holds_rows or not isinstance(loss, Squared)
-        if counted and self.labels is None and held:
+        if counted and self.labels is None:
             k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
-            order = one_value(loss, np.asarray(y), np.asarray(weight))
-            given = np.asarray(weight)
-            keys = partial(_row_keys, design, given)
-            own = balanced_folds(order, given, k, self.random_state, keys, has_classes(loss, y), loss.coupled)
-            n_folds = int(own.max()) + 1
+            classes = has_classes(loss, y) if held else False
+            vectors = [one_value(loss, np.asarray(y), np.asarray(weight)) if held else y, weight]
+            # rows that are kept elsewhere come together there
+            together, fact = (_here, _here) if held else (design.together, design.fact)
+            if classes or loss.coupled or fact(partial(_is_tied, k=k), *vectors):
+                vectors.append(_row_keys(design, weight, together, fact))
+            deal = partial(balanced_folds, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
+            own = together(deal, *vectors)
+            n_folds = int(fact(np.max, own)) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
             masks = [own == fold for fold in range(n_folds)]
-            stays = (own < 0) & (given > 0)
-            masks += [stays] if stays.any() else []
+            stays = (own < 0) & (weight > 0)
+            masks += [stays] if fact(np.any, stays) else []
             splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
         elif held:
             order = one_value(loss, y, np.asarray(weight))
@@ -106,6 +110,9 @@ class Folds:
 class HoldOut:
     """Some rows held out once, or a validation set beside the rows.
 
+    Which rows are held out follows from where they stand and from the seed, whatever X and y hold; equal rows (in X and
+    y) are on the same side, with the first of them. Of classes an equal share is held out.
+
     Parameters
     ----------
     fraction : float
@@ -126,29 +133,26 @@ class HoldOut:
             other = read_validation(self.validation, design.shape[1], loss)
             n = counts(other.design, other.weight, [other.weight], loss, other.y)
             return Parts([weight], [*counts(design, weight, [weight], loss, y), *n], [Split((0,), (1,))], other)
-        if isinstance(loss, Squared):
-            held = self.mask(design, y, weight)
-        else:
-            self._check_fraction()
-            k = _most_folds(loss, y, weight, max(2, round(1 / self.fraction)))
-            order = one_value(loss, np.asarray(y), np.asarray(weight))
-            keys = partial(_row_keys, design, weight)
-            held = balanced_folds(order, weight, k, self.random_state, keys, has_classes(loss, y), loss.coupled) == 0
+        classes = None
+        if has_classes(loss, y):
+            classes = np.asarray(y).astype(np.intp) if y.ndim == 1 else np.argmax(y, axis=1)
+        elif loss.coupled:
+            classes = y[:, EVENT].astype(np.intp)
+        held = self.mask(design, y, weight, classes)
+        if not isinstance(loss, Squared):
+            held = np.asarray(held)
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
         splits = [Split((0,), (1,)), Split((0, 1))]
         if not isinstance(loss, Squared):
             check_training(loss, y, weights, splits)
         return Parts(weights, counts(design, weight, weights, loss, y), splits)
 
-    def mask(self, design: Design, y: Any, weight: Any) -> Any:
+    def mask(self, design: Design, y: Any, weight: Any, classes: Any = None) -> Any:
         """The rows to hold out."""
-        self._check_fraction()
-        seed = 0 if self.random_state is None else self.random_state
-        return design.hold_out(y, weight, self.fraction, seed)
-
-    def _check_fraction(self) -> None:
         if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
             raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
+        seed = 0 if self.random_state is None else self.random_state
+        return design.hold_out(y, weight, self.fraction, seed, classes)
 
 
 def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
@@ -237,47 +241,47 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
             ) from None
 
 
-# The share of the weight from which on rows that differ in nothing but their response are no coincidence.
-MIXED = 0.1
+# Responses this close, relative to their range, are equal: sums may differ in the last digit.
+SAME = 1e-12
 
 
 def balanced_folds(
     y: FloatArray,
     weight: FloatArray,
+    keys: NDArray[np.uint64] | None = None,
+    *,
     k: int,
     seed: Any = None,
-    keys_of: Callable[[NDArray[np.intp]], NDArray[np.uint64]] | None = None,
     classes: bool = False,
     apart: bool = False,
 ) -> NDArray[np.intp]:
     """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
 
     Equal responses are one neighbour, unless one of them would fill a fold of its own, they are classes, or `apart`
-    says so. Then it is equal rows that are, as far as keys of some rows tell them apart; where rows differ in nothing
+    says so. Then it is equal rows that are, as far as keys of the rows tell them apart; where rows differ in nothing
     but their response, as in a table of a few categories, every row stands for itself. Folds of classes are dealt
     round and round, so that two rows of one class never share a fold while another one has none. A class that is one
-    row, repeated, is in no
-    fold either (-1): it has to be in every training set.
+    row, repeated, is in no fold either (-1): it has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
-    >>> folds = balanced_folds(y, np.ones(6), 2)
+    >>> folds = balanced_folds(y, np.ones(6), k=2)
     >>> bool(folds[2] == folds[3]), np.bincount(folds).tolist() in ([3, 3], [2, 4], [4, 2])
     (True, True)
     """
     used = np.flatnonzero(weight > 0)
     out = np.full(y.size, -1, dtype=np.intp)
-    _, rank = np.unique(y[used], return_inverse=True)
+    rank = _ranks(y[used])
     shares = np.bincount(rank, weights=weight[used])
     if classes or apart or shares.max(initial=0.0) * k > shares.sum():
-        keys = np.zeros(used.size, dtype=np.intp)
-        if keys_of is not None:
-            keys = np.unique(keys_of(used), return_inverse=True)[1]
-        distinct, own = np.unique(rank * used.size + keys, return_inverse=True)
+        number = np.zeros(used.size, dtype=np.intp)
+        if keys is not None:
+            number = np.unique(keys[used], return_inverse=True)[1]
+        distinct, own = np.unique(rank * used.size + number, return_inverse=True)
         of = distinct % used.size
-        alike = np.bincount(of, minlength=used.size)[keys] > 1
-        if keys_of is None or distinct.size < 2 or weight[used][alike].sum() > MIXED * weight[used].sum():
+        alike = np.bincount(of, minlength=used.size)[number] > 1
+        if keys is None or distinct.size < 2 or weight[used][alike].sum() > MIXED * weight[used].sum():
             own = np.empty(used.size, dtype=np.intp)
-            own[np.lexsort((keys, rank))] = np.arange(used.size)
+            own[np.lexsort((number, rank))] = np.arange(used.size)
         elif classes:
             counts = np.bincount(distinct // used.size)
             lone = (counts[rank] == 1) & (shares[rank] >= 2 * weight[used].min())
@@ -292,18 +296,53 @@ def balanced_folds(
     return out
 
 
-def _row_keys(design: Design, weight: FloatArray, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+def _ranks(values: FloatArray) -> NDArray[np.intp]:
+    """The rank of each value among the distinct ones."""
+    order = np.argsort(values, kind="stable")
+    rank = np.zeros(values.size, dtype=np.intp)
+    if values.size:
+        ordered = values[order]
+        # halved, as the range of large numbers need not be one
+        apart = np.diff(ordered / 2) > SAME * (ordered[-1] / 2 - ordered[0] / 2)
+        rank[order[1:]] = np.cumsum(apart)
+    return rank
+
+
+def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
+    """Whether one value of the response would fill a fold of its own."""
+    used = weight > 0
+    shares = np.bincount(_ranks(y[used]), weights=weight[used])
+    return bool(shares.max(initial=0.0) * k > shares.sum())
+
+
+def _row_keys(design: Design, weight: Any, together: Callable[..., Any], fact: Callable[..., Any]) -> Any:
     """A hash of some columns of each row, by the ranks of their values, whatever the units and the order of columns."""
-    key = np.zeros(rows.size, dtype=np.uint64)
     for n_columns in MORE_KEY_COLUMNS:
-        key[:] = 0
-        for values in np.asarray(design.take(key_columns(design.shape[1], n_columns)))[rows].T:
-            key += mix(np.unique(values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+        keys = together(_rank_keys, design.take(key_columns(design.shape[1], n_columns)), weight)
         # columns of zeros and ones tell few rows apart
-        shares = np.bincount(np.unique(key, return_inverse=True)[1], weights=weight[rows])
-        if shares.max(initial=0) <= LARGEST_TIE * shares.sum():
+        if fact(_largest_share, keys, weight) <= LARGEST_TIE:
             break
-    return key
+    return keys
+
+
+def _rank_keys(values: FloatArray, weight: FloatArray) -> NDArray[np.uint64]:
+    """The sum over columns of a hash of each value's rank; zero for rows of weight zero."""
+    used = weight > 0
+    out = np.zeros(weight.size, dtype=np.uint64)
+    for column in values[used].T:
+        out[used] += mix(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+    return out
+
+
+def _largest_share(keys: NDArray[np.uint64], weight: FloatArray) -> float:
+    """The largest share of the weight that rows of one key have."""
+    used = weight > 0
+    shares = np.bincount(np.unique(keys[used], return_inverse=True)[1], weights=weight[used])
+    return float(shares.max(initial=0.0) / shares.sum())
+
+
+def _here(function: Callable[..., Any], *vectors: Any) -> Any:
+    return function(*map(np.asarray, vectors))
 
 
 def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Split]]:

@@ -21,5 +21,7 @@ class AtTime(Stopping):
     def choose(self, task: PathTask) -> Choice:
         """Run to the time and no further."""
         time = whole(self.time, "the time of AtTime", least=0)
+        if time > task.max_iter:
+            raise ValueError(f"AtTime({time}) lies beyond max_iter={task.max_iter}: give Network(max_iter={time}).")
         path = task.path(max_iter=time)
         return Choice(path, float(path.times[-1]), pd.DataFrame({"time": path.times}))

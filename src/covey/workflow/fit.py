@@ -14,13 +14,15 @@ from sklearn.pipeline import Pipeline
 from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
 from covey.estimators.base import GroupSparseEstimator
 from covey.losses import get_loss
-from covey.report.held_out import HeldOut, refit_in_folds
+from covey.nested import NestedScore
+from covey.report.held_out import HeldOut
 from covey.report.remarks import cut_short
 from covey.selection import Size
 from covey.stability import StabilitySelection
 from covey.stability.stability import default_first
 from covey.tables import TableError
 from covey.workflow.always import read_always
+from covey.workflow.nested import repeat_fit
 from covey.workflow.problem import Problem, pose
 from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
@@ -28,10 +30,7 @@ from covey.workflow.settings import FitSettings, Told, silent
 from covey.workflow.stability import select_by_halves
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
-__all__ = ["REFITS", "SELECTIONS", "Fit", "fit_table", "refit_stage"]
-
-# Folds in which the fit of classes is repeated.
-REFITS = 5
+__all__ = ["SELECTIONS", "Fit", "fit_table"]
 
 # Half of the rows look for no more than this share of all groups: a draw at random would find the others too.
 MOST_OF_HALF = 0.5
@@ -55,8 +54,8 @@ class Fit:
         What the user should know: warnings of the fit, in words.
     seconds : float
         Of the fit alone.
-    held_out : HeldOut or None
-        For classes: what fits that were repeated without the rows predict.
+    nested : NestedScore or None
+        How well rows are predicted that took no part in choosing.
     stability : StabilitySelection or None
         Which groups are found again in halves of the rows, where that was asked for.
     """
@@ -68,8 +67,13 @@ class Fit:
     converged: bool
     notices: tuple[str, ...]
     seconds: float
-    held_out: HeldOut | None = None
+    nested: NestedScore | None = None
     stability: StabilitySelection | None = None
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """For classes: what fits that were repeated without the rows predict."""
+        return HeldOut.from_nested(self.nested)
 
     @property
     def estimator(self) -> Any:
@@ -124,18 +128,18 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         notices.append(
             f"The network ran into --max-iter {estimator.network.max_iter} before the best time; give a larger one."
         )
-    held_out, why = _held_out(settings, problem, estimator, told)
+    nested, why = _nested(settings, problem, estimator, told)
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     # what `covey predict` needs to know of the table; it travels with the model's file
     model.table_ = {"targets": list(problem.response.targets), "offset": settings.table.offset}
-    scores = score(problem, estimator, held_out)
+    scores = score(problem, estimator, nested)
     stability = None
     if settings.stability:
         told("halving")
         stability = _stability(settings, problem, estimator)
         notices += stability.remarks
-    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, held_out, stability)
+    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested, stability)
 
 
 def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
@@ -146,26 +150,14 @@ def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> Stabi
     return select_by_halves(problem, always, settings.seed, n_first=max(default_first(n_groups), int(found)))
 
 
-def _held_out(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[HeldOut | None, str]:
-    """Predictions of classes by fits that are repeated without the rows, or why there are none."""
-    n_folds = REFITS if settings.refits is None else settings.refits
-    if not problem.response.has_classes or not n_folds:
+def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[NestedScore | None, str]:
+    """How well rows are predicted that took no part in choosing, or why that is not known."""
+    if not settings.nested:
         return None, ""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made = refit_in_folds(
-                estimator, problem.X, problem.y, n_folds, sample_weight=problem.weight, offset=problem.offset,
-                told=lambda fold: told(refit_stage(fold)),
-            )  # fmt: skip
+        return repeat_fit(problem, estimator, settings.table.impute, settings.seed, told), ""
     except ValueError as reason:
-        return None, f"No held-out predictions of classes: {str(reason).rstrip('.')}."
-    return made, ""
-
-
-def refit_stage(fold: int) -> str:
-    """What a progress bar calls the repetition without a fold."""
-    return f"refitting {fold}"
+        return None, f"No held-out score: {str(reason).rstrip('.')}."
 
 
 def check_settings(settings: FitSettings) -> None:
@@ -174,8 +166,6 @@ def check_settings(settings: FitSettings) -> None:
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
-    if settings.refits is not None and (settings.refits < 0 or settings.refits == 1):
-        raise TableError(f"--refits is a number of folds, at least 2, or 0 for none, not {settings.refits}.")
     if settings.network is not None:
         if settings.stability:
             raise TableError("--stability goes by the default search: leave it out, or --network.")
@@ -219,8 +209,6 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
         )
     if problem.response.has_classes:
         return GroupSparseClassifier(**shared)
-    if settings.refits is not None:
-        raise TableError(f"--refits is for classes, and the family is {family}: leave it out.")
     return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
 
 

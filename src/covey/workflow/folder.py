@@ -71,6 +71,7 @@ def describe(fit: Fit) -> dict[str, Any]:
         if fit.outputs
         else float(np.ravel(e.intercept_)[0]),
         "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
+        "nested": None if fit.nested is None else fit.nested.as_dict(),
         "scores": asdict(fit.scores),
         "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
@@ -123,7 +124,7 @@ def _report(fit: Fit) -> str:
     }
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
-        target=response.title, outputs=response.targets, settings=settings, held_out=fit.held_out or 0,
+        target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
         stability=fit.stability,
     )  # fmt: skip
     return render(report)

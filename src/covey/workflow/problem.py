@@ -58,6 +58,10 @@ class Problem:
     sources : tuple of str
         The column of the table that each column of the fit came from.
     inputs : tuple of Input
+    raw : DataFrame
+        The columns of the table, before they are expanded.
+    terms : dict of str to int
+        The columns that are expanded: how many columns a spline has, 0 for one-hot.
     """
 
     transformer: ColumnTransformer
@@ -69,6 +73,8 @@ class Problem:
     groups: Groups
     sources: tuple[str, ...]
     inputs: tuple[Input, ...]
+    raw: pd.DataFrame
+    terms: dict[str, int]
 
     @property
     def y(self) -> Any:
@@ -124,7 +130,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
     labels = [by_column.names[group_of[source]] for source in sources]
     groups = Groups.from_labels(labels, columns=list(X.columns))
-    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs)
+    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, raw, terms)
 
 
 def _check_names(columns: Any) -> None:

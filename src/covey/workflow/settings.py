@@ -79,9 +79,9 @@ class FitSettings:
         For the folds or the rows that are held out.
     options : mapping
         Further parameters of the estimator that differ from its defaults.
-    refits : int, optional
-        For classes: in how many folds the whole fit is repeated, so that every row has a prediction of a model that
-        was made without it; 5 unless given, 0 for none.
+    nested : bool
+        Whether the whole fit is repeated without each of five parts of the rows, so that every row has a prediction of
+        a model that was chosen and fitted without it.
     stability : bool
         Whether to find out which groups are found again in halves of the rows.
     """
@@ -92,5 +92,5 @@ class FitSettings:
     network: Mapping[str, Any] | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
-    refits: int | None = None
+    nested: bool = True
     stability: bool = False

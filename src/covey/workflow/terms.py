@@ -59,7 +59,9 @@ def make_transformer(columns: Sequence[str], terms: Mapping[str, int], impute: s
     for i, (column, size) in enumerate(terms.items()):
         # the first function of the basis is left out because the intercept has it already
         step: Any = (
-            SplineTransformer(n_knots=size - DEGREE + 2, degree=DEGREE, knots="quantile", include_bias=False)
+            SplineTransformer(
+                n_knots=size - DEGREE + 2, degree=DEGREE, knots="quantile", include_bias=False, extrapolation="linear"
+            )
             if size
             else OneHotEncoder(sparse_output=False)
         )

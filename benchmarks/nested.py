@@ -1,0 +1,164 @@
+"""Is the score on fresh rows within one standard error of the nested score?
+
+    python benchmarks/nested.py                  # few groups matter: seeds 2000 to 2039, reported in results/nested.md
+    python benchmarks/nested.py --dense          # half of the groups matter: reported too
+    python benchmarks/nested.py --bundled        # nested scores of data that come with scikit-learn: reported too
+    python benchmarks/nested.py --first 0        # seeds below 2000, on which the standard error was decided
+
+A problem is drawn for every seed: numbers, two classes, counts or three responses; 10 to 100 groups of 1 to 5 columns,
+of which one to eight matter (none in every fifth problem), or half of them; 80 to 400 rows; columns that are
+independent or AR(0.7). `covey.nested_score` is compared with the score of the model that is fitted to all rows, on
+20 000 fresh ones. Beside the standard error that covey gives, which is meant to hold nine times in ten, stands the
+plain one: the spread of the folds over the root of their number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+
+from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
+from covey.datasets import load_diabetes_splines
+from covey.nested.judging import Task, read_response
+from covey.nested.references import class_means
+from covey.nested.spread import NINE_IN_TEN, pooled
+
+FRESH = 20_000
+KINDS = ("numbers", "numbers", "classes", "counts", "responses")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A problem: training rows first, then the fresh ones."""
+
+    what: str
+    X: Any
+    y: Any
+    n: int
+    model: Any
+
+
+def draw(seed: int, dense: bool) -> Drawn:
+    """The problem of a seed; its kind goes round, everything else is drawn."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    n, size = int(rng.choice([80, 150, 400])), int(rng.choice([1, 3, 5]))
+    n_groups = int(rng.choice([10, 40, 100]))
+    p, correlated = n_groups * size, bool(rng.integers(2))
+    X = rng.standard_normal((n + FRESH, p))
+    if correlated:
+        for j in range(1, p):
+            X[:, j] = 0.7 * X[:, j - 1] + np.sqrt(1 - 0.49) * X[:, j]
+    # the kinds go round in fives, and in each round another one is pure noise
+    noise = seed % len(KINDS) == (seed // len(KINDS)) % len(KINDS)
+    active = n_groups // 2 if dense else 0 if noise else int(rng.integers(1, 9))
+    outputs = 3 if kind == "responses" else 1
+    w = np.zeros((p, outputs))
+    w[: active * size] = rng.standard_normal((active * size, outputs))
+    eta = X @ w
+    spread = eta.std(axis=0)
+    # the share of the variance that can be explained
+    share = rng.uniform(0.3, 0.8)
+    eta = np.where(spread > 0, eta / np.where(spread > 0, spread, 1), 0) * np.sqrt(share / (1 - share))
+    if kind == "classes":
+        y: Any = rng.random(len(eta)) < 1 / (1 + np.exp(-2 * eta[:, 0]))
+        y = np.where(y, "b", "a")
+        model: Any = GroupSparseClassifier(groups=size)
+    elif kind == "counts":
+        y = rng.poisson(np.exp(0.5 + 0.5 * eta[:, 0]))
+        model = GroupSparseRegressor(groups=size, loss="poisson")
+    else:
+        y = eta + rng.standard_normal(eta.shape)
+        y = y if outputs > 1 else y[:, 0]
+        model = GroupSparseRegressor(groups=size)
+    what = f"{kind}, {active} of {n_groups} groups of {size}, {n} rows{', AR(0.7)' if correlated else ''}"
+    return Drawn(what, X, y, n, model)
+
+
+def fresh_score(drawn: Drawn) -> float:
+    """Of the model that is fitted to all training rows, on the fresh rows."""
+    n = drawn.n
+    model = drawn.model.fit(drawn.X[:n], drawn.y[:n])
+    response = read_response(drawn.y, hasattr(model, "classes_"))
+    train, test = np.arange(n), np.arange(n, len(drawn.X))
+    task = Task.of(model.loss_, response, np.ones(len(drawn.X)), None, train, test)
+    X = drawn.X[n:]
+    mean = model.predict(X) if response.classes is None else class_means(model, X, response.classes)
+    return pooled(task.deviance(mean), task.deviance(task.null_mean()), np.ones(FRESH))
+
+
+def bundled() -> None:
+    """Nested scores of data that come with scikit-learn, beside lasso and ridge on the same columns."""
+    diabetes = load_diabetes(as_frame=True, scaled=False)
+    frame, y = diabetes.data, diabetes.target
+    splines, cancer = load_diabetes_splines(), load_breast_cancer()
+    smooth = SplineTransformer(n_knots=4, knots="quantile", include_bias=False, extrapolation="linear")
+    others = frame.drop(columns="s2")
+    columns = ColumnTransformer([("spline", smooth, [c for c in others if c != "sex"])], remainder="passthrough")
+    ldl = make_pipeline(columns.set_output(transform="pandas"), GroupSparseRegressor(groups=TermGroups(others.columns)))
+    problems = {
+        "diabetes, progression, ten columns as they are": (GroupSparseRegressor(), frame, y),
+        "diabetes, progression, splines": (GroupSparseRegressor(splines.groups), splines.X, splines.y),
+        "diabetes, LDL from the other measurements, splines": (ldl, others, frame["s2"]),
+        "breast cancer, mean, error and worst of ten measurements": (
+            GroupSparseClassifier(np.tile(np.arange(10), 3)), cancer.data, cancer.target,
+        ),
+    }  # fmt: skip
+    print("| data | covey | lasso | ridge | whether groups help |\n| --- | --- | --- | --- | --- |")
+    for name, (model, X, response) in problems.items():
+        made = nested_score(model, X, response)
+        lasso, ridge = made.references["lasso"], made.references["ridge"]
+        cells = " | ".join(
+            f"{one.mean:.{made.digits}f} ± {one.std_error:.{made.digits}f}" for one in (made, lasso, ridge)
+        )
+        print(f"| {name} | {cells} | {made.verdict} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--first", type=int, default=2000, help="the first seed")
+    parser.add_argument("--count", type=int, default=40, help="how many problems")
+    parser.add_argument("--dense", action="store_true", help="half of the groups matter")
+    parser.add_argument("--bundled", action="store_true", help="data that come with scikit-learn instead")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if given.bundled:
+        bundled()
+        return
+    print("| seed | problem | nested | std_error | plain error | fresh rows | off by, in std_error |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    off, plain_off, signed = [], [], []
+    for seed in range(given.first, given.first + given.count):
+        drawn = draw(seed, given.dense)
+        nested = nested_score(drawn.model, drawn.X[: drawn.n], drawn.y[: drawn.n], references=False)
+        fresh = fresh_score(drawn)
+        plain = float(nested.folds.std(ddof=1) / np.sqrt(nested.n_folds))
+        away = nested.mean - fresh
+        # a model of no groups is the null model in every fold, and both scores are zero up to rounding
+        off.append(0.0 if abs(away) < 1e-9 else away / max(nested.std_error, 1e-12))
+        plain_off.append(abs(float(nested.folds.mean()) - fresh) <= plain)
+        signed.append(away)
+        print(
+            f"| {seed} | {drawn.what} | {nested.mean:.3f} | {nested.std_error:.3f} | {plain:.3f} | {fresh:.3f} | "
+            f"{off[-1]:+.2f} |",
+            flush=True,
+        )
+    sizes = np.abs(off)
+    print(
+        f"\nwithin one std_error: {np.mean(sizes <= 1):.0%} of {len(off)} (within 1 / 1.645 of it: "
+        f"{np.mean(sizes <= 1 / NINE_IN_TEN):.0%}; within the plain standard error of the folds: "
+        f"{np.mean(plain_off):.0%}); "
+        f"mean of nested less fresh: {np.mean(signed):+.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

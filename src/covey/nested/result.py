@@ -1,0 +1,187 @@
+"""What a nested score is: figures of the model and of what it is compared with, and whether groups help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.nested.folds import Rows
+from covey.validation import FloatArray
+
+__all__ = ["MethodScore", "NestedScore"]
+
+# Shares of the null model's error that are removed.
+MEASURES = ("R^2", "D^2")
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """The nested score of one method.
+
+    Attributes
+    ----------
+    mean : float
+        Over all test rows: the mean of `folds`, each counted by the null model's deviance on it.
+    std_error : float
+        How far `mean` may be from the score on fresh rows, nine times in ten.
+    folds : ndarray, shape (n_folds,)
+    difference, difference_error : float
+        How far the model is above it, and the same for that, from the same rows.
+    what : str
+        Which estimator it is.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    difference: float = 0.0
+    difference_error: float = 0.0
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class NestedScore:
+    """The score of a model on rows that took no part in choosing or fitting it.
+
+    Attributes
+    ----------
+    mean : float
+        The share of the null model's deviance that the model removes, over all test rows.
+    std_error : float
+        How far `mean` may be from the score on fresh rows, nine times in ten.
+    folds : ndarray, shape (n_folds,)
+        The score of each outer fold.
+    references : dict of str to MethodScore
+        The null model, lasso, ridge and what else was compared, on the same rows.
+    measure : str
+        "R^2" for squared loss, "D^2" for others (the share of the deviance), or what scored.
+    splits : list of (train, test)
+        The outer folds, for repeating it by hand.
+    predictions : ndarray or None
+        For every row the mean that the models without it predict; probabilities of the classes, of the second where
+        there are two. NaN where a row was in no test fold.
+    classes : ndarray or None
+    response, weight : ndarray
+        What was predicted, and the row weights.
+    selected : list of tuple
+        The groups that each outer fold's model selected; groups that are always in are not among them.
+    notes : tuple of str
+        What is missing, and why.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    references: Mapping[str, MethodScore]
+    measure: str
+    splits: list[tuple[Rows, Rows]] = field(repr=False)
+    predictions: FloatArray | None = field(repr=False, default=None)
+    classes: Any = field(repr=False, default=None)
+    response: Any = field(repr=False, default=None)
+    weight: Any = field(repr=False, default=None)
+    selected: list[tuple[Any, ...]] = field(repr=False, default_factory=list)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_folds(self) -> int:
+        """How many outer folds there were."""
+        return len(self.folds)
+
+    @property
+    def frequencies(self) -> dict[Any, int]:
+        """In how many outer folds each group was selected, the most frequent first; without those of no fold."""
+        return dict(Counter(name for one in self.selected for name in one).most_common())
+
+    @property
+    def digits(self) -> int:
+        """With how many decimals the figures are printed."""
+        return _digits(self.std_error)
+
+    def table(self) -> pd.DataFrame:
+        """One row per method: mean, standard error, and how far the model is above it."""
+        rows: dict[str, dict[str, Any]] = {"model": {"mean": self.mean, "std_error": self.std_error, "what": ""}}
+        for name, one in self.references.items():
+            rows[name] = {
+                "mean": one.mean,
+                "std_error": one.std_error,
+                "model_above": one.difference,
+                "std_error_above": one.difference_error,
+                "what": one.what,
+            }
+        names = ["mean", "std_error", "model_above", "std_error_above", "what"]
+        return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=names)
+
+    @property
+    def verdict(self) -> str:
+        """Whether groups help, in a sentence."""
+        null = self.references.get("null")
+        if null is not None and self.mean - null.mean <= self.std_error:
+            return "The model predicts no better than the null model, as far as these rows can tell."
+        rivals = {name: one for name, one in self.references.items() if name != "null"}
+        if not rivals:
+            return "There is nothing without groups to compare with."
+        name = max(rivals, key=lambda key: rivals[key].mean)
+        best = rivals[name]
+        digits = _digits(best.difference_error)
+        gap = f"{abs(best.difference):.{digits}f} ± {best.difference_error:.{digits}f}"
+        if abs(best.difference) <= best.difference_error:
+            return f"Groups make no difference that these rows could show: a {name} does as well."
+        if best.difference > 0:
+            left = (1 - best.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
+            error = f", which leaves {left:.3g} times the error" if left else ""
+            return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
+        return f"Groups do not help here: the {name} predicts better, by {gap}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain values, as run.json has them."""
+        figures = {
+            name: {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": _numbers(one.folds),
+                   "what": one.what}
+            for name, one in self.references.items()
+        }  # fmt: skip
+        return {
+            "measure": self.measure,
+            "mean": _number(self.mean),
+            "std_error": _number(self.std_error),
+            "folds": _numbers(self.folds),
+            "references": figures,
+            "selected": {str(name): count for name, count in self.frequencies.items()},
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        heads = {"model": "model", "null": "null model"}
+        digits = self.digits
+        width = max(len(heads.get(name, name)) for name in ("model", *self.references))
+        lines = [
+            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
+        ]
+        for name, one in {"model": self, **self.references}.items():
+            what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
+            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
+            lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
+        return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+
+def _digits(error: float) -> int:
+    """How many decimals a figure with this standard error is printed with: those that it settles, three at least.
+
+    >>> _digits(0.05), _digits(0.0002)
+    (3, 5)
+    """
+    return 3 if not 0 < error < 1e-3 else min(int(np.ceil(-np.log10(error))) + 1, 6)
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    return [_number(value) for value in values]

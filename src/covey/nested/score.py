@@ -1,0 +1,229 @@
+"""nested_score: the whole fit repeated without each outer fold, choice of the model included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import Pipeline
+
+from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
+from covey.losses import MultiSquared, Squared
+from covey.nested.folds import Rows, outer_folds, row_taker
+from covey.nested.judging import Response, read_response
+from covey.nested.refit import FoldResult, Given, refit, rescore
+from covey.nested.result import MethodScore, NestedScore
+from covey.nested.spread import fold_error, pooled, row_error
+from covey.selection import Folds
+from covey.validation import FloatArray, as_sample_weight, on_host
+
+__all__ = ["nested_score"]
+
+
+def nested_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 5,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    split_groups: Any = None,
+    scoring: Any = None,
+    references: bool | Mapping[str, Any] = True,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: Callable[[int], None] | None = None,
+    verbose: int = 0,
+) -> NestedScore:
+    r"""Score a model on rows that took no part in choosing it, beside the null model, a lasso and a ridge.
+
+    The whole fit, choice of the model included, is repeated without the rows of each outer fold, and predicts them. The
+    score is the share of the null model's deviance that is removed,
+
+    .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
+
+    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, are both from fits without
+    row i: R^2 for squared loss, D^2 for the deviance of others; several responses count by their variance on the
+    training rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
+    cross_val_score(DummyRegressor(), ...)`` are `folds`. scikit-learn's ``"r2"`` differs a little, for it compares with
+    the mean of the test rows, which no model knows; ``scoring="r2"`` gives that one.
+
+    Parameters
+    ----------
+    model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
+        Need not be fitted, and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
+        `score`, whose name may stand in an attribute ``score_name`` and its value for the null model in ``null_score``.
+    X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,), or (n_rows, n_responses)
+    cv : int, splitter or iterable of (train, test)
+        The outer folds. A number gives shuffled ones, stratified for classes. How the model is chosen within them is
+        the model's own ``selection=``.
+    sample_weight, offset : array-like, optional
+        As in `fit`. Weights also count in the score.
+    split_groups : array-like of shape (n_rows,), optional
+        Labels of rows that are in the same fold, outer and inner.
+    scoring : str or callable, optional
+        A scorer of scikit-learn instead of the deviance. `mean` is then the plain mean over folds, as in
+        `cross_val_score`.
+    references : bool or dict of str to estimator
+        Whether a lasso and a ridge (`LassoCV`, `RidgeCV`, or their like for the loss) are fitted to the same columns,
+        standardised; a dictionary adds estimators of your own, fitted to X as given.
+    n_jobs : int, optional
+        How many folds at a time.
+    random_state : int
+        Of the folds where `cv` is a number.
+    progress : callable, optional
+        Called with the number of folds that are done, after each.
+    verbose : int
+        1: a line per fold.
+
+    Returns
+    -------
+    NestedScore
+        With `mean`, `std_error`, `folds`, `references` and more; prints as a small table.
+
+    Notes
+    -----
+    `std_error` is wider than a textbook's: the score on fresh rows, of the model that is fitted to all rows, is meant
+    to be within it nine times in ten. It is 1.645 times a standard error from the deviances of single rows, with Nadeau
+    and Bengio's correction for what the training rows of different folds have in common; the spread of the folds over
+    the root of their number is several times too small. ``benchmarks/nested.py`` measures it.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor, nested_score
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(120, 60, 3, sigma=0.5, random_state=0)
+    >>> result = nested_score(GroupSparseRegressor(groups=3), data.X, data.y)
+    >>> bool(result.mean > result.references["lasso"].mean)
+    True
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    by_rows = scoring is None and isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
+    has_classes = is_classifier(model)
+    response = read_response(y, has_classes) if by_rows or has_classes else _untouched(y)
+    n = len(response.given)
+    _check(X, n, offset, scoring, references)
+    _check_selection(getattr(last, "selection", None))
+    weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
+    folds = outer_folds(
+        cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state
+    )
+    others = dict(references) if isinstance(references, Mapping) else {}
+    known = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
+    given = Given(
+        model, row_taker(X), response, weight, sample_weight is not None, offset, split_groups,
+        known and references is not False, others, random_state,
+    )  # fmt: skip
+    scorer = None if scoring is None else get_scorer(scoring) if isinstance(scoring, str) else scoring
+    tasks = (
+        delayed(refit)(given, train, test) if by_rows else delayed(rescore)(given, scorer, train, test)
+        for train, test in folds
+    )
+    results = []
+    for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+        results.append(one)
+        if verbose:
+            print(f"[covey] outer fold {number} of {len(folds)}: {', '.join(map(str, one.selected)) or 'no group'}")
+        if progress is not None:
+            progress(number)
+    if by_rows:
+        return _from_rows(results, folds, response, weight, split_groups)
+    measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
+    return _from_scores(results, folds, response, weight, measure)
+
+
+def _untouched(y: Any) -> Response:
+    """A response that an estimator reads itself: numbers, records, or a table of one row each."""
+    if isinstance(y, tuple):
+        raise ValueError("y is a pair of arrays: give one array with an entry per row, as covey.survival makes it.")
+    given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
+    return Response(given, given)
+
+
+def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any) -> None:
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if rows != n:
+        raise ValueError(f"y has {n} entries, but X has {rows} rows.")
+    if offset is None:
+        return
+    if scoring is not None:
+        raise ValueError("scoring= knows no offset: leave scoring out, or the offset.")
+    if isinstance(references, Mapping) and references:
+        raise ValueError("references= of your own know no offset: leave them out.")
+
+
+def _check_selection(selection: Any) -> None:
+    """Refuse folds that are given as lists of rows: without an outer fold they are other rows."""
+    cv = selection.cv if isinstance(selection, Folds) else selection
+    if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
+        raise ValueError(
+            "selection= names rows of the whole table, which an outer fold does not have: give a number or a splitter."
+        )
+
+
+def _from_rows(
+    results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, labels: Any
+) -> NestedScore:
+    """Gather the deviances of all test rows; a row that was tested several times counts by its mean."""
+    n = len(response.given)
+    tested = np.zeros(n)
+    sums = {name: np.zeros(n) for name in results[0].losses}
+    predictions = np.zeros(response.values.shape)
+    per_fold: dict[str, list[float]] = {name: [] for name in sums}
+    for one in results:
+        tested[one.test] += 1
+        assert one.means is not None
+        predictions[one.test] += one.means
+        for name, losses in one.losses.items():
+            sums[name][one.test] += losses
+            per_fold[name].append(pooled(losses, one.losses["null"], weight[one.test]))
+    rows = tested > 0
+    with np.errstate(invalid="ignore"):
+        predictions = predictions / tested.reshape(-1, *[1] * (predictions.ndim - 1))
+    losses, null = {name: own[rows] for name, own in sums.items()}, sums["null"][rows]
+    count, own_labels = weight[rows], None if labels is None else np.asarray(labels)[rows]
+    k = len(folds)
+
+    def scored(name: str) -> MethodScore:
+        return MethodScore(
+            pooled(losses[name], null, count),
+            row_error(losses[name], null, count, k, own_labels),
+            np.array(per_fold[name]),
+            pooled(losses["model"], null, count) - pooled(losses[name], null, count),
+            row_error(losses["model"], null, count, k, own_labels, beside=losses[name]),
+            results[0].what.get(name, ""),
+        )
+
+    found = {name: scored(name) for name in sums}
+    made = found.pop("model")
+    measure = "R^2" if isinstance(results[0].loss, Squared | MultiSquared) else "D^2"
+    return NestedScore(
+        made.mean, made.std_error, made.folds, found, measure, folds, predictions, response.classes, response.values,
+        weight, [one.selected for one in results], tuple(filter(None, {results[0].note})),
+    )  # fmt: skip
+
+
+def _from_scores(
+    results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, measure: str
+) -> NestedScore:
+    """Means over folds, where single rows have no score."""
+    per_fold = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
+    own = per_fold["model"]
+    found = {
+        name: MethodScore(
+            float(values.mean()), fold_error(values), values, float((own - values).mean()), fold_error(own - values),
+            results[0].what.get(name, ""),
+        )
+        for name, values in per_fold.items()
+        if name != "model"
+    }  # fmt: skip
+    return NestedScore(
+        float(own.mean()), fold_error(own), own, found, measure, folds, None, response.classes, response.values, weight,
+        [one.selected for one in results], tuple(filter(None, {results[0].note})),
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+"""How far a nested score may be from the score on fresh rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covey.validation import FloatArray
+
+__all__ = ["NINE_IN_TEN", "fold_error", "pooled", "row_error"]
+
+# A Gaussian variable is within so many standard deviations nine times in ten. What is printed after a score is read as
+# the range in which the score on fresh rows lies, and one standard deviation would hold it two times in three only.
+NINE_IN_TEN = 1.645
+
+
+def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
+    """The share of the null model's loss that is removed, over all rows."""
+    whole = float(weight @ null)
+    return 1 - float(weight @ loss) / whole if whole > 0 else float("nan")
+
+
+def row_error(
+    loss: FloatArray, null: FloatArray, weight: FloatArray, n_folds: int, labels: Any = None, beside: Any = None
+) -> float:
+    r"""How far `pooled`, or its difference to that of another method, may be from its value on fresh rows.
+
+    The score is a ratio of two means over rows, so each row moves it by about
+    :math:`\delta_i = -w_i (l_i - (1 - s) n_i) / \sum_j w_j n_j`, and were rows and models independent, the variance
+    would be the sum of :math:`\delta_i^2`. They are not: a row is tested once and trained on otherwise, so that errors
+    of different folds go together. Nadeau and Bengio's correction multiplies the variance by ``1 + k / (k - 1)`` for k
+    folds, because the test rows of a fold are a share ``1 / (k - 1)`` of its training rows. The root of that is widened
+    by `NINE_IN_TEN`.
+
+    Parameters
+    ----------
+    loss, null, weight : ndarray, shape (n_rows,)
+    n_folds : int
+    labels : array-like, optional
+        Rows of one label are one observation.
+    beside : ndarray, optional
+        The losses of another method.
+    """
+    whole = float(weight @ null)
+    if whole <= 0:
+        return float("nan")
+    other = null if beside is None else beside
+    difference = float(weight @ (other - loss)) / whole
+    moved = weight * ((other - loss) - difference * null) / whole
+    if labels is not None:
+        moved = np.bincount(np.unique(np.asarray(labels), return_inverse=True)[1], weights=moved)
+    n = np.count_nonzero(moved) or 1
+    own = float(moved @ moved) * (n / max(n - 1, 1))
+    return NINE_IN_TEN * float(np.sqrt(own * (1 + n_folds / (n_folds - 1))))
+
+
+def fold_error(scores: FloatArray) -> float:
+    """The same for a mean over folds, where nothing is known of single rows."""
+    k = len(scores)
+    return NINE_IN_TEN * float(np.sqrt((1 / k + 1 / (k - 1)) * np.var(scores, ddof=1))) if k > 1 else float("nan")

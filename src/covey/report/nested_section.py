@@ -1,0 +1,57 @@
+"""How well rows are predicted that took no part in choosing, beside methods that know no groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.nested import MethodScore, NestedScore
+from covey.report.group_table import short_name
+from covey.report.page import escape
+
+__all__ = ["nested_section"]
+
+# Groups that are named with how often they were selected.
+MOST_NAMED = 12
+
+HEADS = {"null": "null model"}
+
+
+def nested_section(nested: NestedScore) -> str:
+    """The section, without its heading."""
+    name = nested.measure.replace("^2", "²")
+    told = (
+        f"The whole fit, choice of the model included, was repeated {nested.n_folds} times, each time without a part "
+        f"of the rows, which were then predicted. {name} is the share of the null model's "
+        f"{'squared error' if name == 'R²' else 'deviance'} that is removed; lasso and ridge are scikit-learn's, on "
+        "the same columns and rows, each tuned by folds of its own. On fresh rows the score should be within ± nine "
+        "times in ten."
+    )
+    rows = _row("this model", nested, "", nested.digits)
+    rows += "".join(_row(HEADS.get(key, key), one, one.what, nested.digits) for key, one in nested.references.items())
+    notes = "".join(f'<p class="note">{escape(note[:1].upper() + note[1:])}.</p>' for note in nested.notes)
+    return (
+        f"<p>{told}</p><p><b>{escape(nested.verdict)}</b></p>"
+        '<div class="scroll"><table class="nested" id="nested-table"><thead><tr><th scope="col">method</th>'
+        f'<th scope="col">{escape(name)}</th><th scope="col">±</th><th scope="col">folds</th>'
+        f'<th scope="col">what it is</th></tr></thead><tbody>{rows}</tbody></table></div>{notes}{_selected(nested)}'
+    )
+
+
+def _row(head: str, one: MethodScore | NestedScore, what: str, digits: int) -> str:
+    low, high = (f"{value:.{digits}f}" for value in (np.min(one.folds), np.max(one.folds)))
+    return (
+        f'<tr><th scope="row"><bdi>{short_name(head)}</bdi></th><td>{one.mean:.{digits}f}</td>'
+        f"<td>{one.std_error:.{digits}f}</td><td>{low} to {high}</td><td>{escape(what)}</td></tr>"
+    )
+
+
+def _selected(nested: NestedScore) -> str:
+    """How often each group was selected when the choice was repeated."""
+    counts = nested.frequencies
+    if not counts:
+        return "<p>None of the repetitions selects any group.</p>"
+    listed = ", ".join(
+        f"<bdi>{short_name(str(name))}</bdi> {count}" for name, count in list(counts.items())[:MOST_NAMED]
+    )
+    more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
+    return f"<p>Of the {nested.n_folds} repetitions, so many select: {listed}{more}.</p>"

@@ -1,0 +1,21 @@
+"""A share of the fuzzer of functions; ``python benchmarks/fuzzing.py --functions --cases 20000`` has the rest."""
+
+import random
+
+import pytest
+
+from fuzz.functions import CALLS, make_call, outcome
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_call_without_hostile_arguments_works(name):
+    function, arguments = CALLS[name]
+    function(**arguments)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_hostile_arguments_are_refused_by_name(name):
+    rng = random.Random(name)
+    for _ in range(12):
+        case = make_call(rng.choice, [name])
+        assert outcome(case) == "", case

@@ -1,0 +1,63 @@
+"""Whether a selection depends on the split, in summaries and sentences."""
+
+import io
+
+import numpy as np
+import pytest
+
+from covey import GroupSparseRegressor
+from covey.selection import Size
+from covey.selection.agreement import fold_counts, split_warning, unsettled
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"a": 5, "b": 3}, ({}, {})),
+        ({"a": 5, "b": 2}, ({"b": 2}, {})),
+        ({"a": 5}, ({"b": 0}, {})),
+        ({"a": 3, "b": 3, "c": 3, "d": 2}, ({}, {"c": 3})),
+    ],
+    ids=["agree", "minority", "never", "left out"],
+)
+def test_a_majority_decides(counts, expected):
+    assert unsettled(["a", "b"], counts, 5) == expected
+
+
+def test_half_is_no_majority():
+    assert unsettled(["a"], {"a": 2, "b": 2}, 4) == ({"a": 2}, {})
+
+
+def test_many_names_are_cut():
+    names = [f"g{k}" for k in range(9)]
+    told = split_warning(names, {}, 5)
+    assert told.startswith("The selection depends on the split: g0 is in 0 of 5 folds, g1 is in 0")
+    assert "g5" not in told
+    assert "and 4 more likewise" in told
+
+
+def test_the_summary_says_so():
+    """Two groups with nearly the same columns: which of them is selected is for the split to say."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    X[:, 2] = X[:, 0] + 0.05 * rng.standard_normal(60)
+    y = X[:, 0] + X[:, 2] + 2 * rng.standard_normal(60)
+    model = GroupSparseRegressor(selection=5).fit(X, y)
+    model.fold_frequencies_ = np.where(np.isin(np.arange(8), model.selected_groups_), 2, 0)
+    out = io.StringIO()
+    model.summary(file=out)
+    assert "depends on the split" in out.getvalue()
+    model.fold_frequencies_ = np.where(np.isin(np.arange(8), model.selected_groups_), 5, 0)
+    out = io.StringIO()
+    model.summary(file=out)
+    assert "depends on the split" not in out.getvalue()
+    assert "5 of 5" in out.getvalue()
+
+
+def test_nothing_is_counted_where_no_folds_judged():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4))
+    model = GroupSparseRegressor(selection=Size(1)).fit(X, X[:, 0])
+    assert fold_counts(model) == {}
+    folds = GroupSparseRegressor(selection=3, always=[3]).fit(X, X[:, 0] + 0.1 * rng.standard_normal(40))
+    assert fold_counts(folds).keys() == {0, 1, 2}
