@@ -15,7 +15,6 @@ same. Everything default but for 15 pairs. Settings are decided on seeds below 1
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 
 import numpy as np
@@ -52,21 +51,20 @@ def draw(design: str, strength: float, seed: int) -> tuple[np.ndarray, np.ndarra
 def run(design: str, strength: float, seeds: range) -> None:
     from covey import stability_selection
 
-    chosen, shares, warned, begin = [], [], 0, time.perf_counter()
+    chosen, shares, warned = [], [], 0
     for seed in seeds:
         X, y, labels, active = draw(design, strength, seed)
         found = stability_selection(X, y, labels, n_pairs=PAIRS, random_state=seed)
         chosen.append(found.is_selected)
         shares.append(found.frequencies)
         warned += any("correlated" in remark for remark in found.remarks)
-    seconds = (time.perf_counter() - begin) / len(seeds)
     selected = np.array(chosen)
     null = np.array([l not in active for l in range(GROUPS)])
     rare = np.mean(shares, axis=0) <= found.n_first / found.n_groups
     false, mistakes = selected[:, null].sum(axis=1), selected[:, rare].sum(axis=1)
     print(
         f"| {design} | {strength:g} | {found.expected_false:.2f} | {_mean(mistakes)} | {_mean(false)} | "
-        f"{selected[:, ~null].sum(axis=1).mean():.2f} of {len(active)} | {warned / len(seeds):.0%} | {seconds:.2f} |",
+        f"{selected[:, ~null].sum(axis=1).mean():.2f} of {len(active)} | {warned / len(seeds):.0%} |",
         flush=True,
     )
 
@@ -84,9 +82,9 @@ def main() -> None:
     args = parser.parse_args()
     print(
         "| design | signal to noise | bound | mistakes in its sense | groups without an effect selected "
-        "| with an effect | warned of correlation | s per data set |"
+        "| with an effect | warned of correlation |"
     )
-    print("| --- " * 8 + "|")
+    print("| --- " * 7 + "|")
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for design in args.designs:

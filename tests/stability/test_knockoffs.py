@@ -10,7 +10,7 @@ from joblib import parallel_config
 from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
-from covey.losses import survival
+from covey.losses import get_loss, survival
 from covey.stability import knockoffs
 from covey.stability.columns import read_columns
 from covey.stability.copies import Copier, equicorrelated, maximum_entropy
@@ -46,10 +46,13 @@ def hand_made(loss):
     return Z, copies, eta + 0.3 * rng.standard_normal(60)
 
 
-def statistics(Z, copies, y, swapped=None, **options):
-    ranks = np.full(4, 2)
+def statistics(Z, copies, y, swapped=None, loss="squared", factors=0):
     coins = np.zeros(4, dtype=bool) if swapped is None else swapped
-    return signed_maximum(*wake_up_rates(Z, copies, ranks, np.empty((60, 0)), y, coins, np.ones(4), 8, **options))
+    rates = wake_up_rates(
+        Z, copies, np.full(4, 2), np.empty((60, 0)), y, np.ones(60), coins, np.ones(4), 8,
+        loss=get_loss(loss), factors=factors,
+    )  # fmt: skip
+    return signed_maximum(*rates)
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "poisson"}, {"factors": 1}], ids=["squared", "poisson", "factors"])
@@ -72,6 +75,23 @@ def test_where_things_stand_does_not_matter_but_for_ties():
     # a copy that is the group itself: whatever stands first wakes up, so that the coin decides
     assert statistics(Z, same, y)[1] > 0
     assert statistics(Z, same, y, np.array([False, True, False, False]))[1] < 0
+
+
+def test_the_rate_is_that_of_the_model_a_group_joins():
+    """By hand: the norm of a group's correlation with what the groups before it leave, in orthonormal coordinates."""
+    Z, copies, y = hand_made("squared")
+    own, copy = wake_up_rates(
+        Z, copies, np.full(4, 2), np.empty((60, 0)), y, np.ones(60), np.zeros(4, dtype=bool), np.ones(4), 2,
+        loss=get_loss("squared"),
+    )  # fmt: skip
+    assert np.count_nonzero(own) == np.count_nonzero(copy) == 1
+    centred = [one - one.mean(axis=0) for one in (y, Z[:, 2:4], copies[:, 4:6])]
+    left, first, second = centred
+    left = left / left.std()
+    for columns, rate in ((first, own[1]), (second, copy[2])):
+        basis = np.linalg.qr(columns)[0]
+        assert rate == pytest.approx(np.linalg.norm(basis.T @ left) / np.sqrt(60), rel=1e-8)
+        left = left - basis @ (basis.T @ left)
 
 
 # ---------------------------------------------------------------------- the copies

@@ -17,7 +17,7 @@ __all__ = ["KnockoffSelection"]
 
 @dataclass(frozen=True, repr=False)
 class KnockoffSelection:
-    """Groups that woke up before their copies often enough.
+    """Groups that woke up faster than their copies.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class KnockoffSelection:
     fdr : float
         The target: at most this share of the selected groups has no effect, on average.
     draws : ndarray, shape (n_draws, n_groups)
-        W of each draw: one over the time at which the first of group and copy woke up, negative where it was the copy;
-        zero where neither did.
+        W of each draw: one over the time that the faster of group and copy needed to wake up, negative where it was the
+        copy; zero where neither did.
     kind : {"gaussian", "fixed"}
     distance : float
         How far copies are from their groups: 1 where they are unrelated, 0 where they are the same and nothing can be
@@ -73,7 +73,7 @@ class KnockoffSelection:
         return self.to_frame().query("selected").index.tolist()
 
     def to_frame(self) -> pd.DataFrame:
-        """Every group with its size, its statistic, in how many draws it beat its copy, and whether it is selected."""
+        """Every group with its size, its statistic, in what share of draws it beat its copy, and whether it is selected."""
         frame = pd.DataFrame(
             {
                 "size": self.groups.sizes,
@@ -105,7 +105,7 @@ class KnockoffSelection:
         """Print the selected groups, the promise, and what to mind."""
         chosen = self.to_frame().query("selected")
         what = "copy" if self.n_draws == 1 else f"copies of {self.n_draws} draws"
-        print(f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up before their {what} often enough.")
+        print(f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up so much faster than their {what}.")
         print(self.promise())
         if len(chosen):
             shown = chosen[["size", "statistic", "before_copy"]].reset_index()

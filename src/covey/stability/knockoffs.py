@@ -1,4 +1,4 @@
-"""Group knockoffs: which groups wake up before copies of them that know nothing of the response."""
+"""Group knockoffs: which groups wake up faster than copies of them that know nothing of the response."""
 
 from __future__ import annotations
 
@@ -54,11 +54,13 @@ def knockoffs(
     r"""Which groups have an effect, with a false discovery rate of at most `fdr`.
 
     Every group gets a copy, its knockoff, with the same correlations to all columns but its own, made without the
-    response. The limit path runs on groups and copies together. Let :math:`t_l` be the time at which a group wakes up
-    and :math:`\tilde t_l` that of its copy; then :math:`W_l = \max(1/t_l, 1/\tilde t_l)`, negative where the copy was
-    first. Exchanging a group with its copy changes the sign of :math:`W_l` and nothing else, so that for groups
-    without an effect, given all others, signs are those of a fair coin. The knockoff filter (offset 1) selects groups
-    from the least t on at which :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
+    response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a group needs to wake
+    up from the model that it joins, and :math:`\tilde t_l` that of its copy; then :math:`W_l` is the larger of
+    :math:`1/t_l` and :math:`1/\tilde t_l`, negative where the copy is the faster one. (What it gathered before, while
+    groups that are awake by then still slept, does not count: that is correlation with them.) Exchanging a group with
+    its copy changes the sign of :math:`W_l` and nothing else, so that for groups without an effect, given all others,
+    signs are those of a fair coin. The knockoff filter (offset 1) selects groups from the least t on at which
+    :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
 
     What is assumed: for ``kind="gaussian"`` that rows are independent draws from a normal distribution with the
     covariance that is estimated from them (common factors, and correlations between groups beyond those of chance);
@@ -143,13 +145,12 @@ def knockoffs(
     copier = Copier(columns, fixed=fixed, construction=construction)
     rows = weight > 0
     shift = None if shift is None else np.asarray(on_host(shift))[rows]
-    options = {
-        "loss": own_loss, "offset": shift, "sample_weight": weight[rows], "fit_intercept": fit_intercept,
-        "factors": factors,
-    }  # fmt: skip
+    options = {"loss": own_loss, "offset": shift, "fit_intercept": fit_intercept, "factors": factors}
     weights = _weights(group_weights, made, present, columns.ranks)
     rngs = np.random.default_rng(random_state).spawn(n_sets)
-    found = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, response[rows], weights, options, rng) for rng in rngs)
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_statistics)(copier, response[rows], weight[rows], weights, options, rng) for rng in rngs
+    )
     draws = np.zeros((n_sets, made.n_groups))
     draws[:, present] = found
     statistics = np.zeros(made.n_groups)
@@ -192,7 +193,12 @@ def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], rank
 
 
 def _statistics(
-    copier: Copier, y: FloatArray, weights: FloatArray, options: dict[str, Any], rng: np.random.Generator
+    copier: Copier,
+    y: FloatArray,
+    weight: FloatArray,
+    group_weights: FloatArray,
+    options: dict[str, Any],
+    rng: np.random.Generator,
 ) -> FloatArray:
     """W of one draw."""
     columns, copies = copier.columns, copier.draw(rng)
@@ -201,5 +207,7 @@ def _statistics(
     # what stands first wins a tie, so that a coin decides
     swapped = rng.random(n_groups) < 0.5
     return signed_maximum(
-        *wake_up_rates(columns.Z, copies, columns.ranks, columns.held, y, swapped, weights, most, **options)
+        *wake_up_rates(
+            columns.Z, copies, columns.ranks, columns.held, y, weight, swapped, group_weights, most, **options
+        )
     )
