@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         dynamics,
         experiments,
         losses,
+        nested,
         nn,
         plots,
         report,
@@ -51,6 +52,7 @@ __all__ = [
     "limit_path",
     "load",
     "losses",
+    "nested",
     "nested_score",
     "nn",
     "plots",
@@ -67,8 +69,8 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "losses", "nn", "plots", "report", "selection", "stability",
-    "stopping", "theory",
+    "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
+    "stability", "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",

@@ -72,7 +72,7 @@ class Task:
         if response.classes is not None:
             # a fold whose training rows lack a class is judged like every other
             loss = Binomial() if response.classes.size == 2 else Multinomial()
-        shift = np.zeros(values.shape)
+        shift: FloatArray = np.zeros(values.shape)
         if offset is not None:
             outputs = values.shape[1] if values.ndim == 2 else 1
             shift = read_offset(offset, len(values), outputs, loss).reshape(values.shape)

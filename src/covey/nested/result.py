@@ -162,7 +162,8 @@ class NestedScore:
         lines = [
             f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
         ]
-        for name, one in {"model": self, **self.references}.items():
+        every: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
+        for name, one in every.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
             lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())

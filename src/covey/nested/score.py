@@ -186,17 +186,17 @@ def _from_rows(
     rows = tested > 0
     with np.errstate(invalid="ignore"):
         predictions = predictions / tested.reshape(-1, *[1] * (predictions.ndim - 1))
-    losses, null = {name: own[rows] for name, own in sums.items()}, sums["null"][rows]
+    every, null = {name: own[rows] for name, own in sums.items()}, sums["null"][rows]
     count, own_labels = weight[rows], None if labels is None else np.asarray(labels)[rows]
     k = len(folds)
 
     def scored(name: str) -> MethodScore:
         return MethodScore(
-            pooled(losses[name], null, count),
-            row_error(losses[name], null, count, k, own_labels),
+            pooled(every[name], null, count),
+            row_error(every[name], null, count, k, own_labels),
             np.array(per_fold[name]),
-            pooled(losses["model"], null, count) - pooled(losses[name], null, count),
-            row_error(losses["model"], null, count, k, own_labels, beside=losses[name]),
+            pooled(every["model"], null, count) - pooled(every[name], null, count),
+            row_error(every["model"], null, count, k, own_labels, beside=every[name]),
             results[0].what.get(name, ""),
         )
 

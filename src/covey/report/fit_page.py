@@ -59,7 +59,7 @@ def render_page(report: FitReport) -> str:
         else "",
         folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
         ratio_words=_ratio_words(report),
-        table=group_table(frames, report.effect),
+        table=group_table(frames, report.effect, report.n_folds),
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
         nested=_nested(report),
         classes=_classes(report),

@@ -25,7 +25,7 @@ LONGEST_NAME = 120
 LARGEST_POWER = 700.0
 
 
-def group_table(frames: Frames, effect: str | None = None) -> str:
+def group_table(frames: Frames, effect: str | None = None, n_folds: int = 0) -> str:
     """The body of the table, the strongest group first.
 
     Parameters
@@ -33,12 +33,14 @@ def group_table(frames: Frames, effect: str | None = None) -> str:
     frames : Frames
     effect : str, optional
         What the exponential of a coefficient is called.
+    n_folds : int
+        How many folds judged.
     """
     strongest = max((group.strength(frames.chosen) for group in frames.groups), default=0.0) or 1.0
-    return "".join(_row(i, group, frames, strongest, effect) for i, group in enumerate(frames.groups))
+    return "".join(_row(i, group, frames, strongest, effect, n_folds) for i, group in enumerate(frames.groups))
 
 
-def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: str | None) -> str:
+def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: str | None, n_folds: int) -> str:
     facts, coefs = group.at(frames.chosen)
     strength, norm, plus, minus = facts.tolist()
     hidden = "" if strength > 0 else " hidden"
@@ -54,13 +56,14 @@ def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: st
         f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
         f'<td data-label="norm">{shown(norm)}</td>'
-        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>{_folds(group)}'
+        f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>'
+        f"{_folds(group, n_folds)}"
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'
     )
 
 
-def _folds(group: GroupTrace) -> str:
-    return "" if group.folds is None else f'<td data-label="folds">{group.folds}</td>'
+def _folds(group: GroupTrace, n_folds: int) -> str:
+    return "" if group.folds is None else f'<td data-label="folds">{group.folds} of {n_folds}</td>'
 
 
 def ratio(value: float) -> float:

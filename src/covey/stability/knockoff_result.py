@@ -73,7 +73,7 @@ class KnockoffSelection:
         return self.to_frame().query("selected").index.tolist()
 
     def to_frame(self) -> pd.DataFrame:
-        """Every group with its size and statistic, the share of draws in which it beat its copy, and whether it is in."""
+        """Every group with its size and statistic, the share of draws in which it beat its copy, and if it is in."""
         frame = pd.DataFrame(
             {
                 "size": self.groups.sizes,

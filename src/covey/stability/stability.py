@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,8 @@ def stability_selection(
     store = None
     if checkpoint is not None:
         data = fingerprint(design, response, weight, *([] if shift is None else [shift]))
-        settings = (made, first_in, own_loss, options, first, int(random_state))
-        store = Checkpoint.of(checkpoint, covey.__version__, data, *settings)
+        parts = (covey.__version__, data, made, first_in, own_loss, options, first, int(random_state))
+        store = Checkpoint.of(checkpoint, *parts, holds=partial(_is_order, most=first, n_groups=made.n_groups))
     work = (delayed(kept)(store, f"half-{i}", _first_groups, problem, half, first) for i, half in enumerate(halves))
     orders = np.full((2 * pairs, first), -1, dtype=np.intp)
     for i, order in enumerate(_in_parallel(work, n_jobs)):
@@ -170,6 +171,13 @@ def stability_selection(
 def default_first(n_groups: int) -> int:
     """How many groups each half of the rows selects if nothing else is said."""
     return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
+
+
+def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
+    """Whether a piece from a file can be the first groups of a half-sample."""
+    if not isinstance(value, list) or len(value) > most or len(set(map(str, value))) < len(value):
+        return False
+    return all(type(l) is int and 0 <= l < n_groups for l in value)
 
 
 def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:

@@ -57,7 +57,14 @@ def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -
     if chosen_by is not None and chosen_by.r2 is not None:
         n = estimator.n_splits_
         by = f"{n}-fold cross-validation" if n > 1 else "rows set aside once"
-    honest = (nested.mean, nested.std_error) if nested else (None, None)
-    held_out = HeldOut.from_nested(nested)
-    classes = (held_out.accuracy, held_out.log_loss) if held_out else (None, None)
-    return Scores(measure(estimator), train, *honest, chosen_by.r2 if chosen_by else None, by, *classes)
+    classes = HeldOut.from_nested(nested)
+    return Scores(
+        measure=measure(estimator),
+        train_r2=train,
+        held_out_r2=nested.mean if nested else None,
+        held_out_error=nested.std_error if nested else None,
+        chosen_r2=chosen_by.r2 if chosen_by else None,
+        chosen_by=by,
+        accuracy=classes.accuracy if classes else None,
+        log_loss=classes.log_loss if classes else None,
+    )
