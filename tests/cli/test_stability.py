@@ -9,6 +9,9 @@ import pytest
 from cli.running import covey, refused
 
 
+OTHERS = ["--drop", "months", "--drop", "dead"]
+
+
 @pytest.fixture(scope="module")
 def frame():
     """Genes 0 to 7 of 30 act; age does too."""
@@ -17,6 +20,8 @@ def frame():
     made["age"] = rng.uniform(20, 80, 160)
     effect = sum(made[f"g{g}_a"] - made[f"g{g}_b"] for g in range(8))
     made["y"] = effect + 0.2 * made["age"] + 0.5 * rng.standard_normal(160)
+    made["months"] = rng.exponential(np.exp(-effect / 2))
+    made["dead"] = rng.integers(0, 4, 160) > 0
     made["case"] = np.where(effect > 0, "yes", "no")
     return made
 
@@ -28,7 +33,22 @@ def table(frame, tmp_path):
 
 
 def test_half_samples(table, tmp_path):
-    arguments = [table, "-t", "y", "-g", "_", "--drop", "case", "--pairs", 5, "--max-false", 6, "--always", "age"]
+    arguments = [
+        table,
+        "-t",
+        "y",
+        "-g",
+        "_",
+        "--drop",
+        "case",
+        *OTHERS,
+        "--pairs",
+        5,
+        "--max-false",
+        6,
+        "--always",
+        "age",
+    ]
     result = covey("stability", *arguments, "--out", tmp_path / "believed")
     assert result.exit_code == 0, result.output
     assert "of 30 groups can be believed to predict y (half-samples, 160 rows)" in result.stdout
@@ -46,7 +66,9 @@ def test_half_samples(table, tmp_path):
 
 
 def test_knockoffs(table):
-    result = covey("stability", table, "-t", "y", "-g", "_", "--drop", "case", "--method", "knockoffs", "--fdr", 0.2)
+    result = covey(
+        "stability", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--method", "knockoffs", "--fdr", 0.2
+    )
     assert result.exit_code == 0, result.output
     assert "(knockoffs, 160 rows)" in result.stdout
     assert "On average at most 20%" in result.stdout
@@ -54,22 +76,34 @@ def test_knockoffs(table):
 
 
 def test_classes(table):
-    result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y", "--pairs", 2, "--json")
+    result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y", *OTHERS, "--pairs", 2, "--json")
     found = json.loads(result.stdout)
     assert found["family"] == "binomial"
     assert found["groups"] == 31
 
 
+def test_survival_times(table):
+    columns = ["--time", "months", "--event", "dead", "--drop", "y", "--drop", "case", "-g", "_", "--ties", "breslow"]
+    found = json.loads(covey("stability", table, *columns, "--pairs", 2, "--max-false", 6, "--json").stdout)
+    assert found["family"] == "cox"
+    assert {row["group"] for row in found["selected_groups"]} & {f"g{g}" for g in range(8)}
+
+
 def test_what_is_refused(table):
-    refused(covey("stability", table, "-t", "y", "--drop", "case", "--fdr", 0.1), "--fdr does nothing")
+    refused(covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--fdr", 0.1), "--fdr does nothing")
     refused(
-        covey("stability", table, "-t", "y", "--drop", "case", "--method", "knockoffs", "--pairs", 3), "--pairs does"
+        covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--method", "knockoffs", "--pairs", 3),
+        "--pairs does",
     )
-    refused(covey("fit", table, "-t", "y", "--drop", "case", "--stability", "--network"), "--stability goes by")
+    refused(
+        covey("fit", table, "-t", "y", "--drop", "case", *OTHERS, "--stability", "--network"), "--stability goes by"
+    )
 
 
 def test_a_fit_with_stability(table, tmp_path):
-    result = covey("fit", table, "-t", "y", "-g", "_", "--drop", "case", "--stability", "--out", tmp_path / "fit")
+    result = covey(
+        "fit", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--stability", "--out", tmp_path / "fit"
+    )
     assert result.exit_code == 0, result.output
     assert "half samples" in result.stdout
     groups = pd.read_csv(tmp_path / "fit" / "groups.csv").set_index("group")

@@ -15,6 +15,8 @@ from covey.cli.options import (
     Always,
     Data,
     Drop,
+    Event,
+    EventValue,
     Family,
     GroupsOption,
     Impute,
@@ -22,7 +24,11 @@ from covey.cli.options import (
     Offset,
     OneHot,
     Spline,
+    Start,
+    Strata,
     Targets,
+    Ties,
+    Time,
     Weights,
     asked,
     table_settings,
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["stability"]
 
 HALVES, KNOCKOFFS = "Half-samples", "Knockoffs"
-OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, "always", "method", "out", "overwrite", "as_json", "seed", "jobs")
+OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, "always", "method", "out", "overwrite", "as_json", "seed", "jobs", "ties")
 
 # Groups that a terminal shows.
 SHOWN = 20
@@ -43,7 +49,7 @@ SHOWN = 20
 def stability(
     context: typer.Context,
     data: Data,
-    target: Targets,
+    target: Targets = None,
     groups: GroupsOption = None,
     spline: Spline = None,
     onehot: OneHot = None,
@@ -52,6 +58,12 @@ def stability(
     weights: Weights = None,
     family: Family = "auto",
     offset: Offset = None,
+    time: Time = None,
+    event: Event = None,
+    event_value: EventValue = None,
+    start: Start = None,
+    strata: Strata = None,
+    ties: Ties = None,
     always: Always = None,
     method: Annotated[
         Literal["half-samples", "knockoffs"],
@@ -126,6 +138,7 @@ def stability(
     Examples:
       covey stability genes.csv --target TRIM32 --groups _
       covey stability patients.csv --target y --always age --max-false 0.5 --jobs -1
+      covey stability trial.csv --time months --event dead --always age
       covey stability genes.csv --target y --groups _ --method knockoffs --fdr 0.2 --out believed
     """
     with complaints():
@@ -145,6 +158,7 @@ def stability(
             always=tuple(always or ()),
             seed=seed,
             n_jobs=jobs,
+            ties=ties,
             options=asked(context, *OWN),
         )
         pieces = [_piece(i, PIECES) for i in range(1, PIECES + 1)]

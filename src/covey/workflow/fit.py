@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
+from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.base import GroupSparseEstimator
 from covey.losses import get_loss
 from covey.nested import NestedScore
@@ -28,6 +28,8 @@ from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
 from covey.workflow.stability import select_by_halves
+from covey.workflow.survival import check_ties
+from covey.workflow.survival_predict import about_survival
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
 __all__ = ["SELECTIONS", "Fit", "fit_table"]
@@ -132,7 +134,10 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     # what `covey predict` needs to know of the table; it travels with the model's file
-    model.table_ = {"targets": list(problem.response.targets), "offset": settings.table.offset}
+    model.table_ = {
+        "targets": list(problem.response.targets), "offset": settings.table.offset,
+        "survival": about_survival(settings.table, problem.y),
+    }  # fmt: skip
     scores = score(problem, estimator, nested)
     stability = None
     if settings.stability:
@@ -147,7 +152,8 @@ def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> Stabi
     always = list(estimator.always_groups_)
     n_groups = problem.groups.n_groups - len(always)
     found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
-    return select_by_halves(problem, always, settings.seed, n_first=max(default_first(n_groups), int(found)))
+    first = max(default_first(n_groups), int(found))
+    return select_by_halves(problem, always, settings.seed, ties=settings.options.get("ties"), n_first=first)
 
 
 def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[NestedScore | None, str]:
@@ -166,11 +172,14 @@ def check_settings(settings: FitSettings) -> None:
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
+    check_ties(settings.table, settings.options.get("ties"))
     if settings.network is not None:
         if settings.stability:
             raise TableError("--stability goes by the default search: leave it out, or --network.")
         if family not in ("auto", "gaussian"):
             raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
+        if settings.table.time is not None:
+            raise TableError("--network has squared loss only: leave it out, or --time and --event.")
         if len(settings.table.targets) > 1:
             raise TableError("--network has one response: leave it out, or give one --target.")
         if settings.table.offset is not None:
@@ -209,6 +218,8 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
         )
     if problem.response.has_classes:
         return GroupSparseClassifier(**shared)
+    if family == "cox":
+        return GroupSparseCox(**shared)
     return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
 
 

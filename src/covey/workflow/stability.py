@@ -16,13 +16,14 @@ import pandas as pd
 
 import covey
 from covey.files import check_folder, whole_folder
-from covey.losses import get_loss
+from covey.losses import Cox, get_loss
 from covey.stability import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
 from covey.stability.stability import Progress
 from covey.tables import TableError
 from covey.workflow.always import read_always
 from covey.workflow.problem import Problem, pose
 from covey.workflow.settings import TableSettings, Told, silent
+from covey.workflow.survival import check_ties
 
 __all__ = [
     "STABILITY_FILES",
@@ -56,6 +57,8 @@ class StabilitySettings:
         Groups, terms or columns that are in every model.
     seed : int
     n_jobs : int, optional
+    ties : {"efron", "breslow"}, optional
+        How events at the same time are treated, where the response is one of survival times.
     options : mapping
         Further parameters of `covey.stability_selection` or `covey.stability.knockoffs`.
     """
@@ -65,6 +68,7 @@ class StabilitySettings:
     always: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
+    ties: Literal["efron", "breslow"] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -87,18 +91,19 @@ def believe_table(settings: StabilitySettings, told: Told = silent, progress: Pr
     for name in settings.options:
         if name not in OPTIONS[settings.method]:
             raise TableError(f"--{FLAGS.get(name, name)} does nothing with --method {settings.method}.")
+    check_ties(settings.table, settings.ties)
     problem = pose(settings.table, told)
     always = read_always(settings.always, problem)
     told("selecting")
     begin = time.perf_counter()
     found: StabilitySelection | KnockoffSelection
     if settings.method == "half-samples":
-        found = select_by_halves(problem, always, settings.seed, settings.n_jobs, progress, **settings.options)
+        found = select_by_halves(
+            problem, always, settings.seed, settings.n_jobs, progress, settings.ties, **settings.options
+        )
     else:
-        found = knockoffs(
-            problem.X, problem.y, problem.groups, **_shared(problem, always, settings.seed, settings.n_jobs),
-            **settings.options,
-        )  # fmt: skip
+        shared = _shared(problem, always, settings.seed, settings.n_jobs, settings.ties)
+        found = knockoffs(problem.X, problem.y, problem.groups, **shared, **settings.options)
     return Believed(settings, problem, found, time.perf_counter() - begin)
 
 
@@ -108,16 +113,17 @@ def select_by_halves(
     seed: int,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    ties: Literal["efron", "breslow"] | None = None,
     **options: Any,
 ) -> StabilitySelection:
     """Stability selection on a posed table."""
-    shared = _shared(problem, always, seed, n_jobs)
+    shared = _shared(problem, always, seed, n_jobs, ties)
     return stability_selection(problem.X, problem.y, problem.groups, progress=progress, **shared, **options)
 
 
-def _shared(problem: Problem, always: list[Any], seed: int, n_jobs: int | None) -> dict[str, Any]:
+def _shared(problem: Problem, always: list[Any], seed: int, n_jobs: int | None, ties: Any) -> dict[str, Any]:
     return {
-        "loss": get_loss(problem.response.family),
+        "loss": Cox(ties) if ties is not None else get_loss(problem.response.family),
         "always": always,
         "sample_weight": problem.weight,
         "offset": problem.offset,
@@ -138,7 +144,7 @@ def check_stability_out(folder: Path, overwrite: bool) -> None:
 def write_stability(believed: Believed, folder: Path, *, overwrite: bool = False) -> None:
     """Write the table of groups, and what is needed to repeat it, into a folder that is whole or not there."""
     check_stability_out(folder, overwrite)
-    with whole_folder(folder) as draft:
+    with whole_folder(folder, STABILITY_FILES) as draft:
         (draft / "groups.csv").write_bytes(believed.groups_table().to_csv(index=False).encode())
         text = json.dumps(describe_stability(believed), indent=2, ensure_ascii=False)
         (draft / "run.json").write_bytes(text.encode())
