@@ -15,13 +15,16 @@ __all__ = [
     "RESPONSE_OPTIONS",
     "TABLE",
     "TABLE_OPTIONS",
+    "Always",
     "Data",
     "Drop",
     "Event",
     "EventValue",
+    "Family",
     "GroupsOption",
     "Impute",
     "Json",
+    "Offset",
     "OneHot",
     "Spline",
     "Start",
@@ -123,6 +126,34 @@ Weights = Annotated[
         metavar="COL",
         help="The column of row weights: two is the same as the row twice.",
         rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Family = Annotated[
+    Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
+    typer.Option(
+        help="What the target is: numbers (gaussian; huber where some are wild), counts (poisson), positive "
+        "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
+        "all other numbers as gaussian, and says so; --time and --event are cox.",
+        rich_help_panel=TABLE,
+    ),
+]
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="A column that is added to the linear predictor with a coefficient of one; log:COL takes its "
+        "logarithm, for the exposure of counts.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Always = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A group, term or column that is in every model, such as age and sex. Repeat it, or give a list: age,sex.",
+        rich_help_panel=MODEL,
         show_default=False,
     ),
 ]

@@ -101,6 +101,7 @@ def describe(fit: Fit) -> dict[str, Any]:
         "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
         "nested": None if fit.nested is None else fit.nested.as_dict(),
         "scores": asdict(fit.scores),
+        "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
@@ -153,5 +154,6 @@ def _report(fit: Fit) -> str:
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
+        stability=fit.stability,
     )  # fmt: skip
     return render(report)
