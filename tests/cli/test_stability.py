@@ -8,7 +8,6 @@ import pytest
 
 from cli.running import covey, refused
 
-
 OTHERS = ["--drop", "months", "--drop", "dead"]
 
 
