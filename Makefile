@@ -32,7 +32,7 @@ help:
 $(STAMP): pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch,dask]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,all]'
 	touch $(STAMP)
 
 install: $(STAMP)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from covey.files import write_atomically
+from covey.optional import optional
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
@@ -211,8 +212,9 @@ def import_skops() -> ModuleType:
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:
-        import scipy.special  # noqa: F401  before the modules of scikit-learn, so that its functions are found early
-        import skops.io
+        with optional("A model in a file"):
+            import scipy.special  # noqa: F401  before the modules of scikit-learn: its functions are then found early
+            import skops.io
     finally:
         sys.meta_path.remove(absent)
     return skops.io
