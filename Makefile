@@ -15,7 +15,7 @@ export MPLBACKEND ?= Agg
 QUICK := tests/limit tests/selection tests/stopping tests/tables tests/datasets tests/persistence tests/test_groups.py \
 	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
 
-.PHONY: help install demo test quick check format reproduce bench mutants docs clean
+.PHONY: help install demo test quick check format reproduce bench mutants robustness docs clean
 
 help:
 	@echo "make demo       set up .venv and run the demonstration"
@@ -26,6 +26,7 @@ help:
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
+	@echo "make robustness  every attack of docs/robustness.md, counted (hours)"
 	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make clean      remove .venv and everything generated"
 
@@ -63,6 +64,7 @@ bench: $(STAMP) $(BENCH)/.installed
 	$(BIN)/python benchmarks/coherence.py
 	$(BIN)/python benchmarks/grouped_stack.py
 	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/predict.py
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/hard.py --quick --brief --seeds 101
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/real.py --quick
 	PYTHONPATH=src $(BENCH)/bin/python benchmarks/kinds.py --quick
@@ -72,6 +74,9 @@ bench: $(STAMP) $(BENCH)/.installed
 
 mutants: $(STAMP)
 	$(BIN)/python tools/mutants.py
+
+robustness: $(STAMP)
+	$(BIN)/python tools/robustness.py
 
 # The peers have an environment of their own. adelie asks for an older numpy than it needs, so the peers come without
 # their dependencies, which are listed here.

@@ -1,4 +1,4 @@
-"""Time of a fit against adelie's on the same folds, one thread, warm; memory beside X; and the cold first fit.
+"""Time of a fit against adelie's on the same folds, one thread, warm; and the cold first fit.
 
 The default fit (five folds, then all rows) is set beside adelie's path of 100 penalties on the same five folds and on
 all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is
@@ -6,18 +6,16 @@ the time of one product, a unit of cost that any machine has. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/times.py
     ... --quick              the small sizes and half of the kinds at a smaller size
-    ... --cells AR memory    only tables and problems whose name contains one of these
+    ... --cells AR cold      only tables and problems whose name contains one of these
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import resource
 import subprocess
 import sys
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -189,22 +187,6 @@ def real_table(quick: bool) -> None:
     print(f"\nmedian ratio {np.median(ratios):.3f}, largest {max(ratios):.2f}")
 
 
-def memory_table(quick: bool) -> None:
-    """The peak of what a default fit allocates beside X, by tracemalloc, which slows it down."""
-    print("\n| memory | X, MB | allocated at most, MB | share of X |\n| --- | --- | --- | --- |")
-    covey_folds(SIZES["150x300"]())
-    for name in ["500x10000"] if quick else ["500x10000", "1000x50000"]:
-        problem = SIZES[name]()
-        problem.fortran = problem.X  # adelie's copy is not needed here
-        gc.collect()
-        tracemalloc.start()
-        covey_folds(problem)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        size = problem.X.nbytes
-        print(f"| {name} | {size / 1e6:.0f} | {peak / 1e6:.0f} | {peak / size:.2f} |", flush=True)
-
-
 COLD = """
 import numpy as np
 rng = np.random.default_rng(0)
@@ -231,7 +213,7 @@ def cold_start() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small sizes, some kinds, every fourth real data set")
-    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, memory, cold")
+    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, cold")
     args = parser.parse_args()
 
     def wanted(name: str) -> bool:
@@ -250,8 +232,6 @@ def main() -> None:
             row("500x10000, hold-out", SIZES["500x10000"](), covey_holdout, adelie_holdout)
         if not args.cells or "real" in args.cells:
             real_table(args.quick)
-        if not args.cells or "memory" in args.cells:
-            memory_table(args.quick)
         if not args.cells or "cold" in args.cells:
             cold_start()
 

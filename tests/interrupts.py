@@ -1,4 +1,4 @@
-"""Work that is killed at random moments and taken up again: ``python tests/interrupts.py WORK FOLDER SEED``.
+"""Work that is killed at random moments and taken up again: ``python tests/interrupts.py WORK FOLDER SEED KILLS``.
 
 The work runs in forked children of this one process, which has one thread and has imported everything: a child that is
 killed costs milliseconds, so many moments can be tried. Prints what was done; fails where the result of the disturbed
@@ -26,6 +26,7 @@ from covey.experiments.tasks import run_tasks
 from covey.network.group_path import group_path
 from covey.selection.network_time import choose_by_folds
 from covey.stopping import PathTask
+from covey.workflow import FILES, FitSettings, TableSettings, check_out, fit_table, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6
@@ -54,7 +55,34 @@ def reproduction(folder):
     return outcome.frame.to_csv(), outcome.figure["svg"]
 
 
-WORKS = {"cross-validation": cross_validation, "stability": stability, "reproduction": reproduction}
+def overwriting(folder):
+    """A fit that replaces another one: at every moment one of them is there, whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(DATA.X[:60, :12], columns=[f"g{j // 3}_{j}" for j in range(12)])
+    table.assign(y=DATA.y[:60]).to_csv(folder / "table.csv", index=False)
+    asked = TableSettings((str(folder / "table.csv"),), "y", groups=("_",))
+    if not (folder / "fit").exists():
+        write_fit(fit_table(FitSettings(asked, selection="bic")), folder / "fit")
+    write_fit(fit_table(FitSettings(asked, selection="ebic")), folder / "fit", overwrite=True)
+    assert [file.name for file in folder.iterdir() if file.name.startswith(".")] == []
+    return [(folder / "fit" / "coefficients.csv").read_text()]
+
+
+def check(name, folder, seen):
+    """What must hold after every kill: a fit that was there once is there, whole. Whether it is."""
+    if name != "overwriting" or not (seen or (folder / "fit").exists()):
+        return False
+    assert {file.name for file in (folder / "fit").iterdir()} == FILES
+    check_out(folder / "fit", overwrite=True)  # compares checksums, and clears up
+    return True
+
+
+WORKS = {
+    "cross-validation": cross_validation,
+    "stability": stability,
+    "reproduction": reproduction,
+    "overwriting": overwriting,
+}
 
 
 def install_toy():
@@ -107,22 +135,23 @@ def attempt(work, folder, result, kill=None, after=0.0):
     return status == 0
 
 
-def main(name, folder, seed):
+def main(name, folder, seed, kills=KILLS):
     work, folder, rng = WORKS[name], Path(folder), random.Random(seed)
     work(folder / "warm-up")
     start = time.monotonic()
     assert attempt(work, folder / "undisturbed", folder / "undisturbed.pkl")
     whole = time.monotonic() - start
     print(f"{name}: seed {seed}, {whole:.2f} s undisturbed")
-    pieces, survived = [], 0
-    for _ in range(KILLS):
+    pieces, survived, seen = [], 0, False
+    for _ in range(kills):
         kill = rng.choice([signal.SIGKILL, signal.SIGINT])
-        after = rng.uniform(0, 0.4 * whole)
+        after = rng.uniform(0, (1.2 if name == "overwriting" else 0.4) * whole)
         survived += attempt(work, folder / "disturbed", folder / "disturbed.pkl", kill, after)
+        seen = check(name, folder / "disturbed", seen)
         pieces.append(len(list((folder / "disturbed").rglob("*.json"))))
         print(f"  {kill.name} after {after:.2f} s: {pieces[-1]} pieces kept")
     assert attempt(work, folder / "disturbed", folder / "disturbed.pkl")
-    assert survived < KILLS, "nothing was interrupted"
+    assert survived < kills, "nothing was interrupted"
     expected, found = (pickle.loads((folder / f"{kind}.pkl").read_bytes()) for kind in ("undisturbed", "disturbed"))
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -130,4 +159,4 @@ def main(name, folder, seed):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *map(int, sys.argv[4:]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +13,20 @@ from typing import Any
 import joblib
 import numpy as np
 
-from covey.designs import DenseDesign, Design
+from covey.designs import Design
 from covey.files import write_atomically
 
-__all__ = ["Checkpoint", "fingerprint", "kept"]
+__all__ = ["Checkpoint", "fingerprint", "kept", "read_piece", "write_piece"]
+
+FORMAT = "covey piece 1"
+
+# Bytes of a piece: a thousand times more than any that is written.
+LARGEST = 2**28
+
+
+def anything(value: Any) -> bool:
+    """The schema of pieces that may be anything."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -27,40 +39,74 @@ class Checkpoint:
         May serve any number of pieces of work.
     key : str
         Of everything that the results depend on: data, settings, version.
+    holds : callable
+        Whether a value can be one of the pieces; importable, since pieces are made in other processes too.
     """
 
     folder: Path
     key: str
+    holds: Callable[[Any], bool] = anything
 
     @classmethod
-    def of(cls, folder: Any, *parts: Any) -> Checkpoint | None:
+    def of(cls, folder: Any, *parts: Any, holds: Callable[[Any], bool] = anything) -> Checkpoint | None:
         """The checkpoint of a piece of work that is determined by these parts; None without a folder."""
         if folder is None:
             return None
         try:
             made = Path(folder)
             made.mkdir(parents=True, exist_ok=True)
-        except (OSError, TypeError) as reason:
+            if not os.access(made, os.W_OK | os.X_OK):
+                raise PermissionError("no permission to write there")
+        except (OSError, TypeError, ValueError) as reason:
             raise ValueError(
                 f"checkpoint must be a folder that can be written to, not {folder!r} ({reason})."
             ) from None
         key = joblib.hash(parts)
         assert key is not None
-        return cls(made, key)
+        return cls(made, key, holds)
 
     def load(self, name: str) -> Any:
-        """A finished piece; None where it is not there, or damaged."""
-        try:
-            return json.loads(self._file(name).read_text())
-        except (OSError, ValueError):
-            return None
+        """A finished piece; None where it is not there, not whole, or not one of this work."""
+        return read_piece(self._file(name), f"{self.key}/{name}", self.holds)
 
     def save(self, name: str, value: Any) -> None:
         """Keep a finished piece, made of lists, numbers and text."""
-        write_atomically(self._file(name), json.dumps(value).encode())
+        try:
+            write_piece(self._file(name), f"{self.key}/{name}", value)
+        except OSError as reason:
+            raise OSError(
+                f"The checkpoint {self.folder} cannot be written to ({reason}); make room there, or choose another one."
+            ) from reason
 
     def _file(self, name: str) -> Path:
         return self.folder / self.key / f"{name}.json"
+
+
+def write_piece(file: Path, title: str, value: Any) -> None:
+    """Write a value that JSON can hold, with its title and a checksum."""
+    text = json.dumps(value)
+    content = {"format": FORMAT, "title": title, "sha256": _checksum(title, text), "value": text}
+    write_atomically(file, json.dumps(content).encode())
+
+
+def read_piece(file: Path, title: str, holds: Callable[[Any], bool] = anything) -> Any:
+    """The value that was written under this title; None where the file is not that, whatever else it may be."""
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LARGEST + 1)
+        content = json.loads(raw) if len(raw) <= LARGEST else {}
+        if (content["format"], content["title"]) != (FORMAT, title):
+            return None
+        if content["sha256"] != _checksum(title, content["value"]):
+            return None
+        value = json.loads(content["value"])
+        return value if holds(value) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _checksum(title: str, text: str) -> str:
+    return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
 
 
 def kept(checkpoint: Checkpoint | None, name: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -75,14 +121,9 @@ def kept(checkpoint: Checkpoint | None, name: str, function: Callable[..., Any],
 
 
 def fingerprint(design: Design, *rows: Any) -> tuple[Any, ...]:
-    """What tells one design, with vectors over its rows, from another.
+    """What tells one design, with vectors over its rows, from another: a digest of every number in it.
 
-    A dense array is told by its bytes; other kinds by two products with vectors of random signs, to ten digits, which
-    takes one reading.
+    It takes one reading of X, and about a second for every GiB of it.
     """
     vectors = [np.asarray(vector.cpu() if hasattr(vector, "cpu") else vector) for vector in rows]
-    if isinstance(design, DenseDesign):
-        return (design.X, *vectors)
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (2, design.shape[0]))
-    products = np.asarray(design.correlate(signs), dtype=float)
-    return (design.shape, [f"{value:.10g}" for value in products.ravel()], *vectors)
+    return (design.digest(), *vectors)

@@ -12,7 +12,7 @@ from pathlib import Path
 from sklearn.datasets import load_diabetes
 
 from covey.files import write_atomically
-from covey.workflow import Fit, FitSettings, TableSettings, fit_table, write_fit
+from covey.workflow import Fit, FitSettings, TableSettings, check_out, fit_table, write_fit
 from covey.workflow.settings import Told, silent
 
 __all__ = ["COMMAND", "TRUTH", "run"]
@@ -34,9 +34,12 @@ COMMAND = "covey fit {out}/blood.csv --target ldl --onehot sex " + " ".join(f"--
 
 def run(out: Path, told: Told = silent) -> Fit:
     """Write the table to ``out/blood.csv`` and its fit to ``out/fit``."""
+    check_out(out / "fit", overwrite=True)
     table = load_diabetes(as_frame=True, scaled=False).data.rename(columns=NAMES)
-    file = out / "blood.csv"
-    write_atomically(file, table.astype({"sex": int}).to_csv(index=False).encode())
+    file, content = out / "blood.csv", table.astype({"sex": int}).to_csv(index=False).encode()
+    if file.exists() and file.read_bytes() != content:
+        raise FileExistsError(f"{file} is another table; choose another folder with --out.")
+    write_atomically(file, content)
     settings = FitSettings(TableSettings((str(file),), "ldl", spline=SMOOTH, onehot=("sex",)))
     fit = fit_table(settings, told)
     told("writing")

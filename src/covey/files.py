@@ -1,82 +1,196 @@
-"""Files and folders that are whole or not there."""
+"""Files and folders that are whole or not there.
+
+What is being written has a name that nobody can guess, permissions as the user's umask wants them, and a lock that dies
+with its process: so the next run knows what a killed one has left behind, and removes it.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+import secrets
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["check_folder", "whole_folder", "write_atomically"]
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: nothing is cleaned up there
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["check_folder", "check_writable", "sweep", "whole_folder", "write_atomically"]
+
+# Of a name, so that what is put around it does not make it too long for a file system.
+LONGEST_NAME = 200
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Write the file in one go: under another name first, then moved into place."""
+    """Write the file in one go: under another name first, then moved into place.
+
+    A file that is there keeps its permissions. A symbolic link is replaced, not followed.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
+    sweep(file)
+    draft = _draft(file)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
+            _lock(stream.fileno())
+            if file.is_file() and not file.is_symlink() and hasattr(os, "fchmod"):
+                os.fchmod(stream.fileno(), file.stat().st_mode & 0o777)
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, file)
+            os.replace(draft, file)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 
-def check_folder(folder: Path, names: Mapping[str, object] | frozenset[str], *, overwrite: bool) -> None:
+@contextmanager
+def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
+    """A new folder to write into, which takes the place of `folder` at the end, and vanishes if anything goes wrong.
+
+    Whatever happens, `folder` is there with all its files, old or new; of old ones only those of these names are ever
+    removed.
+    """
+    target = folder.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target, names)
+    draft = _draft(target)
+    draft.mkdir()
+    lock = _lock_folder(draft)
+    try:
+        yield draft
+        if target.exists():
+            _exchange(draft, target)
+        else:
+            draft.rename(target)
+    finally:
+        _remove(draft, names)  # the new ones, if anything went wrong, or the old ones
+        if lock is not None:
+            os.close(lock)
+
+
+def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> None:
     """Refuse, before any work is done, a folder that `whole_folder` could not write.
 
     A folder that is there already is replaced only when `overwrite` says so, and only if it holds nothing but files of
     these names: a slip such as ``--out ~ --overwrite`` must not cost anybody's files.
     """
+    if folder.is_symlink():
+        raise FileExistsError(f"{folder} is a symbolic link; give the folder itself with --out.")
+    check_writable(folder)
+    sweep(folder.absolute(), names)
     if not folder.exists():
-        above = next(parent for parent in (folder.parent, *folder.parent.parents) if parent.exists())
-        if not above.is_dir():
-            raise NotADirectoryError(f"{above} is no folder; choose another place with --out.")
         return
     if not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; choose another folder with --out.")
-    present = sorted(file.name for file in folder.iterdir())
-    if not present:
-        return
-    foreign = [name for name in present if name not in names]
+    present = sorted(folder.iterdir())
+    foreign = [file.name for file in present if file.name not in names or file.is_symlink() or not file.is_file()]
     if foreign:
         shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
         raise FileExistsError(f"{folder} holds other files ({shown}); choose another folder with --out.")
-    if not overwrite:
+    if present and not overwrite:
         raise FileExistsError(f"{folder} exists already; choose another folder with --out, or add --overwrite.")
 
 
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A new folder to write into, which takes the place of `folder` at the end, and vanishes if anything goes wrong."""
-    target = folder.absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
+def check_writable(target: Path) -> None:
+    """Refuse, before any work is done, a file or folder that could not be put into its place."""
+    above = next(parent for parent in target.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(f"{above} is no folder; choose another place with --out.")
+    probe = _draft(above / target.name)
     try:
-        yield draft
-        draft.chmod(0o755)
-        _replace(draft, target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as reason:
+        raise OSError(reason.errno, reason.strerror, str(above)) from None
 
 
-def _replace(draft: Path, target: Path) -> None:
-    if not target.exists():
-        draft.rename(target)
+def sweep(target: Path, names: Collection[str] = ()) -> None:
+    """Remove what killed processes have left of a file, or of a folder of these files; nothing that is being written.
+
+    Where a folder was cut off between leaving its place and its successor's arrival, it is put back.
+    """
+    if fcntl is None:
         return
-    old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
-    target.rename(old / "was")
+    left = re.compile(rf"\.{re.escape(target.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.(part|old)")
+    with suppress(OSError):
+        for name in sorted(os.listdir(target.parent)):
+            if left.fullmatch(name):
+                _sweep_one(target.parent / name, target, names)
+
+
+def _sweep_one(left: Path, target: Path, names: Collection[str]) -> None:
+    with suppress(OSError):
+        handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its process is alive
+            if left.suffix == ".old" and not target.exists():
+                left.rename(target)
+            elif left.is_dir():
+                _remove(left, names)
+            else:
+                left.unlink()
+        finally:
+            os.close(handle)
+
+
+def _remove(folder: Path, names: Collection[str]) -> None:
+    """Remove these files of a folder, and the folder if it is empty then."""
+    for name in names:
+        with suppress(OSError):
+            (folder / name).unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _exchange(draft: Path, target: Path) -> None:
+    """Let two folders change places, in one step where the system has one."""
+    if _exchange_at_once(draft, target):
+        return
+    old = draft.with_suffix(".old")
+    target.rename(old)
     try:
         draft.rename(target)
     except BaseException:
-        (old / "was").rename(target)
+        old.rename(target)
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    old.rename(draft)
+
+
+def _exchange_at_once(a: Path, b: Path) -> bool:
+    """Whether two folders have changed places; Python has no name for it."""
+    here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+    names = os.fsencode(a), os.fsencode(b)
+    try:
+        library = ctypes.CDLL(None)
+        if sys.platform == "linux":
+            return bool(library.renameat2(here, names[0], here, names[1], swap) == 0)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*names, swap) == 0)
+    except (OSError, AttributeError, TypeError):  # an old library, or none
+        pass
+    return False
+
+
+def _draft(target: Path) -> Path:
+    """A name beside the target that nobody can guess."""
+    return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.part")
+
+
+def _lock(handle: int) -> None:
+    if fcntl is not None:
+        with suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_folder(folder: Path) -> int | None:
+    if fcntl is None:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    _lock(handle)
+    return handle

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from covey.cli import app
+from covey.cli.app import app
 
 RUNNER = CliRunner()
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from cli.running import covey, refused
-from covey.cli import _never_lose_an_interrupt, app
+from covey.cli.app import _never_lose_an_interrupt, app
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -114,7 +114,7 @@ def test_every_command_has_an_example_and_says_what_its_options_do(command):
 def test_help_needs_nothing_heavy():
     heavy = ["numpy", "scipy", "pandas", "sklearn", "numba", "matplotlib", "joblib", "pyarrow", "skops", "torch"]
     code = (
-        "import sys\nfrom covey.cli import app\n"
+        "import sys\nfrom covey.cli.app import app\n"
         "try:\n    app(['fit', '--help'])\nexcept SystemExit:\n    pass\n"
         f"print([m for m in {heavy} if m in sys.modules])"
     )
@@ -153,7 +153,7 @@ def test_progress_on_a_terminal(table, tmp_path):
 
 def test_fit_imports_skops_first_and_nothing_idle(tmp_path):
     code = (
-        "import sys; from covey.cli import app\n"
+        "import sys; from covey.cli.app import app\n"
         f"app(['fit', {str(tmp_path / 'absent.csv')!r}, '--target', 'y'], standalone_mode=False)\n"
         "loaded = list(sys.modules)\n"
         "print(loaded.index('skops.io') < loaded.index('covey.estimators'))\n"
@@ -168,3 +168,23 @@ def test_an_interrupt_that_python_loses_is_sent_again(monkeypatch):
     monkeypatch.setattr("_thread.interrupt_main", sent.set)
     _never_lose_an_interrupt(SimpleNamespace(exc_type=KeyboardInterrupt))
     assert sent.wait(20)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("module", ["typer", "skops", "rich.console"])
+def test_an_interrupt_among_the_imports_is_an_orderly_end(tmp_path, module):
+    """The first, that of the command line, comes within the first half second; the others inside a command."""
+    code = (
+        "import os, signal, sys\n"
+        "class Sender:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Sender())\n"
+        f"sys.argv = ['covey', 'fit', 'absent.csv', '-t', 'y', '--out', {str(tmp_path / 'fit')!r}]\n"
+        "from covey.cli import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.strip() == "Stopped; nothing was written."
+    assert not list(tmp_path.iterdir())

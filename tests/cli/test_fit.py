@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.base import clone
 import covey as library
 from cli.running import covey, refused
 from covey import nested_score
+from covey.tables import read_table
 from covey.workflow import FILES, FitSettings, TableSettings, fit_table
 
 
@@ -114,7 +116,7 @@ def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
     refused(covey("predict", tmp_path / "nowhere", other), "no model file")
     refused(covey("predict", other, other), "no model file, or it is damaged")
     refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
-    refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".parquet or .feather")
+    refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".csv, .tsv, .parquet, .feather")
 
 
 def test_missing_values_are_filled_when_asked(frame, tmp_path):
@@ -232,6 +234,12 @@ def test_a_folder_is_replaced_only_when_asked(fitted, table, tmp_path):
     assert len(json.loads((fitted / "run.json").read_text())["selected_groups"]) == 1
     (fitted / "notes.txt").write_text("mine")
     refused(covey(*asked, fitted, "--overwrite"), "other files (notes.txt)")
+    (fitted / "notes.txt").unlink()
+    (fitted / "report.html").write_text("mine")
+    refused(covey(*asked, fitted, "--overwrite"), "report.html, not as covey wrote it")
+    (fitted / "report.html").unlink()
+    (fitted / "run.json").write_text('{"mine": true}')
+    refused(covey(*asked, fitted, "--overwrite"), "run.json, not as covey wrote it")
     refused(covey(*asked, table), "is a file")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fit", "table.csv"]
 
@@ -250,6 +258,24 @@ def test_hostile_names_are_text(tmp_path):
     assert "<img" not in (tmp_path / "fit" / "report.html").read_text()
     model = library.load(tmp_path / "fit" / "model.skops")
     assert set(model[-1].selected_groups_) == set(evil)
+    # what a spreadsheet would run is written with an apostrophe before it, and read without
+    for name in ("groups.csv", "coefficients.csv"):
+        cells = pd.read_csv(tmp_path / "fit" / name, dtype=str).to_numpy().ravel()
+        assert not [cell for cell in cells if str(cell).startswith("=")]
+        assert evil[4] in read_table(tmp_path / "fit" / name)["group"].tolist()
+    covey("predict", tmp_path / "fit", tmp_path / "evil.csv", "--keep", evil[4], "--out", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().startswith("'=cmd")
+    assert read_table(tmp_path / "p.csv")[evil[4]].tolist() == pytest.approx(frame[evil[4]].tolist())
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("covey.workflow.fit_table", lambda *_: pytest.fail("the fit has begun"))
+    (tmp_path / "file").touch()
+    refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is no folder")
+    if Path("/proc/self").exists():
+        refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
+    monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
+    refused(covey("predict", tmp_path / "fit", table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
 
 
 def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):

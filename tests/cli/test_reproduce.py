@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from covey.cli import app
+from covey.cli.app import app
 from experiments import toy
 
 RUNNER = CliRunner()
@@ -120,7 +120,7 @@ def test_stopped_in_the_middle_and_taken_up_again(tmp_path, kill, code):
 
 def test_help_needs_nothing_heavy():
     heavy = ["numpy", "scipy", "pandas", "sklearn", "numba", "matplotlib", "joblib"]
-    code = f"import sys; import covey.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys; import covey.cli.app; print([m for m in {heavy} if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     loaded = out.stdout.strip()

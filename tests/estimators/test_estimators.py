@@ -1,6 +1,7 @@
 """The scikit-learn front."""
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -319,3 +320,19 @@ def test_a_checkpoint_without_a_network_is_refused(tmp_path):
     X = np.random.default_rng(0).standard_normal((20, 4))
     with pytest.raises(ValueError, match="give network= too"):
         GroupSparseRegressor(checkpoint=tmp_path).fit(X, X[:, 0])
+
+
+def test_small_arrays_take_a_shorter_way_to_the_same_answer(data):
+    model = GroupSparseRegressor(3).fit(data.X, data.y)
+    row = data.X[:1]
+    np.testing.assert_array_equal(model.predict(row), model.predict(row.tolist()))
+    np.testing.assert_allclose(model.predict(row), model.predict(np.asfortranarray(data.X))[:1], rtol=1e-12)
+    for bad in (np.where(np.arange(row.size) == 2, np.nan, row), row[:, 1:], row[:0], row[0], row * np.inf, row + 1j):
+        with pytest.raises(ValueError) as said:
+            model.predict(bad)
+        if np.isrealobj(bad) and bad.ndim == 2:
+            with pytest.raises(ValueError, match=re.escape(str(said.value).splitlines()[0])):
+                model.predict(pd.DataFrame(bad).to_numpy(dtype=object))
+    named = GroupSparseRegressor(3).fit(pd.DataFrame(data.X).rename(columns=str), data.y)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        named.predict(row)

@@ -228,3 +228,104 @@ def test_saving_imports_neither_torch_nor_dask_nor_pytest():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def with_member(content, ending, change):
+    """The same file with the first member of this ending changed."""
+    with zipfile.ZipFile(io.BytesIO(content)) as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    name = next(name for name in members if name.endswith(ending))
+    members[name] = change(members[name])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, data in members.items():
+            new.writestr(name, data)
+    return out.getvalue()
+
+
+def far_index(data):
+    parts = dict(np.load(io.BytesIO(data)))
+    parts["indices"][0] = 10**6
+    out = io.BytesIO()
+    np.savez(out, **parts)
+    return out.getvalue()
+
+
+def huge_header(data):
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(out, {"descr": "<f8", "fortran_order": False, "shape": (10**11,)})
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("ending", "change"), [(".npz", far_index), (".npy", huge_header)], ids=["index", "header"])
+def test_what_would_crash_the_process_is_refused(model, tmp_path, ending, change):
+    (tmp_path / "model.skops").write_bytes(with_member(dump_bytes(model), ending, change))
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_a_file_that_inflates_is_refused_before_it_is_read(model, tmp_path):
+    zeros = io.BytesIO()
+    np.save(zeros, np.zeros(2**21))
+    content = with_member(dump_bytes(model), ".npy", lambda data: zeros.getvalue())
+    (tmp_path / "model.skops").write_bytes(content)
+    assert len(content) < 2**17
+    with pytest.raises(ModelFileError, match=r"too large.*larger largest="):
+        covey.load(tmp_path / "model.skops", largest=2**20)
+    covey.save(model, tmp_path / "good.skops")
+    with pytest.raises(ModelFileError, match="at most 100 are allowed"):
+        covey.load(tmp_path / "good.skops", largest=100)
+
+
+def test_one_member_that_many_objects_ask_for_counts_as_often(model, tmp_path):
+    def ask_often(schema):
+        attributes(schema)["verbose"] = [{"file": attributes(schema)["coef_"]["file"]}] * 1000
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), ask_often))
+    with pytest.raises(ModelFileError, match="arrays take more than"):
+        covey.load(tmp_path / "model.skops", largest=120_000)
+
+
+@pytest.mark.parametrize("part", ["t", "c"])
+def test_splines_from_a_file_are_checked(table, tmp_path, part):
+    frame, y = table
+    step = SplineTransformer().fit(frame[["d"]])
+    setattr(step.bsplines_[0], part, getattr(step.bsplines_[0], part)[:4].copy())
+    basis = SplineTransformer().fit_transform(frame[["d"]])
+    whole = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
+    covey.save(whole, tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match="damaged"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tmp_path):
+    import skops.io
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.feature_selection import SelectFromModel
+
+    frame, y = table
+    trees = SelectFromModel(RandomForestRegressor(2, random_state=0), max_features=2, threshold=-np.inf)
+    whole = make_pipeline(trees, covey.GroupSparseRegressor()).fit(frame[list("abcde")], y)
+    with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree"):
+        covey.save(whole, tmp_path / "model.skops")
+    skops.io.dump(whole, tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree.*nothing of it was loaded"):
+        covey.load(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("estimator", [covey.GroupSparseRegressor(), covey.GroupSparseClassifier(groups=2)])
+def test_a_model_that_was_not_fitted_comes_back_too(estimator, tmp_path):
+    covey.save(estimator, tmp_path / "model.skops")
+    assert repr(covey.load(tmp_path / "model.skops")) == repr(estimator)
+
+
+def test_a_checkpoint_that_is_a_path_comes_back_as_text(table, tmp_path):
+    frame, y = table
+    network = covey.Network(max_iter=200)
+    estimator = covey.GroupSparseRegressor(network=network, selection=2, checkpoint=tmp_path / "folds")
+    covey.save(estimator.fit(frame[list("abcde")], y), tmp_path / "model.skops")
+    assert estimator.checkpoint == tmp_path / "folds"
+    same = covey.load(tmp_path / "model.skops")
+    assert same.checkpoint == str(tmp_path / "folds")
+    same.fit(frame[list("abcde")], y)
+    np.testing.assert_array_equal(same.coef_, estimator.coef_)

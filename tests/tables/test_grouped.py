@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from covey.cli import app
+from covey.cli.app import app
 from covey.tables import TableError, read_grouped, read_groups, read_table
 
 

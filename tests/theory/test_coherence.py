@@ -12,6 +12,7 @@ from covey.designs import as_design
 from covey.theory import coherence, coherence_bounds, coherence_matrix
 from covey.theory.blocks import column_norms
 from covey.theory.kernels import DIRECT_SIZE, largest_eigenvalue
+from storage_kinds import KINDS
 
 
 def brute_force(X, groups):
@@ -99,6 +100,23 @@ def test_any_design_of_the_library():
         np.testing.assert_allclose(found.inner, dense.inner, rtol=1e-12)
     assert coherence_bounds(design, groups).delta_out == coherence_bounds(X, groups).delta_out
     np.testing.assert_allclose(coherence_matrix(design, groups), coherence_matrix(X, groups), atol=1e-13)
+
+
+@pytest.mark.parametrize("sizes", [[4] * 5, [70, 3, 1, 20]], ids=["small", "one large group"])
+@pytest.mark.parametrize("kind", ["Dask", "memmap", "Gram rows only"])
+def test_bounds_where_columns_stay_where_they_are(kind, sizes, tmp_path):
+    rng = np.random.default_rng(2)
+    labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes)).tolist()
+    X, groups = rng.standard_normal((40, len(labels))), Groups.from_labels(labels)
+    exact = coherence(X, groups)
+    design = as_design(KINDS[kind](X, tmp_path))
+    for refine in (0, 2, 10):
+        found = coherence_bounds(design, groups, refine=refine, block_columns=9)
+        assert found.delta_in == pytest.approx(exact.delta_in, rel=1e-10)
+        assert found.delta_out_lower <= exact.delta_out * (1 + 1e-10)
+        assert found.delta_out_upper >= exact.delta_out * (1 - 1e-10)
+    assert found.delta_out == pytest.approx((exact.delta_out, exact.delta_out), rel=1e-10)
+    assert found.pair == exact.worst_pair
 
 
 def test_names_are_the_users():

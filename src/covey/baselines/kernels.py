@@ -4,7 +4,8 @@
 """
 
 import numpy as np
-from numba import njit
+
+from covey.compiling import njit
 
 
 @njit(cache=True)

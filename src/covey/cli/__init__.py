@@ -2,107 +2,39 @@
 
 from __future__ import annotations
 
-import _thread
-import gc
 import os
-import sys
-import threading
-from typing import Annotated
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-import typer
+__all__ = ["interruptible", "main"]
 
-from covey.cli.autoencoder import app as autoencoder
-from covey.cli.completion import completion
-from covey.cli.demo import demo
-from covey.cli.diagnose import diagnose
-from covey.cli.fit import fit
-from covey.cli.path import path
-from covey.cli.predict import predict
-from covey.cli.reproduce import reproduce
-
-__all__ = ["app", "main"]
-
-# New objects between two searches for circles of dead ones. Searching at every 700, as Python does, takes a tenth of a
-# short command's time: its imports make many objects and let none of them go.
-OBJECTS = 50_000
-
-START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
-
-app = typer.Typer(
-    name="covey",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(rich_help_panel=START)(demo)
-app.command(rich_help_panel=START)(fit)
-app.command(rich_help_panel=START)(predict)
-app.command(rich_help_panel=START)(path)
-app.command(rich_help_panel=START)(diagnose)
-app.command(rich_help_panel=PAPER)(reproduce)
-app.add_typer(autoencoder, name="autoencoder", rich_help_panel=PAPER)
-app.command(rich_help_panel=SHELL)(completion)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        import covey as library
-
-        typer.echo(f"covey {library.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def covey(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
-    """Group-sparse regression without a penalty: which groups of columns matter?
-
-    A table has a target and columns that belong together: the levels of a
-    category, the spline of a variable, the probes of a gene. In covey
-    groups wake up one after another, strongest first, those not needed are
-    dropped again, and held-out rows choose one model. A group is in it whole or
-    not at all.
-
-    \b
-    Examples:
-      covey demo
-      covey fit table.csv --target y --groups _ --out fit
-      covey predict fit new.csv --out predictions.csv
-
-    \b
-    Exit status:
-      0    done
-      1    an experiment of `covey reproduce` failed
-      2    bad usage or bad input; nothing was written
-      3    the fit did not converge; what was found is written, with the reason
-      130  interrupted; nothing was half-written
-
-    \b
-    Environment:
-      NO_COLOR     no colours
-      COVEY_DATA   where data sets of the paper are looked for
-    """
-
-
-def _never_lose_an_interrupt(lost: sys.UnraisableHookArgs) -> None:
-    """Python drops a Ctrl-C that falls into a search for dead objects: send it again, a moment later."""
-    if issubclass(lost.exc_type, KeyboardInterrupt):
-        threading.Timer(0.01, _thread.interrupt_main).start()
-    else:
-        sys.__unraisablehook__(lost)
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Entry point of the ``covey`` command."""
-    gc.set_threshold(OBJECTS)
-    sys.unraisablehook = _never_lose_an_interrupt
-    if "_COVEY_COMPLETE" in os.environ:
-        from typer import completion as shell
+    signal.signal(signal.SIGINT, _leave)  # before the imports, which take a good part of a second
+    from covey.cli.app import run
 
-        shell.completion_init()  # type: ignore[attr-defined]
-    app(prog_name="covey")
+    run()
+
+
+def _leave(*_: Any) -> None:
+    """Ctrl-C where nothing has been begun."""
+    os.write(2, b"\nStopped; nothing was written.\n")
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Work that is told of Ctrl-C by a `KeyboardInterrupt`, to put things in order."""
+    if signal.getsignal(signal.SIGINT) is not _leave:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _leave)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.console import complaints
+from covey.cli.console import check_out, complaints
 
 if TYPE_CHECKING:
     from covey.datasets import DigitImages
@@ -92,8 +93,11 @@ def interpolate(
         with optional("A picture"):
             from matplotlib.image import imsave
 
+        from covey.files import write_atomically
         from covey.nn.checkpoint import load_model
         from covey.nn.interpolation import interpolate as between
+
+        check_out(out, (".png",))
 
         data = _load(None, synthetic)
         firsts = [int(np.flatnonzero(data.test_labels == d)[0]) for d in range(10)]
@@ -101,8 +105,9 @@ def interpolate(
         b = data.test_images[[firsts[(r + 3) % 10] for r in range(rows)]]
         images = between(load_model(checkpoint), a, b, steps).numpy()
         picture = 1 - images.transpose(0, 2, 1, 3).reshape(rows * 28, steps * 28)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        imsave(out, np.kron(picture, np.ones((2, 2))), cmap="gray", vmin=0, vmax=1)
+        stream = io.BytesIO()
+        imsave(stream, np.kron(picture, np.ones((2, 2))), cmap="gray", vmin=0, vmax=1, format="png")
+        write_atomically(out, stream.getvalue())
         typer.echo(f"{rows} rows of {steps} images: {out}")
 
 

@@ -13,20 +13,36 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from covey.cli import INTERRUPTED, interruptible
+
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "complaints", "notice", "plain", "stages", "table", "write"]
+__all__ = [
+    "BAD_INPUT",
+    "INTERRUPTED",
+    "NOT_CONVERGED",
+    "check_out",
+    "complaints",
+    "notice",
+    "plain",
+    "stages",
+    "table",
+    "write",
+]
 
-BAD_INPUT, NOT_CONVERGED, INTERRUPTED, NOT_READ = 2, 3, 130, 141
+FRAMES = (".csv", ".tsv", ".parquet", ".feather")
+
+BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
 
 
 @contextmanager
 def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
     """Bad input is one line and exit code 2, an interruption one line and 130; output that nobody reads is 141."""
     try:
-        yield
-        sys.stdout.flush()
+        with interruptible():
+            yield
+            sys.stdout.flush()
     except BrokenPipeError:
         # whoever was reading has seen enough, as head has; what is still to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
@@ -119,15 +135,27 @@ def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
 def write(frame: Any, file: Path) -> None:
     """Write a frame as the ending of the file's name says, whole or not at all."""
     from covey.files import write_atomically
+    from covey.tables.spreadsheet import guarded
 
     stream = io.BytesIO()
     kind = file.suffix.lower()
     if kind in (".csv", ".tsv"):
-        frame.to_csv(stream, index=False, sep="," if kind == ".csv" else "\t")
+        guarded(frame).to_csv(stream, index=False, sep="," if kind == ".csv" else "\t")
     elif kind == ".parquet":
         frame.to_parquet(stream, index=False)
-    elif kind == ".feather":
-        frame.to_feather(stream)
     else:
-        raise ValueError(f"--out {file}: use a name that ends in .csv, .tsv, .parquet or .feather.")
+        frame.to_feather(stream)
     write_atomically(file, stream.getvalue())
+
+
+def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out") -> None:
+    """Refuse a file that `write` could not write, before the work is done."""
+    if file is None:
+        return
+    from covey.files import check_writable
+
+    if file.suffix.lower() not in kinds:
+        raise ValueError(f"{option} {file}: use a name that ends in {', '.join(kinds)}.")
+    if file.is_dir():
+        raise IsADirectoryError(f"{option} {file} is a folder; give the name of a file.")
+    check_writable(file)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import complaints, stages, table, write
+from covey.cli.console import check_out, complaints, stages, table, write
 from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights, table_settings
 
 __all__ = ["path"]
@@ -45,7 +45,10 @@ def path(
     """
     with complaints():
         from covey.workflow import trace_table
-        from covey.workflow.trace import coefficients_along, order_table
+        from covey.workflow.trace import PICTURES, coefficients_along, order_table
+
+        check_out(out)
+        check_out(plot, PICTURES, "--plot")
 
         with stages(["reading", "expanding", "running"], quiet=as_json) as told:
             traced = trace_table(table_settings(context), most=most, told=told)

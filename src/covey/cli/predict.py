@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covey.cli.console import complaints, plain, stages, write
+from covey.cli.console import check_out, complaints, plain, stages, write
 from covey.cli.options import Data, Json
 
 __all__ = ["predict"]
@@ -59,6 +59,7 @@ def predict(
       covey predict fit/model.skops test.csv --target y --json
     """
     with complaints():
+        check_out(out)
         from covey.persistence import import_skops
 
         import_skops()  # the model's file needs it, and it is quickest to import first
@@ -77,7 +78,9 @@ def predict(
             typer.echo(json.dumps({"rows": len(made.table), **made.scores, **content}, ensure_ascii=False, default=str))
             return
         if out is None:
-            made.table.to_csv(sys.stdout, index=False)
+            from covey.tables.spreadsheet import guarded
+
+            guarded(made.table).to_csv(sys.stdout, index=False)
         else:
             typer.echo(f"{len(made.table)} predictions: {out}", err=True)
         if made.scores:

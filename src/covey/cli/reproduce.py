@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from covey.cli import interruptible
+
 __all__ = ["reproduce"]
 
 
@@ -35,4 +37,6 @@ def reproduce(
     """
     from covey.report.console import reproduce_and_print
 
-    raise typer.Exit(reproduce_and_print(ids or [], "full" if full else "quick", out, jobs))
+    with interruptible():
+        code = reproduce_and_print(ids or [], "full" if full else "quick", out, jobs)
+    raise typer.Exit(code)

@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 
 from covey.designs.cluster import WorkersLostError, compute, first_failure, keep
 from covey.designs.dask_errors import ResidualError
-from covey.designs.protocol import Design, Moments
+from covey.designs.protocol import Design, Moments, digest_of
 from covey.designs.row_blocks import (
     Announced,
     ChunkError,
@@ -30,6 +30,7 @@ from covey.designs.row_blocks import (
     add,
     block_columns,
     block_count,
+    block_digest,
     block_gram,
     block_gram_parts,
     block_keys,
@@ -268,6 +269,12 @@ class DaskDesign(Design):
         self.n_passes += 1
         largest: Array = self._reduce(largest_of, self._each_block(block_largest, []))
         return largest
+
+    def digest(self) -> str:
+        """A checksum of the checksums of all chunks, in order. One pass."""
+        self.n_passes += 1
+        parts = self._compute(delayed(list)(self._each_block(block_digest, [])))
+        return digest_of((np.frombuffer(part.encode(), dtype=np.uint8) for part in parts), self.shape, self.dtype)
 
     def errors(self, y: Any, weight: Any) -> ResidualError:
         """The weighted mean squared error of linear models on the rows of positive weight."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.pieces import columns_of
-from covey.designs.protocol import NORMS_AT_A_TIME, Design, Moments
+from covey.designs.protocol import DIGEST_NUMBERS, NORMS_AT_A_TIME, Design, Moments, digest_of
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
 
@@ -189,3 +189,10 @@ class DenseDesign(Design):
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
+
+    def digest(self) -> str:
+        """A checksum of all numbers and their order, whatever the order in memory."""
+        self.n_passes += 1
+        n, p = self.shape
+        step = max(1, DIGEST_NUMBERS // p)
+        return digest_of((self.X[a : a + step] for a in range(0, n, step)), self.shape, self.dtype)

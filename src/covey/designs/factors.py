@@ -195,7 +195,7 @@ def _correlations(
     design: Design, q: Any, columns: NDArray[np.intp], centre: bool, means: FloatArray | None
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     """Those of some columns that vary, their means and deviations, and their correlation matrix."""
-    shift = np.zeros(columns.size)
+    shift: FloatArray = np.zeros(columns.size)
     with np.errstate(over="ignore", invalid="ignore"):
         if centre:
             shift = design.gram_parts(columns, shift, q, [q])[0][0, 1:-1] if means is None else means[columns]

@@ -10,8 +10,9 @@ better way, names itself in the table of `covey.designs`, and adds a row to `tes
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,16 @@ from covey.designs.rows import hash_rows, hold_out, split_masks, standard_respon
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
-__all__ = ["LARGEST_BLOCK", "NORMS_AT_A_TIME", "Design", "Moments", "block_offsets", "diagonals"]
+__all__ = [
+    "DIGEST_NUMBERS",
+    "LARGEST_BLOCK",
+    "NORMS_AT_A_TIME",
+    "Design",
+    "Moments",
+    "block_offsets",
+    "diagonals",
+    "digest_of",
+]
 
 Array = NDArray[Any]
 
@@ -33,7 +43,7 @@ Array = NDArray[Any]
 NORMS_AT_A_TIME = 2**16
 
 # Numbers that are hashed at a time: 8 MiB.
-KEYS_AT_A_TIME = 2**20
+KEYS_AT_A_TIME, DIGEST_NUMBERS = 2**20, 2**20
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,14 @@ def diagonals(blocks: Array, block_starts: Array, starts: Array) -> NDArray[np.f
     at = np.repeat(block_starts[:-1], sizes) + within * (np.repeat(sizes, sizes) + 1)
     out[known] = blocks[at[known]]
     return out
+
+
+def digest_of(blocks: Iterable[Any], shape: tuple[int, ...], dtype: Any) -> str:
+    """A checksum of the bytes of blocks, in order, and of what they are blocks of."""
+    made = hashlib.sha256(f"{shape} {np.dtype(dtype)}".encode())
+    for block in blocks:
+        made.update(np.ascontiguousarray(block).reshape(-1))
+    return made.hexdigest()
 
 
 class Design(ABC):
@@ -311,6 +329,15 @@ class Design(ABC):
 
     def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
         """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""
+
+    def digest(self) -> str:
+        """A checksum of all numbers and their order, which does not depend on how they lie in memory. One pass.
+
+        Equal numbers in different kinds of storage, or in chunks of another length, may have different digests.
+        """
+        n, p = self.shape
+        step = max(1, DIGEST_NUMBERS // n)
+        return digest_of((self.take(np.arange(a, min(a + step, p))) for a in range(0, p, step)), self.shape, self.dtype)
 
     # ------------------------------------------------------------------ for messages
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments
+from covey.designs.protocol import Design, Moments, digest_of
 
 __all__ = ["RepeatedColumns"]
 
@@ -90,3 +90,9 @@ class RepeatedColumns(Design):
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return self.design.largest()[self.index]
+
+    def digest(self) -> str:
+        """A checksum of all numbers and their order."""
+        return digest_of(
+            [np.frombuffer(self.design.digest().encode(), dtype=np.uint8), self.index], self.shape, self.dtype
+        )

@@ -28,6 +28,7 @@ __all__ = [
     "add",
     "block_columns",
     "block_count",
+    "block_digest",
     "block_gram",
     "block_gram_parts",
     "block_keys",
@@ -283,6 +284,11 @@ def largest_of(parts: list[Array]) -> Array:
 def block_keys(design: Design, columns: Array) -> Array:
     """A hash of some columns of each row of the block."""
     return design.row_keys(columns)
+
+
+def block_digest(design: Design) -> str:
+    """The checksum of one block."""
+    return design.digest() if design.shape[0] else ""
 
 
 class Summary(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.pieces import columns_of
-from covey.designs.protocol import Design, Moments
+from covey.designs.protocol import Design, Moments, digest_of
 from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.rows import hash_rows
 from covey.designs.shared import SharedSums
@@ -257,3 +257,7 @@ class StreamedDesign(Design):
         for _, X in self.blocks():
             np.maximum(out, np.maximum(X.max(axis=0), -X.min(axis=0)), out=out)
         return out
+
+    def digest(self) -> str:
+        """A checksum of all numbers and their order."""
+        return digest_of((X for _, X in self.blocks()), self.shape, self.dtype)

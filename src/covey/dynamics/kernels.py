@@ -8,7 +8,8 @@ through each column's label, so columns may lie in any order.
 """
 
 import numpy as np
-from numba import njit
+
+from covey.compiling import njit
 
 T, SWITCH, ARMED, DIVERGED = 0, 1, 2, 3
 NEVER, AT_STEP, SETTLED, ORACLE = 0, 1, 2, 3

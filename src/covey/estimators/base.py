@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import numpy as np
@@ -110,6 +111,8 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
         state = dict(super().__getstate__())
+        if isinstance(state.get("checkpoint"), PurePath):
+            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):

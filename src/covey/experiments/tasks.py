@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from covey.checkpoint import read_piece, write_piece
 from covey.experiments.parallel import each, kept_in
-from covey.files import write_atomically
 
 __all__ = ["Row", "Task", "run_tasks"]
 
@@ -46,16 +46,16 @@ def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) ->
     if folder is None:
         return function(**task)
     file = folder / f"{_key(task)}.json"
-    try:
-        stored = json.loads(file.read_text())
-        if stored["task"] == json.loads(json.dumps(dict(task))):
-            return list(stored["rows"])
-    except (OSError, ValueError, KeyError, TypeError):
-        # not there, or cut off by an older crash: compute it
-        pass
-    rows = function(**task)
-    write_atomically(file, json.dumps({"task": dict(task), "rows": rows}).encode())
+    title = json.dumps(dict(task), sort_keys=True)
+    rows: list[Row] | None = read_piece(file, title, _are_rows)
+    if rows is None:
+        rows = function(**task)
+        write_piece(file, title, rows)
     return rows
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def _key(task: Task) -> str:

@@ -164,13 +164,17 @@ class Paths:
         steps = np.concatenate(
             [np.diff([0.0, *path.times])[a : b + 1] for path, (a, b) in zip(self.paths, spans, strict=True)]
         )
-        rates = norms / self.posed.weights
+        rates = np.divide(norms, self.posed.weights, out=norms)
         far = np.ones(rates.shape[1], dtype=bool)
         far[self.near.groups] = False
         complete, soon = True, [np.empty(0, dtype=np.intp)]
         for split, path in enumerate(self.paths):
             own = np.flatnonzero(which == split)
-            sums = self._sums[split] + np.cumsum(steps[own][:, None] * rates[own], axis=0)
+            # in place: with small groups such a table takes a good part of the memory of X
+            sums = rates[own]
+            sums *= steps[own][:, None]
+            np.cumsum(sums, axis=0, out=sums)
+            sums += self._sums[split]
             late = np.flatnonzero(self._is_late(split, far, sums))
             good = int(late[0]) if late.size else own.size
             if late.size:

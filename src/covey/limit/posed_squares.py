@@ -144,8 +144,9 @@ class PosedSquares(Posed):
         problem = self.problem
         weights = [sum(self.parts[part] for part in split.train) for split in self.splits]
         totals = np.array([problem.design.total(weight) for weight in weights])
-        norms = problem.design.residual_norms(problem, weights, which, *models)
-        return which, norms / totals[which][:, None]
+        norms = problem.design.residual_norms(problem, weights, which, *models).astype(np.float64, copy=False)
+        norms /= totals[which][:, None]
+        return which, norms
 
     def _models(
         self,

@@ -21,6 +21,9 @@ __all__ = ["Penalties", "ridge_models"]
 # Working columns whose inner products are this far from those of orthonormal ones are not meant to be orthonormal.
 ORTHONORMAL = 1e-4
 
+# Numbers of X that are looked at together: 8 MiB.
+TILE = 2**20
+
 
 class Penalties:
     """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance.
@@ -70,10 +73,17 @@ class Penalties:
         """The variances of columns; of two-valued ones as if both values were equally frequent."""
         problem = self.problem
         columns = problem.layout.members[spans(problem.layout.starts, groups)]
-        X = np.asarray(problem.design.take(columns))[np.asarray(problem.q) > 0]
-        low, high = X.min(axis=0), X.max(axis=0)
-        two = ((low == X) | (high == X)).all(axis=0).reshape(variance.shape)
-        return np.where(two & (variance > 0), (((high - low) / 2) ** 2).reshape(variance.shape), variance)
+        used = np.flatnonzero(np.asarray(problem.q) > 0)
+        span, two = np.empty(columns.size), np.empty(columns.size, dtype=bool)
+        step = max(1, TILE // problem.design.shape[0])
+        for a in range(0, columns.size, step):
+            own = slice(a, a + step)
+            X = np.asarray(problem.design.take(columns[own]))
+            X = X if used.size == len(X) else X[used]
+            low, high = X.min(axis=0), X.max(axis=0)
+            span[own], two[own] = high - low, ((low == X) | (high == X)).all(axis=0)
+        span, two = span.reshape(variance.shape), two.reshape(variance.shape)
+        return np.where(two & (variance > 0), (span / 2) ** 2, variance)
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
         """R with ``X_l = Z_l R_l`` for groups of one shape with columns that depend on each other."""

@@ -12,7 +12,8 @@ A sleeping group is followed in ``phi``, in which its growth adds up: ``log u`` 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from covey.compiling import njit
 
 # A magnitude that shrinks for ever stays a number whose powers are numbers.
 SMALLEST = 1e-40

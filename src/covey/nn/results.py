@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.files import write_atomically
+
 __all__ = ["GRIDS", "MEASURES", "SPECTRA", "StudyResults"]
 
 MEASURES, SPECTRA, GRIDS = "measures.csv", "singular_values.csv", "interpolations.npz"
@@ -66,7 +68,7 @@ class StudyResults:
         buffer = io.BytesIO()
         arrays: dict[str, Any] = dict(self.grids)
         np.savez_compressed(buffer, **arrays)
-        _replace(place / GRIDS, buffer.getvalue())
+        write_atomically(place / GRIDS, buffer.getvalue())
         return [place / name for name in (MEASURES, SPECTRA, GRIDS)]
 
     @classmethod
@@ -107,16 +109,9 @@ def _write_csv(file: Path, head: list[str], rows: list[tuple[Any, ...]]) -> None
     table = csv.writer(text, lineterminator="\n")
     table.writerow(head)
     table.writerows(rows)
-    _replace(file, text.getvalue().encode())
+    write_atomically(file, text.getvalue().encode())
 
 
 def _read_csv(file: Path) -> list[list[str]]:
     with file.open(newline="") as stream:
         return [row for row in csv.reader(stream) if row][1:]
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write in one go."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    beside.write_bytes(content)
-    os.replace(beside, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from covey.files import check_writable, write_atomically
 from covey.plots import CoherenceDisplay
 from covey.tables import read_grouped
 from covey.theory import AssumptionReport, check_assumptions
@@ -22,14 +24,17 @@ def diagnose_and_print(data: Path, target: str, groups: str | None, out: Path | 
     """Check, print and draw; returns the exit code of the command."""
     console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     try:
+        if out is not None:
+            check_writable(out / "coherence.png")
         table = read_grouped(data, target, groups)
         X = table.X - table.X.mean()
         report = check_assumptions(X, table.y - table.y.mean(), table.groups)
         picture = None if out is None else out / "coherence.png"
         if picture is not None:
-            picture.parent.mkdir(parents=True, exist_ok=True)
             display = CoherenceDisplay.from_design(X, table.groups, bounds=report.bounds)
-            display.figure_.savefig(picture, dpi=150)
+            stream = io.BytesIO()
+            display.figure_.savefig(stream, format="png", dpi=150)
+            write_atomically(picture, stream.getvalue())
     except (ValueError, OSError) as reason:
         complaints.print(f"[red]error:[/] {escape(str(reason))}")
         return BAD_INPUT

@@ -263,7 +263,18 @@ def _store(task: PathTask, masks: list[Any], patience: float, checkpoint: Any) -
         return None
     data = fingerprint(task.design, task.y, task.weight)
     settings = dict(task.options) | {"patience": patience}
-    return Checkpoint.of(checkpoint, covey.__version__, data, task.groups, settings, masks)
+    return Checkpoint.of(checkpoint, covey.__version__, data, task.groups, settings, masks, holds=_is_run)
+
+
+def _is_run(value: Any) -> bool:
+    """Whether a piece from a file is the run of a fold, or are those of several."""
+    if isinstance(value, list) and value and all(isinstance(own, list) and len(own) == 3 for own in value):
+        return all(map(_is_run, value))
+    if not (isinstance(value, list) and len(value) == 3):
+        return False
+    times, errors, reached = value
+    numbers = all(isinstance(own, list) and all(type(v) in (int, float) for v in own) for own in (times, errors))
+    return numbers and len(times) == len(errors) > 0 and type(reached) in (int, float) and times == sorted(times)
 
 
 def _check_masks(task: PathTask, masks: list[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
@@ -193,7 +194,8 @@ def stability_selection(
     store = None
     if checkpoint is not None:
         data = fingerprint(design, response, weight)
-        store = Checkpoint.of(checkpoint, covey.__version__, data, made, path_options, first, int(random_state))
+        parts = (covey.__version__, data, made, path_options, first, int(random_state))
+        store = Checkpoint.of(checkpoint, *parts, holds=partial(_is_order, most=first, n_groups=made.n_groups))
     work = (delayed(kept)(store, f"half-{i}", _first_groups, task, half, first) for i, half in enumerate(halves))
     orders = np.full((2 * pairs, first), -1, dtype=np.intp)
     for i, order in enumerate(_in_parallel(work, n_jobs)):
@@ -201,6 +203,13 @@ def stability_selection(
         if verbose:
             print(f"[covey] stability selection: {i + 1} of {2 * pairs} half-samples", flush=True)
     return StabilitySelection(made, orders, threshold, assumption)
+
+
+def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
+    """Whether a piece from a file can be the first groups of a half-sample."""
+    if not isinstance(value, list) or len(value) > most or len(set(map(str, value))) < len(value):
+        return False
+    return all(type(l) is int and 0 <= l < n_groups for l in value)
 
 
 def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:

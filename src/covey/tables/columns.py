@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.tables.complaint import TableError, listed, near
 
-__all__ = ["find_columns", "missing_values", "numbers", "numeric_frame"]
+__all__ = ["find_columns", "missing_values", "numbers", "numeric_frame", "to_numbers"]
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -49,13 +49,30 @@ def numeric_frame(frame: pd.DataFrame, remedy: str) -> pd.DataFrame:
     return made
 
 
+def to_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """What of a column can be read as numbers; the rest is missing."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # integers of hundreds of digits
+        return pd.to_numeric(column.map(_float), errors="coerce")
+
+
+def _float(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return np.inf
+
+
 def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
     """The column as floats, missing values kept; anything that is no number is named with its row."""
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
         raise TableError(f"Column {column.name!r} holds dates, which are no numbers; {remedy}.")
     if column.dtype.kind == "c":
         raise TableError(f"Column {column.name!r} holds complex numbers; {remedy}.")
-    found = pd.to_numeric(column, errors="coerce")
+    found = to_numbers(column)
     bad = (found.isna() & column.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))

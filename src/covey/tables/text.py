@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 import pandas as pd
 
 from covey.tables.complaint import TableError, listed
+from covey.tables.spreadsheet import unguarded
 
 __all__ = ["LONGEST_LINE", "SEPARATORS", "check_names", "read_text"]
 
@@ -49,6 +50,8 @@ def read_text(path: Path, kind: str, *, longest_line: int = LONGEST_LINE) -> pd.
         raise TableError(
             f"{path} has more values in a row than names in its header; write it without row names, or name them."
         )
+    frame = unguarded(frame)
+    check_names([str(name) for name in frame.columns], path)
     return frame
 
 

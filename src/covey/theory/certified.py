@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.theory.blocks import Block, column_blocks, cross, read_design, take
+from covey.theory.blocks import column_blocks, cross, own_grams, read_design, stays_away, take_groups
 from covey.theory.coherence import BLOCK_COLUMNS, _norm_of_pair, _rescale, _scale, group_deviations
 from covey.theory.kernels import pair_norms
 
@@ -70,6 +70,9 @@ def coherence_bounds(
     compared exactly with all others: that raises the lower end, and takes them out of the upper end. The cost is
     ``n p (refine * group size + n)`` operations instead of ``n p^2``; with ``refine >= n_groups`` the interval closes.
 
+    A design whose columns stay where they are (Dask, files) has no energies, which would take as many readings of X as
+    it has columns; it is read once for the norms and once for the `refine` groups, and the interval is wider.
+
     The interval is narrow where the energies are small (n much larger than p) or where a few groups stand out. On a
     wide random design the upper end stays near 1, which is what can be said for certain at this price.
 
@@ -124,9 +127,14 @@ def _suspects(
 def _scan(
     X: Any, groups: Groups, block_columns: int, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
-    """Read X twice: deviations, squared spectral norms and energies per group, mean Frobenius^2 of a pair."""
+    """Deviations, squared spectral norms and energies per group, mean Frobenius^2 of a pair; one or two readings."""
     n, L = X.shape[0], groups.n_groups
     inner, norms2, energies = np.empty(L), np.empty(L), np.full(L, np.inf)
+    if stays_away(X):
+        for l, own in enumerate(own_grams(X, groups, scale)):
+            edges = np.array([0, own.shape[0]])
+            inner[l], norms2[l] = group_deviations(own, edges, scale)[0], _largest_eigenvalues(own, None, edges)[0]
+        return inner, norms2, energies, 0.0
     outer_product = np.zeros((n, n)) if n <= MAX_ROWS else None
     for block in column_blocks(X, groups, block_columns, scale):
         if outer_product is not None:
@@ -175,15 +183,12 @@ def _refine(
 ) -> tuple[float, tuple[int, int] | None]:
     """The largest cross norm of the given groups with all others, and the pair that attains it."""
     n, best, pair = X.shape[0], 0.0, None
-    chosen = [take(X, groups, int(l), int(l) + 1, scale) for l in exact]
-    if not chosen:
+    if not exact.size:
         return best, pair
-    stack = sp.hstack if sp.issparse(X) else np.hstack
-    starts = np.concatenate([[0], np.cumsum(groups.sizes[exact])]).astype(np.intp)
-    rows = Block(0, len(chosen), starts, stack([block.columns for block in chosen]))
+    rows = take_groups(X, groups, exact, scale)
     for cols in column_blocks(X, groups, block_columns, scale):
         C = cross(rows, cols, n)
-        values = np.empty((len(chosen), cols.last - cols.first))
+        values = np.empty((exact.size, cols.last - cols.first))
         pair_norms(C, rows.starts, cols.starts, values)
         for a, b in np.argwhere(values < 0):
             values[a, b] = _norm_of_pair(C, rows, cols, a, b)

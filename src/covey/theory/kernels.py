@@ -9,7 +9,8 @@ largest value stays exact.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from covey.compiling import njit
 
 __all__ = ["DIRECT_SIZE", "largest_eigenvalue", "pair_norms", "update_profile"]
 

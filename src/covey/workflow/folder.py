@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import platform
@@ -18,6 +19,7 @@ from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.selection.judged import how_chosen
+from covey.tables.spreadsheet import guarded
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
 
@@ -28,8 +30,32 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "sko
 
 
 def check_out(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that could not be written, before the work is done."""
+    """Refuse a folder that could not be written, or holds what covey has not written, before the work is done."""
     check_folder(folder, FILES, overwrite=overwrite)
+    own = _written(folder)
+    present = sorted(folder.iterdir()) if folder.exists() else []
+    foreign = [
+        file.name
+        for file in present
+        if (not own if file.name == "run.json" else own.get(file.name) != _checksum(file.read_bytes()))
+    ]
+    if foreign:
+        raise FileExistsError(
+            f"{folder} holds {', '.join(foreign)}, not as covey wrote it; move it away, or choose another folder with "
+            "--out."
+        )
+
+
+def _written(folder: Path) -> dict[str, str]:
+    """The checksums of the files that a fit left in a folder; none where no fit did."""
+    try:
+        return dict(json.loads((folder / "run.json").read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
@@ -37,13 +63,14 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     check_out(folder, overwrite)
     contents = {
         "model.skops": dump_bytes(fit.model),
-        "coefficients.csv": fit.coefficients_table().to_csv(index=False).encode(),
-        "groups.csv": fit.groups_table().to_csv(index=False).encode(),
+        "coefficients.csv": guarded(fit.coefficients_table()).to_csv(index=False).encode(),
+        "groups.csv": guarded(fit.groups_table()).to_csv(index=False).encode(),
         "path.parquet": _parquet(fit),
         "report.html": _report(fit).encode(),
-        "run.json": json.dumps(describe(fit), indent=2, ensure_ascii=False).encode(),
     }
-    with whole_folder(folder) as draft:
+    about = describe(fit) | {"files": {name: _checksum(content) for name, content in contents.items()}}
+    contents["run.json"] = json.dumps(about, indent=2, ensure_ascii=False).encode()
+    with whole_folder(folder, FILES) as draft:
         for name, content in contents.items():
             (draft / name).write_bytes(content)
 

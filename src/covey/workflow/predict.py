@@ -65,24 +65,35 @@ def predict_table(
     """
     told("loading")
     fitted = load_fit(model)
-    names = getattr(fitted, "feature_names_in_", None)
-    if names is None:
-        raise ModelFileError(f"{model} was fitted without column names, so that no table can be matched to it.")
     told("reading")
     frame = read_tables(data)
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        raise TableError(f"The table lacks {listed(absent)}, which the model needs.")
     for name in (*keep, *target):
         if name not in frame.columns:
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
+    try:
+        return _predict(fitted, frame, list(target), list(keep))
+    except (ValueError, MemoryError):
+        raise
+    except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
+        raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
+
+
+def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str]) -> Prediction:
+    names = getattr(fitted, "feature_names_in_", None)
+    if names is None:
+        raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
+    if len(set(names)) < len(names):
+        raise ModelFileError("The model has columns of the same name: its file was tampered with.")
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise TableError(f"The table lacks {listed(absent)}, which the model needs.")
     about = getattr(fitted, "table_", {})
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     _check_targets(target, last)
     shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
     made = _predictions(fitted, last, _as_fitted(frame[list(names)], fitted), shift, about.get("targets"))
-    table = pd.concat([frame[list(keep)].reset_index(drop=True), made], axis=1)
+    table = pd.concat([frame[keep].reset_index(drop=True), made], axis=1)
     if not target:
         return Prediction(table)
     if hasattr(last, "classes_"):

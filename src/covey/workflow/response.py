@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from covey.tables import TableError, numbers
+from covey.tables.columns import to_numbers
 from covey.tables.complaint import listed, near
 
 __all__ = ["CLASSES", "FAMILIES", "Response", "number_column", "read_labels", "read_offset", "read_response"]
@@ -109,7 +110,7 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
             )
         kind = "truth values" if pd.api.types.is_bool_dtype(column) else "text"
         return _classes(n), f"{name} holds {kind} of {n} different values", ""
-    known = pd.to_numeric(column, errors="coerce").dropna()
+    known = to_numbers(column).dropna()
     values, n = known.to_numpy(dtype=float), known.nunique()
     if n == 2 and known.value_counts().min() > 1 and np.isfinite(values).all() and not squared:
         return "binomial", f"{name} has two values only; --family gaussian takes them as numbers", ""
@@ -133,7 +134,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         return True
     known = column.dropna()
-    return len(known) > 0 and float(pd.to_numeric(known, errors="coerce").notna().mean()) > 0.5
+    return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
 def _as_fitted(column: pd.Series[Any], family: str) -> str:

@@ -9,18 +9,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from covey.files import write_atomically
 from covey.optional import optional
+from covey.persistence.archive import LARGEST, TooLargeError, foreign_types, inspect
+from covey.persistence.attributes import FITTED
+from covey.persistence.contents import check_contents
 
 __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "save"]
 
-ESTIMATORS = (
-    "covey.estimators.classifier.GroupSparseClassifier",
-    "covey.estimators.cox.GroupSparseCox",
-    "covey.estimators.regressor.GroupSparseRegressor",
-)
+ESTIMATORS = tuple(FITTED)
 
 # What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
 TRUSTED = (
@@ -74,6 +71,13 @@ TRUSTED = (
 )
 
 
+LARGER = "give covey.load a larger largest= if you know where it comes from."
+UNCHECKED = (
+    "covey.load could not check its arrays before compiled code trusts them: keep such a model by pickle, or by skops "
+    "itself."
+)
+
+
 class ModelFileError(ValueError):
     """A file that holds no model of covey's, or a model that cannot be put into a file; the message says why."""
 
@@ -116,6 +120,9 @@ def dump_bytes(model: Any) -> bytes:
         held = skops.get_untrusted_types(data=content)
     except Exception as reason:
         raise ModelFileError(f"{type(model).__name__} cannot be put into a file: {reason}") from reason
+    unchecked = foreign_types(inspect(content))
+    if unchecked:
+        raise ModelFileError(f"The model holds {', '.join(unchecked)}, and {UNCHECKED}")
     foreign = sorted(set(held) - set(TRUSTED))
     if foreign:
         raise ModelFileError(
@@ -128,15 +135,17 @@ def dump_bytes(model: Any) -> bytes:
     return content
 
 
-def load(file: str | Path) -> Any:
+def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is run: types outside an explicit list are refused before anything is made, and groups are
-    checked like a user's.
+    Nothing in the file is run: types outside an explicit list are refused before anything is made, and whatever is
+    indexed later (sparse matrices, splines, groups, shapes against each other) is checked like a user's input.
 
     Parameters
     ----------
     file : str or Path
+    largest : int
+        Bytes that the file may take once it is inflated.
 
     Returns
     -------
@@ -146,19 +155,22 @@ def load(file: str | Path) -> Any:
     ------
     FileNotFoundError
     ModelFileError
-        Where the file is damaged, or is no model of covey's.
+        Where the file is damaged, too large, or no model of covey's.
     """
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
+    if path.stat().st_size > largest:
+        raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, and at most {largest:,} are allowed: {LARGER}")
     skops = import_skops()
+    content = path.read_bytes()
     try:
-        content = path.read_bytes()
-        held = set(skops.get_untrusted_types(data=content)) if content else set()
+        unchecked = foreign_types(inspect(content, largest=largest))
+        held = set(skops.get_untrusted_types(data=content))
     except zipfile.BadZipFile:
         raise ModelFileError(f"{path} is no model file, or it is damaged; models are written by covey.save.") from None
-    except OSError:
-        raise
+    except TooLargeError as reason:
+        raise ModelFileError(f"{path} is too large: {reason}; {LARGER}") from None
     except Exception as reason:
         raise ModelFileError(f"{path} is no model file, or it is damaged ({_said(reason)}).") from None
     foreign = sorted(held - set(TRUSTED))
@@ -166,36 +178,16 @@ def load(file: str | Path) -> Any:
         raise ModelFileError(
             f"{path} asks for {', '.join(foreign[:6])}, which covey does not trust; nothing of it was loaded."
         )
+    if unchecked:
+        raise ModelFileError(f"{path} asks for {', '.join(unchecked[:6])}; nothing of it was loaded, for {UNCHECKED}")
     if not held & set(ESTIMATORS):
         raise ModelFileError(f"{path} holds no model of covey's.")
     try:
         model = skops.loads(content, trusted=list(TRUSTED))
-        _check(model)
+        check_contents(model)
     except Exception as reason:
         raise ModelFileError(f"{path} is damaged ({_said(reason)}); write it again with covey.save.") from None
     return model
-
-
-def _check(model: Any) -> None:
-    """What the arrays of a fitted estimator must agree on, lest a damaged file predict nonsense."""
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
-    groups, path = getattr(model, "groups_", None), getattr(model, "path_", None)
-    if groups is None or path is None:
-        return
-    p, n_times, m = groups.n_columns, len(path.times), path.n_outputs
-    levels = (n_times,) if m == 1 else (n_times, m)
-    if (
-        np.atleast_2d(model.coef_).shape != (m, p)
-        or np.size(model.intercept_) != m
-        or path.coefs.shape != (n_times, m * p)
-        or np.shape(path.intercepts) != levels
-    ):
-        raise ValueError("its arrays are of different lengths")
-    state = path.state
-    own = (groups.members.size,)  # one a column; more where groups share some
-    if state is not None and (np.shape(state.coef) != own or not np.isin(state.awake, np.arange(len(groups))).all()):
-        raise ValueError("its path and its groups do not belong together")
 
 
 def _said(reason: Exception) -> str:

@@ -1,0 +1,140 @@
+"""What must hold in a model that came from a file: everything that is indexed, counted or multiplied later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.interpolate import BSpline
+from sklearn.pipeline import Pipeline
+
+from covey.groups import Groups
+from covey.persistence.attributes import FITTED, LENGTHS, PATH, STATE, Check
+
+__all__ = ["check_contents"]
+
+
+def check_contents(model: Any) -> None:
+    """Refuse a model of which a part is damaged, or does not belong to the others.
+
+    Raises
+    ------
+    ValueError
+        Which names the part.
+    """
+    for part in _parts(model):
+        name = f"{type(part).__module__}.{type(part).__qualname__}"
+        if sp.issparse(part):
+            _check_sparse(part)
+        elif isinstance(part, BSpline):
+            _check_spline(part)
+        elif isinstance(part, Pipeline):
+            if not all(isinstance(step, tuple) and len(step) == 2 and step[1] is not None for step in part.steps):
+                raise ValueError("a pipeline without steps")
+        elif isinstance(part, Groups):
+            if not all(hasattr(part, slot) for slot in Groups.__slots__):
+                raise ValueError("groups without columns")
+        elif name in FITTED:
+            _check_estimator(part, FITTED[name])
+        elif is_dataclass(part) and name.startswith("covey."):
+            _check_dataclass(part)
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """Everything that a model is made of, the inner parts first, each once."""
+    left, found, seen = [model], [], set()
+    while left:
+        part = left.pop()
+        if id(part) in seen or isinstance(part, str | bytes | int | float | complex | bool | type(None) | type):
+            continue
+        seen.add(id(part))
+        found.append(part)
+        if isinstance(part, dict):
+            left += [*part, *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            left += part
+        elif isinstance(part, np.ndarray):
+            left += part.ravel().tolist() if part.dtype == object else []
+        elif not sp.issparse(part):
+            left += getattr(part, "__dict__", {}).values()
+    return reversed(found)
+
+
+def _check_sparse(table: Any) -> None:
+    if table.format not in ("csr", "csc"):
+        raise ValueError(f"a sparse matrix of format {table.format}")
+    table.check_format(full_check=True)
+    if not table.has_canonical_format:
+        raise ValueError("a sparse matrix with entries out of order")
+
+
+def _check_spline(spline: BSpline) -> None:
+    """As scipy checks the splines that it makes; these came without its constructor."""
+    if not all(isinstance(part, np.ndarray) and part.dtype == np.float64 for part in (spline.t, spline.c)):
+        raise ValueError("a spline without numbers")
+    if not (spline.t.flags.c_contiguous and spline.c.flags.c_contiguous and np.isfinite(spline.c).all()):
+        raise ValueError("a spline with missing numbers")
+    BSpline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
+
+
+def _check_dataclass(part: Any) -> None:
+    absent = [field.name for field in fields(part) if not hasattr(part, field.name)]
+    if absent:
+        raise ValueError(f"{type(part).__name__} without {absent[0]}")
+    foreign = set(vars(part)) - {field.name for field in fields(part)}
+    if foreign:
+        raise ValueError(f"{type(part).__name__} with {min(foreign)}, which it does not have")
+    replace(part, **{field.name: getattr(part, field.name) for field in fields(part) if field.init})
+
+
+def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
+    """A fitted model has all attributes that it should have, and they agree with each other."""
+    absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
+    absent += [name for name in wanted if name not in vars(model) and not wanted[name].absent]
+    fitted = any(name.endswith("_") and name in vars(model) for name in wanted)
+    if absent and (fitted or absent[0] not in wanted):
+        raise ValueError(f"{type(model).__name__} has no {absent[0]}")
+    if not fitted:
+        return
+    path, groups = model.path_, model.groups_
+    lengths = {
+        "columns": groups.n_columns, "groups": groups.n_groups, "members": groups.members.size,
+        "times": np.size(path.times), "outputs": path.n_outputs,
+        **{name: np.size(getattr(model, own)) for name, own in LENGTHS.items() if own in vars(model)},
+    }  # fmt: skip
+    for table, part in ((PATH, path), (wanted, model), (STATE, path.state)):
+        for name, check in table.items() if part is not None else ():
+            if hasattr(part, name):
+                check(getattr(part, name), lengths, name)
+    _check_agreement(model)
+
+
+def _check_agreement(model: Any) -> None:
+    path, groups, names = model.path_, model.groups_, model.groups_.names
+    if path.groups != groups:
+        raise ValueError("groups_ are not those of path_")
+    if not (np.diff(path.times) > 0).all():
+        raise ValueError("the times of path_ do not increase")
+    positions = [l for l, _ in (*path.entered, *(path.state.entered if path.state is not None else ()))]
+    if path.state is not None:
+        positions += path.state.awake.tolist()
+    if not all(0 <= l < len(names) for l in positions):
+        raise ValueError("path_ has groups that are not among groups_")
+    chosen = [names[l] for l in np.flatnonzero(model.group_norms_)]
+    if len(chosen) != len(model.selected_groups_) or set(chosen) != set(model.selected_groups_):
+        raise ValueError("selected_groups_ are not those of group_norms_")
+    if not set(model.always_groups_) <= set(names):
+        raise ValueError("always_groups_ are not among groups_")
+    coef, intercept = path.model(len(path) - 1)
+    same = np.array_equal(np.atleast_2d(coef).astype(model.coef_.dtype), np.atleast_2d(model.coef_))
+    if not same or not np.array_equal(np.atleast_1d(intercept), np.atleast_1d(model.intercept_)):
+        raise ValueError("path_ does not end in coef_ and intercept_")
+    if hasattr(model, "classes_"):
+        labels = model.classes_.tolist()
+        if len(set(labels)) < len(labels) or path.n_outputs != (1 if len(labels) == 2 else len(labels)):
+            raise ValueError("classes_ do not belong to coef_")
+    if "chosen" not in model.candidates_ or model.candidates_["chosen"].dtype.kind != "b":
+        raise ValueError("candidates_ without the chosen one")

@@ -1,0 +1,56 @@
+"""Text that a spreadsheet would run as a formula, written so that it does not, and read back as it was."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+__all__ = ["guarded", "unguarded"]
+
+# What a formula begins with in Excel, LibreOffice and Google Sheets, also in its wide form; apostrophes before it are
+# such guards already, or text that looks like one.
+FORMULA = re.compile("'*[=+\\-@\\t\\r\uff1d\uff0b\uff0d\uff20]")
+
+
+def guarded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with an apostrophe before every text that begins like a formula, in cells and in names.
+
+    >>> guarded(pd.DataFrame({"=1+1": ["@a", "-2", "b-c"]})).to_dict("list")
+    {"'=1+1": ["'@a", '-2', 'b-c']}
+    """
+    return _mapped(frame, _guard)
+
+
+def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame as it was before `guarded`."""
+    return _mapped(frame, _unguard)
+
+
+def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
+    made = frame.copy(deep=False)
+    for j, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            column = frame.iloc[:, j].astype(object)
+            other = {value: change(value) for value in column.unique() if isinstance(value, str)}
+            if any(value != shown for value, shown in other.items()):
+                made.isetitem(j, column.map(lambda value, other=other: other.get(value, value)))
+    made.columns = frame.columns.map(change)
+    return made
+
+
+def _guard(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) and not _is_number(value) else value
+
+
+def _unguard(value: Any) -> Any:
+    return value[1:] if isinstance(value, str) and value.startswith("'") and FORMULA.match(value) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,165 @@
+"""The attacks of docs/robustness.md, counted: inputs, model files, tables, kills and lost workers.
+
+    make robustness                                             # the full numbers, some hours
+    python tools/robustness.py --small                          # some minutes; other seeds with --seed
+    python tools/robustness.py --models 2000 --seed 7           # one kind alone
+
+Every try has a seed. A finding is a crash, a traceback, an error that the documentation does not name, a result that
+is not finite, or one that is not what an undisturbed run gives; each is printed with its seed. The table at the end is
+that of docs/robustness.md, and the exit status is 1 where there were findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+# What is tried, how often, and how often with --small.
+KINDS = {
+    "functions": ("inputs of public functions", 20_000, 200),
+    "models": ("forged model files", 2000, 60),
+    "tables": ("tables through covey fit and covey predict", 500, 30),
+    "kills": ("kills (-9 and Ctrl-C) of work that is taken up again", 100, 8),
+    "workers": ("Dask workers killed in mid-fit", 20, 2),
+}
+
+Findings = Iterator[tuple[int, str]]
+
+
+def functions(count: int, seed: int) -> Findings:
+    """Inputs of all shapes, types and scales (`tests/fuzz/cases.py`)."""
+    from fuzz.cases import make_case
+    from fuzz.check import show, verdict
+    from fuzz.children import in_children
+
+    def judge(own: int) -> str:
+        rng = random.Random(own)
+        case = make_case(rng.choice, rng.randrange(2**31))
+        problem = verdict(case)
+        return f"{problem}\n  {show(case)}" if problem else ""
+
+    return in_children(judge, range(seed, seed + count))
+
+
+def models(count: int, seed: int) -> Findings:
+    """Files with flipped bits, swapped members, wrong shapes, indices and types (`tests/fuzz/model_files.py`)."""
+    from fuzz.children import in_children
+    from fuzz.model_files import bases, verdict
+
+    bases()
+    return in_children(verdict, range(seed, seed + count))
+
+
+def tables(count: int, seed: int) -> Findings:
+    """Tables and options of all kinds (`tests/fuzz/cli_tables.py`)."""
+    from fuzz.children import in_children
+    from fuzz.cli_tables import verdict
+
+    return in_children(verdict, range(seed, seed + count))
+
+
+def kills(count: int, seed: int) -> Findings:
+    """Folds, half-samples, experiments and `--overwrite`, killed again and again (`tests/interrupts.py`)."""
+    works = ("cross-validation", "stability", "reproduction", "overwriting")
+    shares = [count // len(works) + (i < count % len(works)) for i in range(len(works))]
+    for work, share in zip(works, shares, strict=True):
+        for first in range(0, share, 6):
+            some = min(6, share - first)
+            with tempfile.TemporaryDirectory() as folder:
+                command = [sys.executable, str(ROOT / "tests" / "interrupts.py"), work, folder, str(seed + first)]
+                done = subprocess.run(
+                    [*command, str(some)], capture_output=True, text=True,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "MPLBACKEND": "Agg"},
+                )  # fmt: skip
+            for k in range(some):
+                yield seed + first + k, ""
+            if done.returncode or "the same to the last bit" not in done.stdout:
+                yield seed + first, f"{work}: {done.stdout}{done.stderr}"
+
+
+def workers(count: int, seed: int) -> Findings:
+    """A worker of two is killed at a random moment of a fit; the fit ends as one without a loss does."""
+    import signal
+    import threading
+
+    import dask.array as da
+    import numpy as np
+    from distributed import Client, LocalCluster
+
+    from covey import GroupSparseRegressor
+    from covey.datasets import make_group_sparse
+
+    data = make_group_sparse(400, 300, 3, active=4, sigma=1.0, random_state=0)
+
+    def fit() -> tuple[np.ndarray, float]:
+        begin = time.monotonic()
+        X = da.from_array(data.X, chunks=(50, -1))
+        return GroupSparseRegressor(3).fit(X, data.y).coef_, time.monotonic() - begin
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(processes=True, silence_logs=50, **options) as cluster, Client(cluster) as client:
+        fit()
+        expected, seconds = fit()
+        for i in range(count):
+            client.wait_for_workers(2, timeout=60)
+            pids = list(client.run(os.getpid).values())
+            rng = random.Random(seed + i)
+            timer = threading.Timer(rng.uniform(0, seconds), os.kill, (rng.choice(pids), signal.SIGKILL))
+            timer.start()
+            try:
+                found, _ = fit()
+                yield seed + i, "" if np.array_equal(found, expected) else "another model"
+            except Exception as error:
+                yield seed + i, f"{type(error).__name__}: {error}"
+            timer.join()
+
+
+ATTACKS: dict[str, Callable[[int, int], Findings]] = {
+    "functions": functions, "models": models, "tables": tables, "kills": kills, "workers": workers,
+}  # fmt: skip
+
+
+def main() -> int:
+    """Attack, and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="few of each")
+    parser.add_argument("--seed", type=int, default=0, help="of the first try; others follow")
+    for name, (what, full, small) in KINDS.items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"{what} (full {full}, small {small})")
+    given = parser.parse_args()
+    asked = {name: getattr(given, name) for name in KINDS}
+    if all(count is None for count in asked.values()):
+        asked = {name: KINDS[name][2 if given.small else 1] for name in KINDS}
+    lines, total = [], 0
+    for name, count in asked.items():
+        if not count:
+            continue
+        begin, tries, found = time.monotonic(), 0, 0
+        for seed, problem in ATTACKS[name](count, given.seed):
+            tries += not problem or name != "kills"
+            if problem:
+                found += 1
+                print(f"{name}, seed {seed}: {problem}", flush=True)
+        total += found
+        lines.append(f"| {KINDS[name][0]} | {tries} | {found} | {time.monotonic() - begin:.0f} |")
+        print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)
+    print(f"Seeds from {given.seed}.\n\n| what | tries | findings | seconds |\n| --- | --- | --- | --- |")
+    print("\n".join(lines))
+    return min(total, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
