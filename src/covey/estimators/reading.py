@@ -34,6 +34,7 @@ def read_problem(
     """
     if loss is not None:
         _refuse_text(y)
+    X, y = pandas_frame(X), pandas_frame(y, "y")
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     if is_table(X) or sp.issparse(X):
