@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
+import covey
 from covey.optional import EXTRAS, MissingExtraError, optional
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 WITHOUT = """
 import sys
-for name in {names!r}:
-    sys.modules[name] = None  # as if it were not installed
+class Absent:  # as if they were not installed
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, {source!r})
 import numpy as np, covey
 X = np.random.default_rng(0).standard_normal((40, 6))
 model = covey.GroupSparseRegressor(groups=2).fit(X, X[:, 0] + X[:, 1])
@@ -24,7 +29,8 @@ print(model.selected_groups_)
 
 
 def python(code, names=tuple(EXTRAS)):
-    command = [sys.executable, "-c", WITHOUT.format(names=names) + code]
+    source = str(Path(covey.__file__).parents[1])
+    command = [sys.executable, "-c", WITHOUT.format(names=names, source=source) + code]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -48,11 +54,11 @@ USES = {
     "save": ("covey.save(model, 'm.skops')", "A model in a file needs skops", "io"),
     "parquet": (
         "from covey.tables import read_table; from pathlib import Path\n"
-        "Path('t.parquet').touch(); read_table(Path('t.parquet'))",
+        "Path('t.parquet').write_text('PAR1'); read_table(Path('t.parquet'))",
         "Reading t.parquet needs pyarrow",
         "parquet",
     ),
-    "command": ("from covey.__main__ import main; main()", "The command line needs typer", "cli"),
+    "command": ("from covey.cli import main; main()", "The command line needs typer", "cli"),
     "formula": ("covey.GroupSparseRegressor.from_formula('y ~ x', {})", "A formula needs formulaic", "formula"),
 }
 

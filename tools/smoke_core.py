@@ -39,7 +39,7 @@ covey.report.fit_report(model, X, y, "report.html")
 refused(lambda: covey.plots, "plot")
 refused(lambda: covey.save(model, "model.skops"), "io")
 refused(lambda: covey.nn, "torch")
-command = subprocess.run([sys.executable, "-m", "covey", "--help"], capture_output=True, text=True)
+command = subprocess.run([sys.executable, "-m", "covey.cli", "--help"], capture_output=True, text=True)
 assert command.returncode == 1, command
 assert command.stderr.strip().endswith("pip install 'covey[cli]'"), command
 print("core: fine")

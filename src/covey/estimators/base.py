@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
+from covey.estimators.formula import number_response, read_formula
 from covey.estimators.reading import read_rows
 from covey.groups import Groups
 from covey.losses import Loss
@@ -48,11 +49,63 @@ class GroupSparseEstimator(BaseEstimator):
     n_splits_: int
     path_: Path
     n_features_in_: int
+    formula_: Any
+
+    # reads the left side of a formula
+    _formula_response = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any) -> Self:
+        """Fit a model that is written as a formula: each term is a group.
+
+        Terms are formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for splines,
+        ``x1:x2`` for interactions, ``- 1`` for no constant. What is learned from `data`, the knots of splines and the
+        levels of categories, is kept: `predict` and `score` then take a table with the same variables.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ bs(age, df=6) + C(site) + x1:x2"``. The response of a classifier is a column of labels, that
+            of a Cox model ``survival(time, event)``. A formula is code: do not run that of a stranger.
+        data : DataFrame
+            Of pandas, polars or any other library.
+        sample_weight, offset : array-like, optional
+            As in `fit`.
+        **settings
+            The estimator's own, but for `groups` and `fit_intercept`, which the formula says.
+
+        Returns
+        -------
+        estimator, fitted
+            ``formula_`` is formulaic's specification. A file of `covey.save` cannot hold it: keep such a model by pickle.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from covey import GroupSparseRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"age": rng.uniform(20, 60, 200), "site": rng.choice(list("abc"), 200)})
+        >>> data["x"], data["y"] = rng.standard_normal(200), np.sin(data["age"] / 6) + 0.1 * rng.standard_normal(200)
+        >>> model = GroupSparseRegressor.from_formula("y ~ bs(age, df=8) + C(site) + x", data, rule="1se")
+        >>> model.selected_groups_
+        ['bs(age, df=8)']
+        >>> model.predict(data.head(3)).shape
+        (3,)
+        """
+        said = [name for name in ("groups", "fit_intercept") if name in settings]
+        if said:
+            raise ValueError(f"{said[0]} is what the formula says: leave it out (terms are groups, '- 1' is no constant).")
+        X, y, groups, spec, constant = read_formula(formula, data, cls._formula_response)
+        if "fit_intercept" in cls._get_param_names():
+            settings["fit_intercept"] = constant
+        model = cls(groups=groups, **settings).fit(X, y, sample_weight=sample_weight, offset=offset)
+        model.formula_ = spec
+        return model
 
     def _fit(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
         """Choose a model; `y` as the loss takes it."""

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
@@ -128,6 +129,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     """
 
     classes_: Any
+
+    _formula_response = staticmethod(column_response)
 
     def __init__(
         self,

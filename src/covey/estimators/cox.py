@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.concordance import censoring_survival, concordance_index
+from covey.estimators.formula import survival_response
 from covey.estimators.reading import read_problem
 from covey.estimators.steps import StepFunction
 from covey.losses import Cox
@@ -136,6 +137,8 @@ class GroupSparseCox(GroupSparseEstimator):
     # what `score` is, and what a model without any group has
     score_name = "concordance"
     null_score = 0.5
+
+    _formula_response = staticmethod(survival_response)
 
     strata_: Any
     event_times_: FloatArray

@@ -33,8 +33,8 @@ from covey.validation import name_columns, whole
 __all__ = ["Groups"]
 
 NAMES_WANTED = (
-    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; where X is "
-    "sparse, give one label per column"
+    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; or, for "
+    "arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
 )
 
 
@@ -276,6 +276,9 @@ class Groups:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
             return groups if names is None or groups.columns is not None else groups.with_columns(names)
         if callable(groups):
+            names = getattr(groups, "outputs", None) if names is None else names
+            if names is not None and len(names) != n_columns:
+                raise ValueError(f"groups knows {len(names)} columns, but X has {n_columns}: fit the transformer again.")
             if names is None:
                 raise ValueError(f"groups is a function of column names, but X has none: {NAMES_WANTED}.")
             return cls.coerce(groups(names), n_columns, names)

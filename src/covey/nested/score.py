@@ -19,7 +19,7 @@ from covey.nested.refit import FoldResult, Given, refit, rescore
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.spread import fold_error, pooled, row_error
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, on_host
+from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -103,6 +103,7 @@ def nested_score(
     >>> bool(result.mean > result.references["lasso"].mean)
     True
     """
+    X, y = pandas_frame(X), pandas_frame(y, "y")
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     by_rows = scoring is None and isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     has_classes = is_classifier(model)
