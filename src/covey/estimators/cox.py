@@ -22,7 +22,7 @@ from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.losses.survival import FieldNames, SurvivalTimes, check_estimable, read_survival
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
@@ -234,7 +234,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
     def _read(self, y: Any, name: str = "y") -> SurvivalTimes:
-        return read_survival(on_host(y), name, FieldNames(self.time, self.event, self.start, self.stratum))
+        return read_survival(pandas_frame(on_host(y), name), name, FieldNames(self.time, self.event, self.start, self.stratum))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """With the strata of a validation set coded as those of the rows."""

@@ -114,10 +114,10 @@ def save(model: Any, file: str | Path) -> None:
 
 def dump_bytes(model: Any) -> bytes:
     """The content of a model's file."""
-    skops = import_skops()
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if hasattr(last, "formula_"):
         raise ModelFileError("A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it.")
+    skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
         held = skops.get_untrusted_types(data=content)
