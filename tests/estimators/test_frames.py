@@ -7,7 +7,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
-from covey import GroupSparseCox, GroupSparseRegressor, Groups, TermGroups, limit_path, nested_score
+from covey import Groups, GroupSparseCox, GroupSparseRegressor, TermGroups, limit_path, nested_score
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,6 +25,7 @@ from covey.path import Path
 from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
+from covey.summary import Summary
 from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseEstimator"]
@@ -60,7 +60,9 @@ class GroupSparseEstimator(BaseEstimator):
         return tags
 
     @classmethod
-    def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any) -> Self:
+    def from_formula(
+        cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any
+    ) -> Self:
         """Fit a model that is written as a formula: each term is a group.
 
         Terms are formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for splines,
@@ -99,7 +101,9 @@ class GroupSparseEstimator(BaseEstimator):
         """
         said = [name for name in ("groups", "fit_intercept") if name in settings]
         if said:
-            raise ValueError(f"{said[0]} is what the formula says: leave it out (terms are groups, '- 1' is no constant).")
+            raise ValueError(
+                f"{said[0]} is what the formula says: leave it out (terms are groups, '- 1' is no constant)."
+            )
         X, y, groups, spec, constant = read_formula(formula, data, cls._formula_response)
         if "fit_intercept" in cls._get_param_names():
             settings["fit_intercept"] = constant
@@ -209,31 +213,44 @@ class GroupSparseEstimator(BaseEstimator):
             table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
         return table
 
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, one line per group, and whether it depends on the split.
+    def summary(self) -> Summary:
+        """What was selected: how the model was made, one line per group, and whether it depends on the split.
 
         How well it predicts is not among it: `covey.nested_score` says that.
+
+        Returns
+        -------
+        Summary
+            ``print(model.summary())`` prints it, a notebook shows it as a table. Of long models the first 20 groups.
         """
         table = self.group_table()
-        out = sys.stdout if file is None else file
         used = np.atleast_2d(self.coef_).any(axis=0)
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
         of = self.groups_.n_groups - len(self.always_groups_)
-        print(
+        head = (
             f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
-            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
-            f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
-            file=out,
+            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)",
+            f"Model: {self.recipe_}{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
         )
-        if len(table):
-            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
-            if "folds" in shown:
-                shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
-            print(shown.reset_index().to_string(index=False), file=out)
+        shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
+        if "folds" in shown:
+            shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
         counts = fold_counts(self)
         warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
-        if warning:
-            print(warning, file=out)
+        return Summary(head, shown.reset_index(), (warning,) if warning else (), "group_table()")
+
+    def _repr_html_(self) -> str:
+        """The summary of a fitted model, in notebooks; scikit-learn's picture of one that is not fitted."""
+        if hasattr(self, "path_"):
+            return self.summary()._repr_html_()
+        made: str = super()._repr_html_()
+        return made
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "path_"):
+            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return bundle
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _found(self) -> list[Any]:
         """The selected groups without those that are always in."""

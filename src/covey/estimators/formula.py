@@ -29,7 +29,9 @@ def read_formula(
         from formulaic import Formula
         from formulaic.errors import FormulaicError
     if not isinstance(formula, str) or formula.count("~") != 1:
-        raise ValueError(f"formula must be text with a response and terms, such as 'y ~ bs(age) + C(site)': {formula!r}.")
+        raise ValueError(
+            f"formula must be text with a response and terms, such as 'y ~ bs(age) + C(site)': {formula!r}."
+        )
     left, right = (side.strip() for side in formula.split("~"))
     frame = pandas_frame(data, "data")
     if not isinstance(frame, pd.DataFrame):

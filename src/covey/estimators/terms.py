@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["TermGroups"]
@@ -45,7 +45,7 @@ class TermGroups:
     """
 
     inputs: tuple[str, ...]
-    outputs: tuple[str, ...] | None
+    outputs: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __init__(self, inputs: Iterable[str], outputs: Iterable[str] | None = None) -> None:
         object.__setattr__(self, "inputs", tuple(str(name) for name in inputs))

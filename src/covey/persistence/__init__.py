@@ -116,7 +116,9 @@ def dump_bytes(model: Any) -> bytes:
     """The content of a model's file."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if hasattr(last, "formula_"):
-        raise ModelFileError("A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it.")
+        raise ModelFileError(
+            "A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it."
+        )
     skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)

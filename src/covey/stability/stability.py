@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from covey.designs import as_design
 from covey.groups import Groups
 from covey.stability.bounds import Assumption, expected_false, largest_first, least_threshold
 from covey.stopping import PathTask
+from covey.summary import Summary
 from covey.validation import FloatArray, positive, whole
 
 __all__ = ["StabilitySelection", "stability_selection"]
@@ -27,7 +27,7 @@ __all__ = ["StabilitySelection", "stability_selection"]
 ONE_MISTAKE = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StabilitySelection:
     """How often each group was among the first to wake up, over half-samples of the rows.
 
@@ -92,20 +92,23 @@ class StabilitySelection:
         )
         return frame.sort_values("frequency", ascending=False, kind="stable")
 
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print the selected groups and the bound."""
-        out = sys.stdout if file is None else file
+    def summary(self) -> Summary:
+        """The selected groups and the bound; ``print`` it, or let a notebook show it."""
         chosen = self.to_frame().query("selected")
-        print(
+        head = (
             f"Stability selection: {len(chosen)} of {self.groups.n_groups} groups among the first {self.n_first} in at "
-            f"least {self.threshold:.0%} of {len(self.orders)} half-samples.\n"
+            f"least {self.threshold:.0%} of {len(self.orders)} half-samples.",
             f"Expected number of mistakes: at most {self.expected_false:.3g} "
             f"({'if unimodal, ' if self.assumption == 'unimodal' else ''}Shah and Samworth, 2013).",
-            file=out,
         )
-        if len(chosen):
-            shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
-            print(shown.reset_index().to_string(index=False), file=out)
+        shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
+        return Summary(head, shown.reset_index(), whole="to_frame()")
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def stability_selection(
