@@ -106,5 +106,5 @@ def test_arrays_and_rows_beyond_the_knots_are_refused_with_a_remedy():
 
 def test_a_file_cannot_hold_it_and_says_so(tmp_path):
     model = GroupSparseRegressor.from_formula("y ~ x1", DATA)
-    with pytest.raises(ValueError, match="formula.*pickle"):
+    with pytest.raises(ValueError, match=r"formula.*pickle"):
         covey.save(model, tmp_path / "model.skops")

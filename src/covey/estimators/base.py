@@ -26,7 +26,7 @@ from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
 from covey.summary import Summary
-from covey.validation import FloatArray, boolean
+from covey.validation import FloatArray, boolean, on_host
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -84,7 +84,7 @@ class GroupSparseEstimator(BaseEstimator):
         Returns
         -------
         estimator, fitted
-            ``formula_`` is formulaic's specification. A file of `covey.save` cannot hold it: keep such a model by pickle.
+            ``formula_`` is formulaic's specification. `covey.save` cannot write it: keep such a model by pickle.
 
         Examples
         --------
@@ -212,6 +212,32 @@ class GroupSparseEstimator(BaseEstimator):
         if self.fold_frequencies_ is not None and self.n_splits_ > 1:
             table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
         return table
+
+    def partial_effect(self, X: Any, group: Any) -> FloatArray:
+        """What one group adds to the linear predictor of each row, less its mean over these rows.
+
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        group : str or int
+            The name of a group.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) where there are several classes or responses
+            `covey.plots.PartialEffectDisplay` draws it.
+        """
+        check_is_fitted(self)
+        if self.groups_.overlapping:
+            raise ValueError(
+                "Groups share columns, so that what one of them adds is not told by the columns' coefficients."
+            )
+        columns = np.sort(self.groups_[group])
+        coef = np.atleast_2d(self.coef_)
+        made = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
+        effect = np.asarray(on_host(made), dtype=float)
+        effect -= effect.mean(axis=0)
+        return effect[:, 0] if len(coef) == 1 else effect
 
     def summary(self) -> Summary:
         """What was selected: how the model was made, one line per group, and whether it depends on the split.

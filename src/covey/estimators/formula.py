@@ -21,7 +21,7 @@ SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")
 def read_formula(
     formula: str, data: Any, response: Callable[[str, pd.DataFrame], Any]
 ) -> tuple[pd.DataFrame, Any, Groups, Any, bool]:
-    """The columns, the response, a group per term, what makes the columns of other rows, and whether there is a constant.
+    """The columns, the response, a group per term, what makes the columns of new rows, and whether there is a constant.
 
     The left side goes to `response`, which reads it in its own way.
     """
@@ -93,8 +93,8 @@ def survival_response(left: str, data: pd.DataFrame) -> Any:
     found = SURVIVAL.fullmatch(left)
     if found is None:
         raise ValueError(
-            f"The response of a survival model is written survival(time, event), with two columns of data, not {left!r}. "
-            "For entry times and strata make y with covey.survival, and call fit."
+            f"The response of a survival model is written survival(time, event), with columns of data, not {left!r}."
+            " For entry times and strata make y with covey.survival, and call fit."
         )
     missing = [name for name in found.groups() if name not in data.columns]
     if missing:

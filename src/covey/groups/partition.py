@@ -33,8 +33,8 @@ from covey.validation import name_columns, whole
 __all__ = ["Groups"]
 
 NAMES_WANTED = (
-    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; or, for "
-    "arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
+    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; or, "
+    "for arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
 )
 
 

@@ -6,7 +6,9 @@ with optional("covey.plots"):
     from covey.plots.balance import BalanceDisplay
     from covey.plots.candidates import CandidatesDisplay
     from covey.plots.coherence import CoherenceDisplay
+    from covey.plots.frequency import FrequencyDisplay
     from covey.plots.group_path import GroupPathDisplay
+    from covey.plots.partial_effect import PartialEffectDisplay
     from covey.plots.stability import StabilityDisplay
     from covey.plots.trajectory import TrajectoryDisplay
     from covey.plots.window import TimeWindowDisplay
@@ -15,7 +17,9 @@ __all__ = [
     "BalanceDisplay",
     "CandidatesDisplay",
     "CoherenceDisplay",
+    "FrequencyDisplay",
     "GroupPathDisplay",
+    "PartialEffectDisplay",
     "StabilityDisplay",
     "TimeWindowDisplay",
     "TrajectoryDisplay",
