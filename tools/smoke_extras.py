@@ -17,7 +17,7 @@ frame.to_csv("table.csv", index=False)
 command = "covey fit table.csv --target y --groups _ --out fit --overwrite"
 subprocess.run(command.split(), check=True, capture_output=True)
 assert {"report.html", "model.skops"} <= {file.name for file in Path("fit").iterdir()}
-model = covey.load("fit/model.skops")
+model = covey.load("fit/model.skops")[-1]
 assert model.selected_groups_[0] == "a", model.selected_groups_
 covey.plots.GroupPathDisplay.from_estimator(model).figure_.savefig("path.png")
 print("extras: fine")

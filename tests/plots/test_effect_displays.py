@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups, survival
-from covey.plots import FrequencyDisplay, PartialEffectDisplay
+from covey.plots import CandidatesDisplay, FrequencyDisplay, GroupPathDisplay, PartialEffectDisplay
 from covey.selection import Size
 
 RNG = np.random.default_rng(0)
@@ -92,11 +92,15 @@ def test_what_cannot_be_drawn_says_why(pipeline):
     plain = GroupSparseRegressor(groups=2, selection=Size(1)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="no folds to count"):
         FrequencyDisplay.from_estimator(plain)
-    with pytest.raises(ValueError, match="of a pipeline give the last step"):
-        FrequencyDisplay.from_estimator(pipeline)
+    for display in (FrequencyDisplay, CandidatesDisplay, GroupPathDisplay):
+        display.from_estimator(pipeline)
+        with pytest.raises(ValueError, match="LinearRegression is no estimator that this display takes"):
+            display.from_estimator(LinearRegression())
+        with pytest.raises(ValueError, match="GroupSparseCox is not fitted: call fit first"):
+            display.from_estimator(make_pipeline(GroupSparseCox()))
     with pytest.raises(ValueError, match="give values="):
         PartialEffectDisplay.from_estimator(plain, X, 0)
-    with pytest.raises(ValueError, match="LinearRegression has no effects of groups"):
+    with pytest.raises(ValueError, match="LinearRegression is no estimator that this display takes"):
         PartialEffectDisplay.from_estimator(LinearRegression().fit(X, X[:, 0]), X)
     with pytest.raises(ValueError, match="values has 3 entries, but X has 40 rows"):
         PartialEffectDisplay.from_estimator(plain, X, 0, values=[1, 2, 3])

@@ -22,6 +22,7 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
+from covey.progress import showing
 from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
@@ -120,7 +121,8 @@ class GroupSparseEstimator(BaseEstimator):
         selection = self._read_selection(split_groups)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         problem = Problem(design, y, weight, groups, always, options, loss, offset)
-        made = self._select(problem, selection)
+        with showing(type(self).__name__, self.verbose):
+            made = self._select(problem, selection)
         self.loss_, self.groups_ = loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         return made

@@ -85,7 +85,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     random_state : int or None
         For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1: how far a fit is that takes longer than a second, and a line on what was chosen.
 
     Attributes
     ----------

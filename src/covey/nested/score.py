@@ -130,7 +130,8 @@ def nested_score(
     for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
         results.append(one)
         if verbose:
-            print(f"[covey] outer fold {number} of {len(folds)}: {', '.join(map(str, one.selected)) or 'no group'}")
+            found = ", ".join(map(str, one.selected)) or "no group"
+            print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
         if progress is not None:
             progress(number)
     if by_rows:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.selection.agreement import fold_counts
 
@@ -54,11 +55,7 @@ class FrequencyDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
         """Draw the folds that judged a fitted estimator: any of covey's three."""
-        if not hasattr(estimator, "fold_frequencies_"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no fold_frequencies_: fit a GroupSparseRegressor, "
-                "GroupSparseClassifier or GroupSparseCox first; of a pipeline give the last step."
-            )
+        estimator = fitted_step(estimator)
         counts = fold_counts(estimator)
         if not counts:
             raise ValueError(

@@ -10,10 +10,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.validation import FloatArray, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
+
+# What the linear predictor of a loss is, in a reader's words.
+UNITS = {
+    "squared": "prediction",
+    "multi-squared": "prediction",
+    "huber": "prediction",
+    "binomial": "log odds",
+    "cox": "log risk",
+}
 
 
 class PartialEffectDisplay:
@@ -82,12 +92,7 @@ class PartialEffectDisplay:
             pipeline or a formula makes the group from, or as the only column of the group.
         ax : Axes, optional
         """
-        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        if not hasattr(last, "partial_effect") or not hasattr(last, "path_"):
-            raise ValueError(
-                f"{type(last).__name__} has no effects of groups to draw: give a fitted GroupSparseRegressor, "
-                "GroupSparseClassifier or GroupSparseCox, or a pipeline that ends in one."
-            )
+        last = fitted_step(estimator)
         if group is None:
             group = last.groups_.names[int(np.argmax(last.group_strengths_))]
         given = pandas_frame(X)
@@ -96,9 +101,7 @@ class PartialEffectDisplay:
         if values is None:
             name, values = _variable(last, given, made, group)
         outputs = getattr(last, "classes_", None) if last.coef_.ndim == 2 and len(last.coef_) > 1 else None
-        unit = {"squared": "prediction", "binomial": "log odds", "cox": "log risk"}.get(
-            last.loss_.name, "linear predictor"
-        )
+        unit = UNITS.get(last.loss_.name, "linear predictor")
         return cls(values, last.partial_effect(made, group), name, outputs, unit).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> PartialEffectDisplay:

@@ -204,7 +204,8 @@ def stability_selection(
     for i, order in enumerate(_in_parallel(work, n_jobs)):
         orders[i, : len(order)] = order
         if verbose:
-            print(f"[covey] stability selection: {i + 1} of {2 * pairs} half-samples", flush=True)
+            share = (i + 1) / (2 * pairs)
+            print(f"[covey] stability selection: {i + 1} of {2 * pairs} half-samples ({share:.0%})", flush=True)
     return StabilitySelection(made, orders, threshold, assumption)
 
 
