@@ -1,6 +1,6 @@
 """Both engines on random correlated problems: the same groups, and predictions that differ by the screened one's tol.
 
-``python tests/engine_problems.py 500 1`` tries many more.
+``python tools/robustness.py --engines 500`` tries many more.
 """
 
 import pytest

@@ -13,16 +13,24 @@ from covey.cli.options import (
     MODEL,
     PAPER,
     RESPONSE_OPTIONS,
-    TABLE,
     TABLE_OPTIONS,
+    Always,
     Data,
     Drop,
+    Event,
+    EventValue,
+    Family,
     GroupsOption,
     Impute,
     Json,
+    Offset,
     OneHot,
     Spline,
+    Start,
+    Strata,
     Targets,
+    Ties,
+    Time,
     Weights,
     asked,
     table_settings,
@@ -35,7 +43,17 @@ __all__ = ["fit", "print_fit"]
 
 # Options of the command itself, and those of the network; every other one is a parameter of the estimator.
 OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
-OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, *OUTPUT_OPTIONS, "selection", "always", "network", "seed", "nested")
+OWN = (
+    *TABLE_OPTIONS,
+    *RESPONSE_OPTIONS,
+    *OUTPUT_OPTIONS,
+    "selection",
+    "always",
+    "network",
+    "seed",
+    "nested",
+    "stability",
+)
 NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
 # Groups that a terminal shows; the folder has them all.
@@ -45,32 +63,21 @@ SHOWN = 20
 def fit(
     context: typer.Context,
     data: Data,
-    target: Targets,
+    target: Targets = None,
     groups: GroupsOption = None,
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
     impute: Impute = None,
     weights: Weights = None,
-    family: Annotated[
-        Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial"],
-        typer.Option(
-            help="What the target is: numbers (gaussian; huber where some are wild), counts (poisson), positive "
-            "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
-            "all other numbers as gaussian, and says so.",
-            rich_help_panel=TABLE,
-        ),
-    ] = "auto",
-    offset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column that is added to the linear predictor with a coefficient of one; log:COL takes its "
-            "logarithm, for the exposure of counts.",
-            rich_help_panel=TABLE,
-            show_default=False,
-        ),
-    ] = None,
+    family: Family = "auto",
+    offset: Offset = None,
+    time: Time = None,
+    event: Event = None,
+    event_value: EventValue = None,
+    start: Start = None,
+    strata: Strata = None,
+    ties: Ties = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a fit that is in the folder.")] = False,
     as_json: Json = False,
@@ -100,15 +107,7 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    always: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group, term or column that is in every model, such as age and sex. Repeat it.",
-            rich_help_panel=MODEL,
-            show_default=False,
-        ),
-    ] = None,
+    always: Always = None,
     factors: Annotated[
         str | None,
         typer.Option(
@@ -144,6 +143,14 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = True,
+    stability: Annotated[
+        bool,
+        typer.Option(
+            "--stability",
+            help="Find out too which groups are found again in halves of the rows, for the table and the report.",
+            rich_help_panel=MODEL,
+        ),
+    ] = False,
     network: Annotated[
         bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
     ] = False,
@@ -169,7 +176,7 @@ def fit(
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
       coefficients.csv  every column's coefficient, in the table's units, and ratios
-                        of odds or rates
+                        of odds, rates or hazards
       groups.csv        every group: selected or not, strength, norm, wake-up, folds
       path.parquet      every coefficient along the path; the model is its last
       run.json          settings, versions, seed, and the hash of the input
@@ -183,6 +190,7 @@ def fit(
       covey fit table.csv --target y --always age --selection size:3
       covey fit patients.csv --target diagnosis --always age --always sex
       covey fit claims.csv --target n --family poisson --offset log:years
+      covey fit trial.csv --time months --event dead --strata site --always age
     """
     with complaints():
         from covey.persistence import import_skops
@@ -201,9 +209,11 @@ def fit(
             seed=seed,
             options=asked(context, *OWN, *NETWORK_OPTIONS),
             nested=nested,
+            stability=stability,
         )
         repeated = [fold_stage(fold) for fold in range(1, N_FOLDS + 1)] if nested else []
-        with stages(["reading", "expanding", "fitting", *repeated, "writing"], quiet=as_json) as told:
+        halving = ["halving"] if stability else []
+        with stages(["reading", "expanding", "fitting", *repeated, *halving, "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")
             write_fit(result, out, overwrite=overwrite)
@@ -229,6 +239,7 @@ def _network(context: typer.Context) -> dict[str, Any] | None:
 
 def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
+    import numpy as np
     from rich.console import Console
 
     from covey.selection.judged import how_chosen, in_words
@@ -242,7 +253,7 @@ def print_fit(result: Fit, out: Path) -> None:
     beside = f", beside {n_always} always in" if n_always else ""
     console.print(
         f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
-        f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows).\n"
+        f"({n_columns} of {problem.X.shape[1]} columns, {_rows(result)}).\n"
         f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
         f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
         markup=False,
@@ -253,6 +264,8 @@ def print_fit(result: Fit, out: Path) -> None:
         selected = selected.drop(columns="always")
     if "folds" in selected:
         selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
+    if "half_samples" in selected:
+        selected["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in selected["half_samples"]]
     if len(selected):
         console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": ".4g"}, most=SHOWN))
     if len(selected) > SHOWN:
@@ -260,6 +273,13 @@ def print_fit(result: Fit, out: Path) -> None:
     _print_scores(console, result)
     _print_warning(console, result)
     console.print(f"The report: {out / 'report.html'}", markup=False)
+
+
+def _rows(result: Fit) -> str:
+    """How many rows, and events where there are any."""
+    y = result.problem.y
+    events = f", {y['event'].sum()} events" if result.problem.response.family == "cox" else ""
+    return f"{len(y)} rows{events}"
 
 
 def _classes(result: Fit) -> str:

@@ -39,7 +39,17 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values: also print how good the predictions are. Repeat it for several responses.",
+            help="The true values: also print how good the predictions are. Repeat it for several responses; of "
+            "survival give the time and then the event.",
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="TIMES",
+            help="Survival times: when survival is predicted, such as 1,2,5; at the quartiles of the times of the fit "
+            "if not given.",
         ),
     ] = None,
     as_json: Json = False,
@@ -49,14 +59,18 @@ def predict(
     The table is the raw one: columns are found by name, expanded and filled as
     at the fit; others are ignored. The column `prediction` is a mean; for classes
     it is the class, and the columns probability_CLASS follow; several responses
-    have a column prediction_RESPONSE each. A model with an offset reads its
-    column again. A model file is data, not a program: nothing in it is run.
+    have a column prediction_RESPONSE each. Of survival times it is the log risk,
+    and columns survival_TIME say how likely a row is to be without the event by
+    then. A model with an offset reads its column again. A model file is data, not
+    a program: nothing in it is run.
 
     \b
     Examples:
       covey predict fit new.csv > predictions.csv
       covey predict fit new.parquet --keep id --out predictions.parquet
       covey predict fit/model.skops test.csv --target y --json
+      covey predict fit new.csv --at 1,2,5 --keep patient
+      covey predict fit test.csv --target months --target dead
     """
     with complaints():
         check_out(out)
@@ -66,7 +80,7 @@ def predict(
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(model, data, target=target or (), keep=keep or (), told=told)
+            made = predict_table(model, data, target=target or (), keep=keep or (), at=at or (), told=told)
         if out is not None:
             write(made.table, out)
         if as_json:
