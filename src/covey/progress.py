@@ -63,7 +63,7 @@ _SHOWN: ContextVar[Shown | None] = ContextVar("_SHOWN", default=None)
 
 @contextmanager
 def showing(what: str, verbose: int) -> Iterator[None]:
-    """Show the progress of the work inside of it, where `verbose` asks for it; of nested work, that of the outermost."""
+    """Show the progress of the work inside of it, where `verbose` asks for it; of nested work, the outermost."""
     if not verbose or _SHOWN.get() is not None:
         yield
         return

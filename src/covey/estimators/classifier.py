@@ -40,10 +40,11 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+        column names such as `TermGroups`; or a separator such as ``"_"``, before which the group stands in a column's
+        name. For sizes use ``Groups.from_sizes``.
     always : iterable
         Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
         nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.

@@ -38,10 +38,11 @@ class GroupSparseCox(GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+        column names such as `TermGroups`; or a separator such as ``"_"``, before which the group stands in a column's
+        name. For sizes use ``Groups.from_sizes``.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     always : iterable
