@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from covey.cli.console import NOT_CONVERGED, complaints, notice, plain, stages, table
+from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, stages, table
 from covey.cli.options import (
     MODEL,
     PAPER,
@@ -193,6 +193,7 @@ def fit(
       covey fit trial.csv --time months --event dead --strata site --always age
     """
     with complaints():
+        check_there(*data)
         from covey.persistence import import_skops
 
         import_skops()  # the model's file will need it, and it is quickest to import first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from covey.cli.console import complaints, notice, plain, stages, table
+from covey.cli.console import check_there, complaints, notice, plain, stages, table
 from covey.cli.options import (
     RESPONSE_OPTIONS,
     TABLE_OPTIONS,
@@ -142,6 +142,7 @@ def stability(
       covey stability genes.csv --target y --groups _ --method knockoffs --fdr 0.2 --out believed
     """
     with complaints():
+        check_there(*data)
         from covey.workflow.stability import (
             StabilitySettings,
             believe_table,
