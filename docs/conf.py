@@ -18,6 +18,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "shown_output",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "covey"
@@ -47,6 +48,9 @@ suppress_warnings = ["myst.xref_missing", "myst.header", "ref.ref"]
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 default_role = "literal"
+
+# pages whose Python is run while they are built, its output shown below it
+shown_output_pages = ("guide/", "quickstart", "report")
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],
