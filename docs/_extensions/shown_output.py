@@ -2,7 +2,7 @@
 
 Blocks of a page share one namespace, in an empty folder. A block that is followed by a ``text`` block already shows
 its output (a test compares the two) and is run without inserting anything. Results are kept in the folder of doctrees
-under a key of the code, so that a page is run again only when it or the version of covey changes.
+under a key of the code, so that a page is run again only when it or covey itself has changed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import os
 import re
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -49,9 +50,16 @@ def printed(sources: list[str], page: str) -> list[str]:
     return outputs
 
 
+@cache
+def library() -> str:
+    """A digest of covey's source."""
+    files = sorted(Path(covey.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def kept(sources: list[str], page: str, folder: Path) -> list[str]:
     """The outputs of an earlier build, if the code is the same; otherwise those of a run."""
-    key = hashlib.sha256(json.dumps([covey.__version__, *sources]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([library(), *sources]).encode()).hexdigest()
     file = folder / f"{key}.json"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
