@@ -21,10 +21,10 @@ def diagnose(
             "--groups", "-g", help="A file of (column, group), a size, a separator such as _, or regex:PATTERN."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the picture of the coherence.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for a picture of the coherence.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether a table meets the conditions of the convergence theorem, and what it means where it does not.
+    """Check whether a table meets the conditions of the convergence theorem, and what it means if it does not.
 
     \b
     Examples:

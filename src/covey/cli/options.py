@@ -35,8 +35,8 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files of the same columns, a pattern "
-        "such as 'parts/*.parquet', or a folder of Parquet.",
+        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files with the same columns, a "
+        "pattern such as 'parts/*.parquet', or a folder of Parquet files.",
         show_default=False,
     ),
 ]
@@ -54,10 +54,10 @@ GroupsOption = Annotated[
         "--groups",
         "-g",
         metavar="GROUPS",
-        help="Which columns belong together: a file of two columns (column, group); a size; a separator such as _ "
-        "before which the group's name stands; regex:PATTERN, whose first bracket is the name; or patterns of names, "
-        "one a group, such as 'gene01_*' or 'size=h_*' (repeat the option). Without it, or where no pattern matches, a "
-        "column is a group of its own.",
+        help="Which columns belong together: a file with two columns (column, group); a size; a separator such as _ "
+        "that ends the group's part of a column name; regex:PATTERN, whose first parentheses match the group; or "
+        "patterns of names, one per group, such as 'gene01_*' or 'size=h_*' (repeat the option). Otherwise, or if no "
+        "pattern matches, a column is its own group.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -67,8 +67,8 @@ Spline = Annotated[
     typer.Option(
         "--spline",
         metavar="COL:5",
-        help="Expand a column in a cubic spline of so many columns (5 if no number is given), which stay together. "
-        "Repeat it, or use a pattern ('*:5').",
+        help="Expand a column into a cubic spline with this many columns (5 if no number is given), which form one "
+        "group. Repeat the option, or use a pattern ('*:5').",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -78,7 +78,8 @@ OneHot = Annotated[
     typer.Option(
         "--onehot",
         metavar="COL",
-        help="Expand a column of categories, one column each, which stay together. Repeat it, or use a pattern.",
+        help="Expand a column of categories into one column per category, which form one group. Repeat the option, or "
+        "use a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -88,7 +89,7 @@ Drop = Annotated[
     typer.Option(
         "--drop",
         metavar="COL",
-        help="Leave out a column, such as an identifier. Repeat it, or use a pattern.",
+        help="Leave out a column, such as an identifier. Repeat the option, or use a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -97,8 +98,8 @@ Impute = Annotated[
     Literal["median", "mean"] | None,
     typer.Option(
         "--impute",
-        help="Fill missing numbers with the column's median or mean; a missing category counts as one of its own. "
-        "Without it missing values are an error.",
+        help="Fill missing numbers with the column's median or mean; a missing category becomes a category of its own. "
+        "Without this option missing values are an error.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -108,12 +109,12 @@ Weights = Annotated[
     typer.Option(
         "--weights",
         metavar="COL",
-        help="The column of row weights: two is the same as the row twice.",
+        help="The column with row weights; a weight of two counts as the row twice.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
 
 # "none" on the command line is what a parameter of the estimators calls None or False.
 NONE: dict[str, Any] = {"group_weights": None, "standardize": False}

@@ -18,19 +18,19 @@ __all__ = ["predict"]
 def predict(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="A folder of `covey fit`, or a .skops file.", show_default=False),
+        typer.Argument(metavar="MODEL", help="A folder written by `covey fit`, or a .skops file.", show_default=False),
     ],
     data: Data,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather; standard output if not given."
+            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file; standard output by default."
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            "--keep", metavar="COL", help="Copy a column beside the predictions, such as an identifier. Repeat it."
+            "--keep", metavar="COL", help="Copy a column next to the predictions, such as an identifier. Repeatable."
         ),
     ] = None,
     target: Annotated[
@@ -39,18 +39,18 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values: also print how good the predictions are. Repeat it for several responses.",
+            help="The true values, to print how good the predictions are. Repeat it for several responses.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    The table is the raw one: columns are found by name, expanded and filled as
-    at the fit; others are ignored. The column `prediction` is a mean; for classes
-    it is the class, and the columns probability_CLASS follow; several responses
-    have a column prediction_RESPONSE each. A model with an offset reads its
-    column again. A model file is data, not a program: nothing in it is run.
+    Give the raw table: columns are found by name, then expanded and filled as in
+    the fit; other columns are ignored. The column `prediction` is the mean; for
+    classes it is the class, followed by columns probability_CLASS; several
+    responses have one column prediction_RESPONSE each. A model with an offset
+    reads its column again. A model file is data: nothing in it is executed.
 
     \b
     Examples:
