@@ -47,9 +47,9 @@ def nested_score(
 
     .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
 
-    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, come from fits without row i:
-    R^2 for squared loss, D^2 for other losses. Several responses are weighted by their variance on the
-    training rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
+    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, come from fits without row
+    i: R^2 for squared loss, D^2 for other losses. Several responses are weighted by their variance on the training
+    rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
     cross_val_score(DummyRegressor(), ...)`` gives `folds`. scikit-learn's ``"r2"`` is slightly different, because it
     compares with the mean of the test rows, which no model knows; ``scoring="r2"`` computes that.
 
