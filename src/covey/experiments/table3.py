@@ -1,6 +1,6 @@
 """Gene expression (Bardet-Biedl): test error of the three methods, over many random splits.
 
-120 rats, 20 genes expanded in 5 B-splines each. The paper reports one number per method and no code; "we randomly split
+120 rats, 20 genes expanded in 5 B-splines each. The paper reports one number a method and no code; "we randomly split
 the data equally, and use the validation dataset for hyperparameter tuning and early stopping" can be read two ways,
 and both are run:
 

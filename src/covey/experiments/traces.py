@@ -1,4 +1,4 @@
-"""Trajectories as tidy tables: columns ``mode, quantity, index, t, value``, one number per row.
+"""Trajectories as tidy tables: columns ``mode, quantity, index, t, value``, one number a row.
 
 | quantity | index | value |
 | --- | --- | --- |
