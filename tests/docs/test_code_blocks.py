@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "quickstart.md", *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "quickstart.md", DOCS / "paper.md"]
+PAGES += sorted((DOCS / "guide").glob("*.md"))
 # A block of Python and, where one follows at once, the block of text that shows what it prints.
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 

@@ -157,9 +157,9 @@ class GroupSparseEstimator(BaseEstimator):
         return table
 
     def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, one line per group, and whether it depends on the split.
+        """Print how the model was made, one line per selected group, and whether the selection depends on the split.
 
-        How well it predicts is not among it: `covey.nested_score` says that.
+        It does not say how well the model predicts: use `covey.nested_score` for that.
         """
         table = self.group_table()
         out = sys.stdout if file is None else file
