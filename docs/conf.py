@@ -30,11 +30,14 @@ html_math_renderer = "mathml"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "api": []}
+# pages without a section of their own leave the room to the text
+ALONE = ("index", "api", "install", "quickstart", "cli", "scale", "coming_from", "faq", "glossary")
+html_sidebars = {page: [] for page in ALONE}
 copyright = "the covey developers, BSD 3-clause"
 exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
