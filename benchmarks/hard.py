@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-import methods as m
-from methods import Problem
+import rivals as r
+from methods import OURS, Fit, Method, Problem, network
 from results_store import Store, arguments, print_all, run_all
 
 N_TEST = 2000
@@ -137,18 +137,18 @@ def make_problem(cell: Cell, seed: int, n: int = 200, p: int = 1000) -> HardProb
     y = signal + signal.std() / np.sqrt(cell.snr) * rng.standard_normal(signal.size)
     X_test, truth, judges = X[n + n_val :], signal[n + n_val :], slice(n, n + n_val)
 
-    def score(predicted: np.ndarray) -> float:
+    def error(predicted: np.ndarray) -> float:
         return float(np.mean((predicted - truth) ** 2))
 
     return HardProblem(
-        X[:n], y[:n], labels, X_test, score, validation=(X[judges], y[judges]), active=np.isin(labels, active)
+        X[:n], y[:n], labels, X_test, error, validation=(X[judges], y[judges]), active=np.isin(labels, active)
     )
 
 
 # ---------------------------------------------------------------------- methods and tables
 
 
-def oracle(problem: HardProblem) -> np.ndarray:
+def oracle(problem: HardProblem) -> Fit:
     """Least squares on the true groups where there are more rows than columns, else ridge of the best penalty."""
     on = problem.active
     mean, level = problem.X[:, on].mean(axis=0), problem.y.mean()
@@ -157,20 +157,27 @@ def oracle(problem: HardProblem) -> np.ndarray:
     coefs = (s * (U.T @ (problem.y - level)) / (s * s + penalties**2)) @ Vt
     X_val, y_val = problem.validation
     errors = np.mean((y_val - level - coefs @ (X_val[:, on] - mean).T) ** 2, axis=1)
-    return level + (problem.X_test[:, on] - mean) @ coefs[np.argmin(errors)]
+    coef = np.zeros(problem.labels.size)
+    coef[on] = coefs[np.argmin(errors)]
+    return problem.linear(coef, level - mean @ coef[on])
 
 
-METHODS: dict[str, Callable[[HardProblem], np.ndarray]] = {
-    "group lasso": m.by(m.adelie_raw, m.adelie_orthonormal),
-    "relaxed group lasso": m.by(m.relaxed(m.adelie_raw), m.relaxed(m.adelie_orthonormal)),
-    "covey": m.OURS["covey"],
-    "covey average": m.OURS["covey average"],
-    "covey network": m.network,
+METHODS: dict[str, Method] = {
+    "group lasso": r.by(r.adelie_raw, r.adelie_orthonormal),
+    "relaxed group lasso": r.by(r.relaxed(r.adelie_raw), r.relaxed(r.adelie_orthonormal)),
+    "adaptive group lasso": r.by(r.adaptive),
+    "group MCP": r.by(r.group_mcp),
+    "group SCAD": r.by(r.group_scad),
+    "abess": r.by(r.abess),
+    "covey": OURS["covey"],
+    "covey average": OURS["covey average"],
+    "covey network": network,
     "oracle": oracle,
-    "mean": m.mean,
-    "abess": m.by(m.abess),
+    "mean": r.mean,
 }
-RIVALS = ["group lasso", "relaxed group lasso", "abess", "plain 0.1.0"]
+RIVALS = [
+    "group lasso", "relaxed group lasso", "adaptive group lasso", "group MCP", "group SCAD", "abess", "plain 0.1.0"
+]  # fmt: skip
 REFERENCE = Path(__file__).parent / "results" / "hard-0.1.0.jsonl"
 
 

@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from methods import OURS, PEERS, Problem
+from methods import OURS, Problem
 from results_store import Store, arguments, print_all, run_all
+from rivals import PEERS
 
 N_TEST = 2000
 PENALISED = ["adelie raw", "adelie orthonormal", "adelie standardised", "group MCP", "abess"]
@@ -33,10 +34,10 @@ def posed(rng, X, labels, active, n, snr, noise=None) -> Problem:
     y = signal + signal.std() / np.sqrt(snr) * noise
     truth = signal[n:]
 
-    def score(predicted: np.ndarray) -> float:
+    def error(predicted: np.ndarray) -> float:
         return float(np.mean((predicted - truth) ** 2))
 
-    return Problem(X[:n], y[:n], labels, X[n:], score, fold_of=rng.permutation(n) % 5)
+    return Problem(X[:n], y[:n], labels, X[n:], error, fold_of=rng.permutation(n) % 5)
 
 
 def equal(p: int, size: int) -> np.ndarray:

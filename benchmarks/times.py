@@ -2,7 +2,8 @@
 
 The default fit (five folds, then all rows) is set beside adelie's path of 100 penalties on the same five folds and on
 all rows; one hold-out fit beside one path of adelie. Every time is the median of repeats after a warm-up, and X'y is
-the time of one product, a unit of cost that any machine has. On one core:
+the time of one product, a unit of cost that any machine has. A table of its own has all rivals of `rivals.py`, each
+tuned by the same five folds. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/times.py
     ... --quick              the small sizes and half of the kinds at a smaller size
@@ -19,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg  # noqa: F401 - with a BLAS of its own, whose threads can only be limited once it is loaded
@@ -147,13 +149,13 @@ def adelie_holdout(problem: Timed) -> None:
     adelie_path(problem, problem.fold_of != 0)
 
 
-def seconds(run: Callable[[Timed], object], problem: Timed, most: float = 3.0) -> float:
-    """The median over up to five runs, fewer where one takes long; the caller has warmed up."""
+def seconds(run: Callable[[Any], object], problem: Any, most: float = 3.0) -> float:
+    """Processor seconds, the median over up to five runs, fewer where one takes long; the caller has warmed up."""
     taken: list[float] = []
     while len(taken) < 5 and (not taken or sum(taken) < most):
-        start = time.perf_counter()
+        start = time.process_time()
         run(problem)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return float(np.median(taken))
 
 
@@ -171,6 +173,15 @@ def header(title: str) -> None:
     print(f"\n{title}\n| problem | covey, s | adelie, s | ratio | covey in X'y | X'y, ms |\n" + "| --- " * 6 + "|")
 
 
+def real_problem(load: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Callable[[], Timed]:
+    def make() -> Timed:
+        X, y, labels = load()
+        X = np.ascontiguousarray(X)
+        return Timed(X, y, labels, np.asfortranarray(X), np.random.default_rng(0).permutation(len(y)) % 5)
+
+    return make
+
+
 def real_table(quick: bool) -> None:
     from real_data import DATA, NotHereError
 
@@ -178,13 +189,37 @@ def real_table(quick: bool) -> None:
     ratios = []
     for name in list(DATA)[:: 4 if quick else 1]:
         try:
-            X, y, labels = DATA[name]()
+            problem = real_problem(DATA[name])()
         except NotHereError:
             continue
-        X = np.ascontiguousarray(X)
-        problem = Timed(X, y, labels, np.asfortranarray(X), np.random.default_rng(0).permutation(len(y)) % 5)
         ratios.append(row(name, problem, covey_folds, adelie_folds))
     print(f"\nmedian ratio {np.median(ratios):.3f}, largest {max(ratios):.2f}")
+
+
+def rivals_table(quick: bool) -> None:
+    """Processor seconds of every rival on the same folds, and how many times covey's."""
+    from methods import OURS, Problem
+    from real_data import DATA
+    from rivals import PEERS
+
+    problems = {"150x300": SIZES["150x300"]}
+    if not quick:
+        problems |= {"diabetes splines": real_problem(DATA["diabetes splines"]), "300x2000": gaussian(300, 2000, 5)}
+    methods = {"covey": OURS["covey"]} | {name: solve for name, solve in PEERS.items() if name != "mean"}
+    print("\n| five folds, seconds (times covey's) | " + " | ".join(methods) + " |")
+    print("| --- " * (len(methods) + 1) + "|")
+    for title, make in problems.items():
+        timed = make()
+        problem = Problem(timed.X, timed.y, timed.labels, timed.X[:1], lambda predicted: 0.0, fold_of=timed.fold_of)
+        taken = {}
+        for name, solve in methods.items():
+            try:
+                solve(problem)
+                taken[name] = seconds(lambda q, solve=solve: solve(q), problem)
+            except NotImplementedError:  # least squares with more columns than rows
+                taken[name] = np.nan
+        cells = [f"{t:.3f} ({t / taken['covey']:.1f})" if np.isfinite(t) else "-" for t in taken.values()]
+        print(f"| {title} | " + " | ".join(cells) + " |", flush=True)
 
 
 COLD = """
@@ -213,7 +248,7 @@ def cold_start() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small sizes, some kinds, every fourth real data set")
-    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, cold")
+    parser.add_argument("--cells", nargs="+", help="only these, by a part of their names: also real, rivals, cold")
     args = parser.parse_args()
 
     def wanted(name: str) -> bool:
@@ -232,6 +267,8 @@ def main() -> None:
             row("500x10000, hold-out", SIZES["500x10000"](), covey_holdout, adelie_holdout)
         if not args.cells or "real" in args.cells:
             real_table(args.quick)
+        if not args.cells or "rivals" in args.cells:
+            rivals_table(args.quick)
         if not args.cells or "cold" in args.cells:
             cold_start()
 

@@ -40,15 +40,16 @@ Findings = Iterator[tuple[int, str]]
 
 
 def functions(count: int, seed: int) -> Findings:
-    """Inputs of all shapes, types and scales (`tests/fuzz/cases.py`)."""
+    """By turns fits on odd data (`tests/fuzz/cases.py`) and functions with hostile arguments (`functions.py`)."""
     from fuzz.cases import make_case
     from fuzz.check import show, verdict
     from fuzz.children import in_children
+    from fuzz.functions import make_call, outcome
 
     def judge(own: int) -> str:
         rng = random.Random(own)
-        case = make_case(rng.choice, rng.randrange(2**31))
-        problem = verdict(case)
+        case = make_call(rng.choice) if own % 2 else make_case(rng.choice, rng.randrange(2**31))
+        problem = outcome(case) if own % 2 else verdict(case)
         return f"{problem}\n  {show(case)}" if problem else ""
 
     return in_children(judge, range(seed, seed + count))
@@ -153,6 +154,8 @@ def main() -> int:
             if problem:
                 found += 1
                 print(f"{name}, seed {seed}: {problem}", flush=True)
+            if tries % 100 == 0 and tries < count:
+                print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)
         total += found
         lines.append(f"| {KINDS[name][0]} | {tries} | {found} | {time.monotonic() - begin:.0f} |")
         print(f"{name}: {tries} tries, {found} findings", file=sys.stderr, flush=True)

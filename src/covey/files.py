@@ -17,8 +17,10 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: nothing is cleaned up there
-    fcntl = None  # type: ignore[assignment]
+except ImportError:  # Windows
+    CAN_LOCK = False
+else:
+    CAN_LOCK = True
 
 __all__ = ["check_folder", "check_writable", "sweep", "whole_folder", "write_atomically"]
 
@@ -115,7 +117,7 @@ def sweep(target: Path, names: Collection[str] = ()) -> None:
 
     Where a folder was cut off between leaving its place and its successor's arrival, it is put back.
     """
-    if fcntl is None:
+    if not CAN_LOCK:
         return
     left = re.compile(rf"\.{re.escape(target.name[:LONGEST_NAME])}\.[0-9a-f]{{16}}\.(part|old)")
     with suppress(OSError):
@@ -165,12 +167,12 @@ def _exchange(draft: Path, target: Path) -> None:
 def _exchange_at_once(a: Path, b: Path) -> bool:
     """Whether two folders have changed places; Python has no name for it."""
     here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
-    names = os.fsencode(a), os.fsencode(b)
+    names, system = (os.fsencode(a), os.fsencode(b)), str(sys.platform)
     try:
         library = ctypes.CDLL(None)
-        if sys.platform == "linux":
+        if system == "linux":
             return bool(library.renameat2(here, names[0], here, names[1], swap) == 0)
-        if sys.platform == "darwin":
+        if system == "darwin":
             return bool(library.renamex_np(*names, swap) == 0)
     except (OSError, AttributeError, TypeError):  # an old library, or none
         pass
@@ -183,13 +185,13 @@ def _draft(target: Path) -> Path:
 
 
 def _lock(handle: int) -> None:
-    if fcntl is not None:
+    if CAN_LOCK:
         with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _lock_folder(folder: Path) -> int | None:
-    if fcntl is None:
+    if not CAN_LOCK:
         return None
     handle = os.open(folder, os.O_RDONLY)
     _lock(handle)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = [
     "FloatArray",
     "as_matrix",
+    "as_numbers",
     "as_numeric_matrix",
     "as_response",
     "as_sample_weight",
@@ -19,8 +20,10 @@ __all__ = [
     "check_scale",
     "column_names",
     "is_sparse",
+    "listed",
     "name_columns",
     "on_host",
+    "one_of",
     "positive",
     "refuse_odd",
     "whole",
@@ -119,6 +122,45 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
     return matrix
 
 
+def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
+    """A float64 array of finite numbers, of so many dimensions where that is given."""
+    refuse_odd(values, name)
+    if is_sparse(values):
+        raise ValueError(f"{name} is sparse: pass {name}.toarray().")
+    try:
+        array = np.asarray(on_host(values), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, not {_short(values)}.") from None
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, not shape {array.shape}.")
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{name} has missing or infinite values.")
+    return array
+
+
+def listed(values: Any, name: str) -> list[Any]:
+    """The entries of a sequence."""
+    if isinstance(values, str | bytes) or is_sparse(values):
+        raise ValueError(f"{name} must be a sequence, not {_short(values)}.")
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{name} must be a sequence, not {_short(values)}.") from None
+
+
+def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
+    """One of some names."""
+    if not isinstance(value, str | int | None) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {_short(value)}.")
+    return value
+
+
+def _short(value: Any) -> str:
+    """A value for a message, in a line."""
+    text = repr(value)
+    return text if len(text) < 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
 def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
     """Row weights that add up to one; equal ones for None, a number broadcast."""
     if weights is None or np.ndim(weights) == 0:
@@ -164,7 +206,7 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
     """A finite number above zero (or, with `zero`, not below it)."""
     least = "at least 0" if zero else "above 0"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a number {least}, not {value!r}.")
+        raise ValueError(f"{name} must be a number {least}, not {_short(value)}.")
     number = float(value)
     if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise ValueError(f"{name} must be {least} and finite, not {value!r}.")
@@ -174,7 +216,7 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
 def whole(value: Any, name: str, *, least: int = 1) -> int:
     """A whole number not below `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ValueError(f"{name} must be a whole number, not {value!r}.")
+        raise ValueError(f"{name} must be a whole number, not {_short(value)}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}.")
     return int(value)
@@ -183,7 +225,7 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
 def boolean(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, not {value!r}.")
+        raise ValueError(f"{name} must be True or False, not {_short(value)}.")
     return bool(value)
 
 

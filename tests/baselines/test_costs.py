@@ -98,5 +98,5 @@ def test_trained_convolutional_network_solves_the_convex_programme():
 def test_bad_kernel_sizes():
     with pytest.raises(ValueError, match="at most the 4 columns"):
         least_nuclear_norm(np.ones(4), 5)
-    with pytest.raises(ValueError, match="in one row"):
+    with pytest.raises(ValueError, match="1 dimension"):
         least_nuclear_norm(np.ones((2, 2)), 1)

@@ -1,4 +1,4 @@
-"""The group MCP by its stationarity, closed forms, limits and reductions."""
+"""Group MCP and SCAD by their stationarity, closed forms, limits and reductions, and beside adelie."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from covey import Groups
-from covey.baselines import GroupLasso, GroupMCP
-from covey.datasets import make_group_sparse
+from covey.baselines import GroupLasso, GroupMCP, GroupSCAD
+from covey.baselines.group_mcp import OrthonormalProblem
+from covey.datasets import load_diabetes_splines, make_group_sparse
+
+BOTH = pytest.mark.parametrize("model", [GroupMCP, GroupSCAD])
 
 
-def stationarity(X, y, groups, w, penalty, gamma, weights):
+def slope(model, norm, limit, gamma):
+    """The derivative of the penalty at a norm."""
+    if model is GroupMCP:
+        return max(limit - norm / gamma, 0.0)
+    return limit if norm <= limit or gamma == np.inf else max(gamma * limit - norm, 0.0) / (gamma - 1)
+
+
+def stationarity(model, X, y, groups, w, penalty, gamma, weights):
     """The largest violation over groups, relative to ``penalty omega_l``, in the metric of the group's own columns.
 
     With ``Z_l`` orthonormal and ``b_l`` its coefficients: ``Z_l'r/n`` is the slope of the penalty at ``norm(b_l)``
@@ -27,20 +37,60 @@ def stationarity(X, y, groups, w, penalty, gamma, weights):
         if norm == 0:
             off = max(np.linalg.norm(g) - limit, 0.0)
         else:
-            off = np.linalg.norm(g - max(limit - norm / gamma, 0.0) * fit / norm)
+            off = np.linalg.norm(g - slope(model, norm, limit, gamma) * fit / norm)
         worst = max(worst, off / limit)
     return worst
 
 
-@pytest.mark.parametrize("gamma", [1.5, 3.0, np.inf])
+@pytest.mark.parametrize(
+    ("model", "gamma"), [(GroupMCP, 1.5), (GroupMCP, 3.0), (GroupMCP, np.inf), (GroupSCAD, 2.5), (GroupSCAD, np.inf)]
+)
 @pytest.mark.parametrize("shape", [(60, 120), (100, 40)])
-def test_every_solution_of_a_path_is_stationary(shape, gamma):
+def test_every_solution_of_a_path_is_stationary(shape, model, gamma):
     data = make_group_sparse(*shape, 4, active=3, design="ar", values="normal", random_state=1)
-    model = GroupMCP(groups=data.groups, gamma=gamma, fit_intercept=False, tol=1e-10)
-    path = model.path(data.X, data.y, n_penalties=30, least=0.05)
+    solver = model(groups=data.groups, gamma=gamma, fit_intercept=False, tol=1e-10)
+    path = solver.path(data.X, data.y, n_penalties=30, least=0.05)
     weights = np.full(data.groups.n_groups, 2.0)
     for w, penalty in zip(path.coefs.toarray(), path.penalties, strict=True):
-        assert stationarity(data.X, data.y, data.groups, w, penalty, gamma, weights) < 1e-6
+        assert stationarity(model, data.X, data.y, data.groups, w, penalty, gamma, weights) < 1e-6
+
+
+@BOTH
+def test_the_local_linear_approximation_by_adelie_stays_at_every_solution(model):
+    """The slopes at a solution as weights of a group lasso, solved by another library, give the solution again."""
+    ad = pytest.importorskip("adelie")
+    data = load_diabetes_splines()
+    solver = model(groups=data.groups, tol=1e-12, max_iter=100_000)
+    problem = OrthonormalProblem.of(np.array(data.X), data.y, data.groups, "sqrt", True)
+    penalties = problem.penalty_max() * np.geomspace(0.9, 0.1, 9)
+    path, centred, labels = solver.path(data.X, data.y, penalties), np.array(data.X), data.groups.labels
+    centred -= centred.mean(axis=0)
+    seen = set()
+    for w, penalty in zip(path.coefs.toarray(), penalties, strict=True):
+        fits = [centred[:, labels == l] @ w[labels == l] / len(data.y) for l in range(data.groups.n_groups)]
+        edges = list(zip(problem.edges[:-1], problem.edges[1:], fits, strict=True))
+        b = np.concatenate([problem.Z[start:end] @ fit for start, end, fit in edges])
+        norms = np.sqrt(np.add.reduceat(b * b, problem.edges[:-1]))
+        slopes = [slope(model, t, penalty * w, solver.gamma) for t, w in zip(norms, problem.weights, strict=True)]
+        seen.update(np.sign(slopes)[norms > 0].tolist())
+        state = ad.grpnet(
+            X=np.asfortranarray(problem.Z.T), glm=ad.glm.gaussian(problem.y), groups=problem.edges[:-1].astype(int),
+            penalty=np.array(slopes) / penalty, lmda_path=[penalty], intercept=False, tol=1e-14, max_iters=10**7,
+            early_exit=False, progress_bar=False,
+        )  # fmt: skip
+        np.testing.assert_allclose(state.betas.toarray()[-1], b, atol=1e-6 * np.abs(b).max(initial=1.0))
+    assert seen == {0.0, 1.0}  # some groups are shrunk, others are not
+
+
+def test_scad_in_closed_form_on_an_orthogonal_design():
+    groups = Groups.from_sizes([1, 3, 2, 2])
+    data = make_group_sparse(60, 8, groups, design="orthogonal", values="normal", random_state=3)
+    c = data.X.T @ data.y / 60
+    # a group each that is dropped, shrunk as by the group lasso, shrunk less, and not shrunk
+    limits = groups.norms(c) / np.array([0.9, 1.5, 3.0, 4.5])
+    factor = np.array([0.0, 1 - 1 / 1.5, (3 - 4 / 3) / 2, 1.0])
+    model = GroupSCAD(groups=groups, penalty=1.0, group_weights=limits, fit_intercept=False, tol=1e-12)
+    np.testing.assert_allclose(model.fit(data.X, data.y).coef_, factor[groups.labels] * c, atol=1e-9)
 
 
 @pytest.mark.parametrize("weights", ["unit", "sqrt", [0.5, 2.0, 1.0]])
@@ -84,9 +134,10 @@ def test_infinite_gamma_and_groups_of_one_are_the_standardised_lasso():
     np.testing.assert_allclose(mcp.coefs.toarray(), lasso.coefs.toarray(), atol=1e-5)
 
 
-def test_strong_groups_are_least_squares():
+@BOTH
+def test_strong_groups_are_least_squares(model):
     data = make_group_sparse(200, 30, 3, active=2, random_state=4)
-    model = GroupMCP(groups=data.groups, penalty=0.1).fit(data.X, data.y)
+    model = model(groups=data.groups, penalty=0.1).fit(data.X, data.y)
     on = data.w_star != 0
     X = np.column_stack([data.X[:, on], np.ones(200)])
     np.testing.assert_allclose(model.coef_[on], np.linalg.lstsq(X, data.y, rcond=None)[0][:-1], atol=1e-5)
@@ -141,6 +192,13 @@ def test_bad_parameters(change, message):
         GroupMCP(**{"groups": 3, **change}).fit(data.X, data.y)
 
 
+def test_gamma_of_scad_is_above_two():
+    data = make_group_sparse(40, 60, 3, random_state=0)
+    with pytest.raises(ValueError, match="gamma must be above 2"):
+        GroupSCAD(groups=3, gamma=2.0).fit(data.X, data.y)
+
+
+@BOTH
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learn_contract():
-    check_estimator(GroupMCP())
+def test_scikit_learn_contract(model):
+    check_estimator(model())

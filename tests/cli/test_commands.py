@@ -84,7 +84,7 @@ def test_the_shell_is_answered():
     out = subprocess.run(
         [sys.executable, "-m", "covey.cli"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
     )
-    assert out.stdout.split() == ["--spline", "--selection", "--standardize", "--seed"]
+    assert out.stdout.split() == ["--spline", "--start", "--strata", "--selection", "--standardize", "--seed"]
 
 
 COMMANDS = ["fit", "predict", "path", "diagnose", "demo", "reproduce", "completion", "autoencoder"]

@@ -220,6 +220,8 @@ def outcome(case: Case) -> str:
                 return f"{type(error).__name__} without the name of an argument: {text}\n{where(error)}"
             return ""
         except Exception as error:
+            if isinstance(error, KeyError) and case["function"] == "Groups.position":
+                return ""  # as of a dictionary
             return f"{type(error).__name__}: {error}\n{where(error)}"
     leaked = [w for w in caught if issubclass(w.category, RuntimeWarning | DeprecationWarning | FutureWarning)
               or w.category.__name__ == "ComplexWarning"]  # fmt: skip

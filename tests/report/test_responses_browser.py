@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covey import GroupSparseClassifier, GroupSparseRegressor
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.report import FitReport, write
 from covey.report.group_table import ratio
 from covey.report.numbers import shown
@@ -17,10 +17,14 @@ ETA = X @ np.r_[1.5, -1.0, np.zeros(6), 1.2, 0.0, 0.0, 0.0]
 THREE = np.array(["red", "green", "a rather long name of a class"])[
     (np.column_stack([ETA, X[:, 8], -ETA]) + RNG.gumbel(size=(90, 3))).argmax(axis=1)
 ]
+TIMES = survival(
+    RNG.exponential(np.exp(-ETA)), RNG.random(90) < 0.7, strata=np.array(["a rather long name of a stratum", "b"] * 45)
+)
 CASES = {
     "two classes": (GroupSparseClassifier(2, selection="bic"), np.where(ETA + RNG.logistic(size=90) > 0, "yes", "no")),
     "three classes": (GroupSparseClassifier(2, selection="bic", always=[5]), THREE),
     "counts": (GroupSparseRegressor(2, loss="poisson", selection="bic"), RNG.poisson(np.exp(0.5 * ETA))),
+    "survival": (GroupSparseCox(2, selection="bic", always=[5]), TIMES),
     "several": (GroupSparseRegressor(2, selection="bic"), np.column_stack([ETA, -ETA]) + RNG.standard_normal((90, 2))),
 }
 

@@ -9,7 +9,7 @@ from covey.baselines.convolutional import (
 )
 from covey.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
 from covey.baselines.group_lasso import GroupLasso
-from covey.baselines.group_mcp import GroupMCP
+from covey.baselines.group_mcp import GroupMCP, GroupSCAD
 from covey.baselines.primal_dual import PrimalDual
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ConvolutionalNetwork",
     "GroupLasso",
     "GroupMCP",
+    "GroupSCAD",
     "PrimalDual",
     "certify",
     "convolve_kernels",

@@ -19,7 +19,7 @@ import numpy as np
 
 from covey.baselines.units import read_group_weights
 from covey.groups import Groups
-from covey.validation import FloatArray, as_matrix, as_response, positive
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive
 
 __all__ = ["Certificate", "certify"]
 
@@ -64,7 +64,9 @@ def certify(X: Any, y: Any, groups: Any, w: Any, penalty: float, group_weights: 
     n, p = matrix.shape
     response = as_response(y, n)
     partition = Groups.coerce(groups, p)
-    coef = np.asarray(w, dtype=float)
+    coef = as_numbers(w, "w")
+    for values, name in ((matrix, "X"), (response, "y"), (coef, "w")):
+        check_scale(values, name)
     if coef.shape != (p,):
         raise ValueError(f"w must hold {p} numbers, one per column of X, not shape {coef.shape}.")
     limits = positive(penalty, "penalty") * read_group_weights(group_weights, partition)

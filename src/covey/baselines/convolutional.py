@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from covey.validation import FloatArray, as_matrix, as_response, positive, whole
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, positive, whole
 
 __all__ = ["ConvolutionalNetwork", "NuclearNorm", "convolve_kernels", "least_nuclear_norm", "nuclear_regression"]
 
@@ -32,6 +32,7 @@ def convolve_kernels(Z: FloatArray) -> FloatArray:
     >>> convolve_kernels(np.outer([1.0, 2.0], [1.0, 0.0, 0.0])).tolist()
     [1.0, 2.0, 0.0]
     """
+    Z = as_numbers(Z, "Z", ndim=2)
     return sum((np.roll(row, k) for k, row in enumerate(Z)), start=np.zeros(Z.shape[1]))
 
 
@@ -65,9 +66,8 @@ def least_nuclear_norm(w: Any, kernel_size: int, *, tol: float = 1e-9, max_iter:
     >>> round(least_nuclear_norm([3.0, 4.0], 1).value, 6)
     5.0
     """
-    target = np.asarray(w, dtype=float)
-    if target.ndim != 1 or not np.isfinite(target).all():
-        raise ValueError(f"w must be finite numbers in one row, not shape {target.shape}.")
+    target, tol = as_numbers(w, "w", ndim=1), positive(tol, "tol")
+    check_scale(target, "w")
     K = _kernel_size(kernel_size, target.size)
     scale = float(np.linalg.norm(target))
     if scale == 0:
@@ -99,7 +99,11 @@ def nuclear_regression(
     X = as_matrix(X)
     n, D = X.shape
     y = as_response(y, n)
-    K, lam = _kernel_size(kernel_size, D), positive(penalty, "penalty")
+    check_scale(X, "X")
+    check_scale(y, "y")
+    K, lam, tol = _kernel_size(kernel_size, D), positive(penalty, "penalty"), positive(tol, "tol")
+    if not X.any():
+        raise ValueError("X holds zeros only.")
     step = n / (K * float(np.linalg.norm(X, 2)) ** 2)
     Z = np.zeros((K, D))
     ahead, t = Z, 1.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covey.groups import Groups
-from covey.validation import positive, whole
+from covey.validation import as_numbers, positive, whole
 
 __all__ = ["diagonal_cost", "group_quasi_norm", "grouped_cost"]
 
@@ -22,8 +22,12 @@ def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
     >>> group_quasi_norm([3.0, 4.0, 1.0], [0, 0, 1], 1.0)
     6.0
     """
-    coef = np.asarray(w, dtype=float)
-    return float(np.sum(Groups.coerce(groups, coef.size).norms(coef) ** positive(power, "power")))
+    coef = as_numbers(w, "w", ndim=1)
+    with np.errstate(over="ignore"):
+        total = float(np.sum(Groups.coerce(groups, coef.size).norms(coef) ** positive(power, "power")))
+    if not np.isfinite(total):
+        raise ValueError(f"w is too large for power={power:g}: the sum is no number.")
+    return total
 
 
 def grouped_cost(w: Any, groups: Any, depth: int = 2) -> float:
@@ -45,4 +49,4 @@ def diagonal_cost(w: Any, depth: int = 2) -> float:
     >>> diagonal_cost([3.0, -4.0])
     7.0
     """
-    return float(np.sum(np.abs(np.asarray(w, dtype=float)) ** (2 / whole(depth, "depth"))))
+    return float(np.sum(np.abs(as_numbers(w, "w")) ** (2 / whole(depth, "depth"))))

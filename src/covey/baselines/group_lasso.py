@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covey.baselines.proximal import PenalisedProblem, Solution, solve
-from covey.baselines.units import Units, read_group_weights
+from covey.baselines.units import Units, read_group_weights, read_table
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
+from covey.validation import FloatArray, boolean, column_names, positive, whole
 
 __all__ = ["GroupLasso"]
 
@@ -148,17 +148,15 @@ class GroupLasso(RegressorMixin, BaseEstimator):
 
     def _pose(self, X: Any, y: Any) -> tuple[Units, PenalisedProblem]:
         names = column_names(X)
-        refuse_odd(X, "X")
-        refuse_odd(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = read_table(self, X, y)
         groups = Groups.coerce(self.groups, X.shape[1], names)
         weights = read_group_weights(self.group_weights, groups)
         units = Units.of(
             X,
             np.asarray(y, dtype=float),
             groups,
-            fit_intercept=bool(self.fit_intercept),
-            standardize=bool(self.standardize),
+            fit_intercept=boolean(self.fit_intercept, "fit_intercept"),
+            standardize=boolean(self.standardize, "standardize"),
         )
         return units, PenalisedProblem(units.X, units.y, groups.starts, weights)
 

@@ -59,8 +59,22 @@ def primal_dual_steps(X, y, starts, thresholds, tau, sigma, w, theta, theta_old,
 
 
 @njit(cache=True)
-def group_descent(Z, r, w, edges, limits, gamma, goal, most):
-    """Group descent with the minimax concave penalty, in place; returns the sweeps used.
+def firm(norm, limit, gamma, clipped):
+    """What a group of this norm is multiplied by: the minimax concave penalty's threshold, or with `clipped` SCAD's."""
+    if norm <= limit:
+        return 0.0
+    if norm > gamma * limit:
+        return 1.0
+    if not clipped:
+        return (1.0 - limit / norm) / (1.0 - 1.0 / gamma)
+    if norm <= 2.0 * limit or np.isinf(gamma):
+        return 1.0 - limit / norm
+    return (gamma - 1.0 - gamma * limit / norm) / (gamma - 2.0)
+
+
+@njit(cache=True)
+def group_descent(Z, r, w, edges, limits, gamma, clipped, goal, most):
+    """Group descent with the minimax concave penalty or SCAD, in place; returns the sweeps used.
 
     ``Z`` holds a column of the design per row, orthonormal in each group; ``r = y - Z'w``. A group's update is the
     firm threshold of ``z = Z_l r/n + w_l``. Sweeps go over the non-zero groups until nothing moves by more than
@@ -82,13 +96,7 @@ def group_descent(Z, r, w, edges, limits, gamma, goal, most):
             for j in range(a, b):
                 z[j] = np.dot(Z[j], r) / n + w[j]
                 square += z[j] * z[j]
-            norm = np.sqrt(square)
-            if norm <= limits[l]:
-                factor = 0.0
-            elif norm <= gamma * limits[l]:
-                factor = (1.0 - limits[l] / norm) / (1.0 - 1.0 / gamma)
-            else:
-                factor = 1.0
+            factor = firm(np.sqrt(square), limits[l], gamma, clipped)
             change = 0.0
             for j in range(a, b):
                 step = factor * z[j] - w[j]

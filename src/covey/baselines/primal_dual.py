@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covey.baselines.kernels import primal_dual_steps
-from covey.baselines.units import Units, read_group_weights
+from covey.baselines.units import Units, read_group_weights, read_table
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, column_names, positive, refuse_odd, whole
+from covey.validation import FloatArray, boolean, column_names, positive, whole
 
 __all__ = ["PrimalDual"]
 
@@ -108,9 +108,7 @@ class PrimalDual(RegressorMixin, BaseEstimator):
     def path(self, X: Any, y: Any) -> Path:
         """The trace of iterates; times are iterations, from 0."""
         names = column_names(X)
-        refuse_odd(X, "X")
-        refuse_odd(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = read_table(self, X, y)
         groups = Groups.coerce(self.groups, X.shape[1], names)
         weights = read_group_weights(self.group_weights, groups)
         n_steps, every = whole(self.n_steps, "n_steps"), whole(self.record_every, "record_every")
@@ -118,11 +116,11 @@ class PrimalDual(RegressorMixin, BaseEstimator):
             X,
             np.asarray(y, dtype=float),
             groups,
-            fit_intercept=bool(self.fit_intercept),
-            standardize=bool(self.standardize),
+            fit_intercept=boolean(self.fit_intercept, "fit_intercept"),
+            standardize=boolean(self.standardize, "standardize"),
         )
         tau, sigma = self._steps(units)
-        times = np.unique(np.append(np.arange(0, n_steps + 1, every), n_steps))
+        times = np.unique(np.append(np.arange(0, n_steps + 1, min(every, n_steps)), n_steps))
         W = np.zeros((times.size, units.X.shape[1]))
         w, theta, theta_old = W[0].copy(), np.zeros(units.y.size), np.zeros(units.y.size)
         for i in range(1, times.size):

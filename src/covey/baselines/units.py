@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, check_scale
+from covey.validation import FloatArray, as_numbers, check_scale, refuse_odd
 
-__all__ = ["Units", "read_group_weights"]
+__all__ = ["Units", "read_group_weights", "read_table"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ class Units:
         return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, **details)
 
 
+def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+    """X and y by scikit-learn's rules, as float64; sets ``n_features_in_`` and ``feature_names_in_``."""
+    refuse_odd(X, "X")
+    refuse_odd(y, "y")
+    try:
+        made: tuple[FloatArray, FloatArray] = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if "convert" in text or "inhomogeneous" in text or "array element" in text or "argument" in text:
+            raise ValueError("X must be a table of numbers, and y must hold one number per row.") from None
+        raise
+    return made
+
+
 def read_group_weights(group_weights: Any, groups: Groups) -> FloatArray:
     """``"sqrt"`` (of the sizes), ``"unit"``, or one positive number per group."""
     if isinstance(group_weights, str):
@@ -69,7 +85,7 @@ def read_group_weights(group_weights: Any, groups: Groups) -> FloatArray:
         if group_weights == "unit":
             return np.ones(groups.n_groups)
         raise ValueError(f"group_weights must be 'sqrt', 'unit' or an array, not {group_weights!r}.")
-    weights = np.asarray(group_weights, dtype=float)
+    weights = as_numbers(group_weights, "group_weights", finite=False)
     if weights.shape != (groups.n_groups,) or not np.isfinite(weights).all() or (weights <= 0).any():
         raise ValueError(
             f"group_weights must hold {groups.n_groups} numbers above 0, one per group, not {group_weights!r}."

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.options import Json, Target
+from covey.cli.options import Json
 
 __all__ = ["diagnose"]
 
 
 def diagnose(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv, .parquet or .feather.")],
-    target: Target,
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
     groups: Annotated[
         str | None,
         typer.Option(
@@ -25,6 +25,9 @@ def diagnose(
     as_json: Json = False,
 ) -> None:
     """Check whether a table meets the conditions of the convergence theorem, and what it means if it does not.
+
+    The theorem is on squared loss: the target is numbers, and not classes, counts
+    or survival times.
 
     \b
     Examples:

@@ -17,12 +17,18 @@ from covey.cli.options import (
     TABLE_OPTIONS,
     Data,
     Drop,
+    Event,
+    EventValue,
     GroupsOption,
     Impute,
     Json,
     OneHot,
     Spline,
+    Start,
+    Strata,
     Targets,
+    Ties,
+    Time,
     Weights,
     asked,
     table_settings,
@@ -45,7 +51,7 @@ SHOWN = 20
 def fit(
     context: typer.Context,
     data: Data,
-    target: Targets,
+    target: Targets = None,
     groups: GroupsOption = None,
     spline: Spline = None,
     onehot: OneHot = None,
@@ -53,11 +59,11 @@ def fit(
     impute: Impute = None,
     weights: Weights = None,
     family: Annotated[
-        Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial"],
+        Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
         typer.Option(
             help="What the target is: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
             "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
-            "all other numbers as gaussian, and says so.",
+            "all other numbers as gaussian, and says so; --time and --event are cox.",
             rich_help_panel=TABLE,
         ),
     ] = "auto",
@@ -71,6 +77,12 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    time: Time = None,
+    event: Event = None,
+    event_value: EventValue = None,
+    start: Start = None,
+    strata: Strata = None,
+    ties: Ties = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
     as_json: Json = False,
@@ -104,7 +116,8 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A group, term or column that is in every model, such as age and sex. Repeat it.",
+            help="A group, term or column that is in every model, such as age and sex. Repeat it, or give a list: "
+            "age,sex.",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -169,7 +182,7 @@ def fit(
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
       coefficients.csv  every column's coefficient, in the table's units, and ratios
-                        of odds or rates
+                        of odds, rates or hazards
       groups.csv        every group: selected or not, strength, norm, time, folds
       path.parquet      every coefficient along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
@@ -183,6 +196,7 @@ def fit(
       covey fit table.csv --target y --always age --selection size:3
       covey fit patients.csv --target diagnosis --always age --always sex
       covey fit claims.csv --target n --family poisson --offset log:years
+      covey fit trial.csv --time months --event dead --strata site --always age
     """
     with complaints():
         from covey.persistence import import_skops
@@ -242,7 +256,7 @@ def print_fit(result: Fit, out: Path) -> None:
     beside = f", beside {n_always} always in" if n_always else ""
     console.print(
         f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
-        f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows).\n"
+        f"({n_columns} of {problem.X.shape[1]} columns, {_rows(result)}).\n"
         f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
         f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
         markup=False,
@@ -260,6 +274,13 @@ def print_fit(result: Fit, out: Path) -> None:
     _print_scores(console, result)
     _print_warning(console, result)
     console.print(f"The report: {out / 'report.html'}", markup=False)
+
+
+def _rows(result: Fit) -> str:
+    """How many rows, and events where there are any."""
+    y = result.problem.y
+    events = f", {y['event'].sum()} events" if result.problem.response.family == "cox" else ""
+    return f"{len(y)} rows{events}"
 
 
 def _classes(result: Fit) -> str:

@@ -17,19 +17,25 @@ __all__ = [
     "TABLE_OPTIONS",
     "Data",
     "Drop",
+    "Event",
+    "EventValue",
     "GroupsOption",
     "Impute",
     "Json",
     "OneHot",
     "Spline",
+    "Start",
+    "Strata",
     "Target",
     "Targets",
+    "Ties",
+    "Time",
     "Weights",
     "asked",
     "table_settings",
 ]
 
-TABLE, MODEL, PAPER = "The table", "The model", "The paper's network"
+TABLE, SURVIVAL, MODEL, PAPER = "The table", "Survival times", "The model", "The paper's network"
 
 Data = Annotated[
     list[str],
@@ -40,11 +46,18 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
-Targets = Annotated[
-    list[str],
+Target = Annotated[
+    str | None,
     typer.Option(
-        "--target", "-t", metavar="COL", help="The column to predict. Repeat it for several responses.",
+        "--target", "-t", metavar="COL",
+        help="The column to predict. Survival times have --time and --event instead.", show_default=False,
+    ),
+]  # fmt: skip
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", "-t", metavar="COL",
+        help="The column to predict. Repeat it for several responses. Survival times have --time and --event instead.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -114,6 +127,65 @@ Weights = Annotated[
         show_default=False,
     ),
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COL",
+        help="Survival times: the column of the time of the event, or up to which it had not happened (family cox).",
+        rich_help_panel=SURVIVAL,
+        show_default=False,
+    ),
+]
+Event = Annotated[
+    str | None,
+    typer.Option(
+        "--event",
+        metavar="COL",
+        help="The column that is 1 or true where the event happened, 0 or false where the row is censored.",
+        rich_help_panel=SURVIVAL,
+        show_default=False,
+    ),
+]
+EventValue = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event-value",
+        metavar="VALUE",
+        help="The value of --event that is the event, where that holds other values, such as 2 or dead. Repeat it.",
+        rich_help_panel=SURVIVAL,
+        show_default=False,
+    ),
+]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="COL",
+        help="The column of the time of entry: a row is at risk after it and not before.",
+        rich_help_panel=SURVIVAL,
+        show_default=False,
+    ),
+]
+Strata = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strata",
+        metavar="COL",
+        help="A column of strata, each with a baseline hazard of its own. Repeat it for those of several columns.",
+        rich_help_panel=SURVIVAL,
+        show_default=False,
+    ),
+]
+Ties = Annotated[
+    Literal["efron", "breslow"] | None,
+    typer.Option(
+        "--ties",
+        help="How events at the same time are treated.",
+        rich_help_panel=SURVIVAL,
+        show_default="efron",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
 
 # "none" on the command line is what a parameter of the estimators calls None or False.
@@ -121,17 +193,18 @@ NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
 
 
 TABLE_OPTIONS = ("data", "target", "groups", "spline", "onehot", "drop", "impute", "weights")
-RESPONSE_OPTIONS = ("family", "offset")
+SURVIVAL_OPTIONS = ("time", "event", "event_value", "start", "strata")
+RESPONSE_OPTIONS = ("family", "offset", *SURVIVAL_OPTIONS)
 
 
 def table_settings(context: typer.Context) -> TableSettings:
     """The table and how its columns are used, from the options of a command that has all of them."""
     from covey.workflow import TableSettings
 
-    several = ("data", "groups", "spline", "onehot", "drop")
+    several = ("data", "groups", "spline", "onehot", "drop", "event_value", "strata")
     given = {name: context.params[name] for name in (*TABLE_OPTIONS, *RESPONSE_OPTIONS) if name in context.params}
     values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
-    target = values["target"]
+    target: Any = values["target"] or ()
     if not isinstance(target, str):
         values["target"] = target[0] if len(target) == 1 else tuple(target)
     return TableSettings(**values)

@@ -9,7 +9,24 @@ from typing import Annotated
 import typer
 
 from covey.cli.console import check_out, complaints, stages, table, write
-from covey.cli.options import Data, Drop, GroupsOption, Impute, Json, OneHot, Spline, Target, Weights, table_settings
+from covey.cli.options import (
+    Data,
+    Drop,
+    Event,
+    EventValue,
+    GroupsOption,
+    Impute,
+    Json,
+    OneHot,
+    Spline,
+    Start,
+    Strata,
+    Target,
+    Ties,
+    Time,
+    Weights,
+    table_settings,
+)
 
 __all__ = ["path"]
 
@@ -17,13 +34,19 @@ __all__ = ["path"]
 def path(
     context: typer.Context,
     data: Data,
-    target: Target,
+    target: Target = None,
     groups: GroupsOption = None,
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
     impute: Impute = None,
     weights: Weights = None,
+    time: Time = None,
+    event: Event = None,
+    event_value: EventValue = None,
+    start: Start = None,
+    strata: Strata = None,
+    ties: Ties = None,
     most: Annotated[int, typer.Option(min=1, help="Stop when this many groups have entered.")] = 20,
     out: Annotated[
         Path | None,
@@ -42,6 +65,7 @@ def path(
     Examples:
       covey path table.csv --target y --groups _
       covey path table.csv --target y --groups 3 --most 50 --plot path.png --out path.parquet
+      covey path trial.csv --time months --event dead --groups _
     """
     with complaints():
         from covey.workflow import trace_table
@@ -51,7 +75,7 @@ def path(
         check_out(plot, PICTURES, "--plot")
 
         with stages(["reading", "expanding", "running"], quiet=as_json) as told:
-            traced = trace_table(table_settings(context), most=most, told=told)
+            traced = trace_table(table_settings(context), most=most, ties=ties, told=told)
         order = order_table(traced)
         if out is not None:
             write(coefficients_along(traced), out)

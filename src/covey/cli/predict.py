@@ -39,7 +39,17 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values, to print how good the predictions are. Repeat it for several responses.",
+            help="The true values, to print how good the predictions are. Repeat it for several responses; for survival "
+            "give the time and then the event.",
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="TIMES",
+            help="Survival times: when to predict survival, such as 1,2,5; by default at the quartiles of the times of "
+            "the fit.",
         ),
     ] = None,
     as_json: Json = False,
@@ -49,14 +59,18 @@ def predict(
     Give the raw table: columns are found by name, then expanded and filled as in
     the fit; other columns are ignored. The column `prediction` is the mean; for
     classes it is the class, followed by columns probability_CLASS; several
-    responses have one column prediction_RESPONSE each. A model with an offset
-    reads its column again. A model file is data: nothing in it is executed.
+    responses have one column prediction_RESPONSE each. For survival times it is
+    the log risk, followed by columns survival_TIME, the probability of no event
+    by then. A model with an offset reads its column again. A model file is data:
+    nothing in it is executed.
 
     \b
     Examples:
       covey predict fit new.csv > predictions.csv
       covey predict fit new.parquet --keep id --out predictions.parquet
       covey predict fit/model.skops test.csv --target y --json
+      covey predict fit new.csv --at 1,2,5 --keep patient
+      covey predict fit test.csv --target months --target dead
     """
     with complaints():
         check_out(out)
@@ -66,7 +80,7 @@ def predict(
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(model, data, target=target or (), keep=keep or (), told=told)
+            made = predict_table(model, data, target=target or (), keep=keep or (), at=at or (), told=told)
         if out is not None:
             write(made.table, out)
         if as_json:

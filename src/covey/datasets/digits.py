@@ -10,6 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.datasets.simulate import check_table_size
+from covey.validation import whole
+
 __all__ = ["DigitImages", "make_digits"]
 
 SIZE = 28
@@ -80,6 +83,10 @@ def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> Digi
     >>> data.train_images.shape, data.test_labels.tolist()
     ((20, 28, 28), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
+    n_train, n_test = whole(n_train, "n_train", least=0), whole(n_test, "n_test", least=0)
+    seed = whole(seed, "seed", least=0)
+    for n in (n_train, n_test):
+        check_table_size(n, 28 * 28)
     train, test = (np.random.default_rng([seed, part]) for part in range(2))
     labels = [np.arange(n, dtype=np.int64) % 10 for n in (n_train, n_test)]
     return DigitImages(_draw(labels[0], train), labels[0], _draw(labels[1], test), labels[1])

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from covey.datasets.simulate import GroupSparseData
+from covey.datasets.simulate import GroupSparseData, check_table_size
 from covey.groups import Groups
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, as_numbers, one_of, positive, whole
 
 __all__ = ["legacy_paper_data"]
 
@@ -42,18 +42,20 @@ def legacy_paper_data(
     """
     n, p = whole(n_rows, "n_rows"), whole(n_columns, "n_columns")
     sigma = positive(sigma, "sigma", zero=True)
-    entries = np.asarray(support if not isinstance(support, range) else list(support), dtype=float)
+    entries = as_numbers(list(support) if isinstance(support, range) else support, "support")
     if entries.ndim != 1 or entries.size > p:
         raise ValueError(f"support must be at most {p} numbers in one row, not shape {entries.shape}.")
     # RandomState(seed) has the stream of np.random.seed(seed) without touching the process's global generator
-    rng = np.random.RandomState(whole(seed, "seed", least=0))
+    if whole(seed, "seed", least=0) >= 2**32:
+        raise ValueError(f"seed must be below 2**32, not {seed}.")
+    rng = np.random.RandomState(seed)
+    one_of(design, ("rademacher", "gaussian"), "design")
+    check_table_size(n, p)
 
     def draw_design(rows: int) -> FloatArray:
         if design == "rademacher":
             return rng.binomial(1, 0.5, size=(rows, p)) * 2.0 - 1.0
-        if design == "gaussian":
-            return rng.normal(size=(rows, p))
-        raise ValueError(f"design must be 'rademacher' or 'gaussian', not {design!r}.")
+        return rng.normal(size=(rows, p))
 
     w_star = np.zeros(p)
     w_star[: entries.size] = entries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, whole
 
 __all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
 
@@ -134,8 +135,11 @@ def make_group_sparse(
     ((150, 300), [0, 1, 2], [4.162, 4.162, 4.162, 0.0])
     """
     n, p = whole(n_rows, "n_rows"), whole(n_columns, "n_columns")
+    check_table_size(n, p)
+    one_of(design, DESIGNS, "design")
+    one_of(noise, NOISES, "noise")
     partition = Groups.coerce(groups, p)
-    rng = np.random.default_rng(random_state)
+    rng = _generator(random_state)
     X = _draw_design(rng, n, p, design, rho)
     w_star = _draw_coefficients(rng, partition, active, values)
     if sigma is not None and snr is not None:
@@ -149,6 +153,26 @@ def make_group_sparse(
         sigma = signal / np.sqrt(n * positive(snr, "snr"))
     xi = draw_noise(rng, n, sigma, noise, df=noise_df)
     return GroupSparseData(X, X @ w_star + xi, w_star, partition, xi, sigma)
+
+
+# Numbers that a simulated table may have: 32 GiB.
+MOST_NUMBERS = 2**32
+
+
+def check_table_size(n: int, p: int) -> None:
+    """Refuse a table that no machine holds."""
+    if n * p > MOST_NUMBERS:
+        raise ValueError(f"n_rows={n} and n_columns={p} make a table too large to hold.")
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number of at least 0, a Generator or None, not a "
+            f"{type(random_state).__name__}."
+        ) from None
 
 
 def draw_noise(
@@ -178,7 +202,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
     if design == "gaussian":
         return rng.standard_normal((n, p))
     if design == "ar":
-        if not -1 < rho < 1:
+        if not isinstance(rho, numbers.Real) or not -1 < rho < 1:
             raise ValueError(f"rho must lie in (-1, 1) for an autoregressive design, not {rho!r}.")
         X = rng.standard_normal((n, p))
         X[:, 1:] *= np.sqrt(1 - rho**2)
@@ -186,7 +210,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
             X[:, j] += rho * X[:, j - 1]
         return X
     if design == "equicorrelated":
-        if not 0 <= rho < 1:
+        if not isinstance(rho, numbers.Real) or not 0 <= rho < 1:
             raise ValueError(f"rho must lie in [0, 1) for an equicorrelated design, not {rho!r}.")
         common = rng.standard_normal((n, 1))
         return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.standard_normal((n, p))
@@ -203,18 +227,17 @@ def _draw_coefficients(
     active: int | Iterable[Any],
     values: float | ArrayLike | str,
 ) -> FloatArray:
-    given = None if isinstance(values, str) else np.asarray(values, dtype=float)
+    given = None if isinstance(values, str) else as_numbers(values, "values")
+    if given is not None:
+        check_scale(given, "values")
     if given is not None and given.ndim == 1 and given.size == groups.n_columns:
         return given.copy()
-    if isinstance(active, int | np.integer):
+    if isinstance(active, int | np.integer) and not isinstance(active, bool):
         if not 0 <= active <= groups.n_groups:
             raise ValueError(f"active must lie between 0 and the {groups.n_groups} groups, not {active}.")
         names: Iterable[Any] = groups.names[: int(active)]
     else:
-        names = list(active)
-        unknown = [name for name in names if name not in groups.names]
-        if unknown:
-            raise ValueError(f"active names unknown groups: {', '.join(map(repr, unknown[:6]))}.")
+        names = [groups.names[l] for l in groups.positions(active, "active")]
     columns = np.concatenate([np.empty(0, dtype=np.intp), *(groups[name] for name in names)])
     w = np.zeros(groups.n_columns)
     if given is None:

@@ -12,6 +12,8 @@ from covey.validation import whole
 
 __all__ = ["load_diabetes_splines"]
 
+MOST_KNOTS = 442
+
 
 def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
     """Disease progression of 442 patients after a year, from ten variables, each expanded in cubic B-splines.
@@ -32,6 +34,8 @@ def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
     ((442, 55), ('age', 'sex', 'bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6'))
     """
     n_knots = whole(n_knots, "n_knots", least=2)
+    if n_knots > MOST_KNOTS:
+        raise ValueError(f"n_knots must be at most {MOST_KNOTS}, as many as there are rows, not {n_knots}.")
     raw = load_diabetes(as_frame=True, scaled=False)
     parts = []
     for _, column in raw.data.items():

@@ -99,7 +99,7 @@ def digest_of(blocks: Iterable[Any], shape: tuple[int, ...], dtype: Any) -> str:
     """A checksum of the bytes of blocks, in order, and of what they are blocks of."""
     made = hashlib.sha256(f"{shape} {np.dtype(dtype)}".encode())
     for block in blocks:
-        made.update(np.ascontiguousarray(block).reshape(-1))
+        made.update(np.ascontiguousarray(block).reshape(-1).data)
     return made.hexdigest()
 
 

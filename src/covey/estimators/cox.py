@@ -232,7 +232,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
     def _read(self, y: Any, name: str = "y") -> SurvivalTimes:
-        return read_survival(on_host(y), name, FieldNames(self.time, self.event, self.start, self.stratum))
+        return read_survival(on_host(y), name, FieldNames.of(self))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """With the strata of a validation set coded as those of the rows."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.validation import name_columns
+from covey.validation import listed, name_columns, refuse_odd
 
 __all__ = [
     "IntArray",
@@ -30,14 +30,18 @@ def plural(count: int, noun: str) -> str:
 
 
 def as_int_vector(values: Any, what: str) -> IntArray:
-    array = np.asarray(values)
+    refuse_odd(values, what)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.") from None
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
     return array.astype(np.intp)
 
 
 def as_indices(members: Any, l: int) -> IntArray:
-    values = list(members)
+    values = listed(members, f"The columns of group {l}")
     if not values:
         raise ValueError(f"Group {l} is empty; every group needs at least one column.")
     return as_int_vector(values, f"The columns of group {l}")

@@ -27,7 +27,7 @@ from covey.groups.checks import (
     plural,
     positions,
 )
-from covey.validation import name_columns, whole
+from covey.validation import as_numbers, boolean, is_sparse, listed, name_columns, refuse_odd, whole
 
 __all__ = ["Groups"]
 
@@ -81,15 +81,19 @@ class Groups:
         overlap: bool = False,
     ) -> None:
         members_of = [as_indices(members, l) for l, members in enumerate(lists)]
-        column_names = None if columns is None else tuple(str(c) for c in columns)
+        column_names = _column_names(columns)
+        overlap = boolean(overlap, "overlap")
         if n_columns is None:
             n_columns = len(column_names) if column_names is not None else _count(members_of, overlap)
         n_columns = whole(n_columns, "n_columns")
         if column_names is not None and len(column_names) != n_columns:
             raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
-        group_names = tuple(range(len(members_of))) if names is None else tuple(names)
+        group_names = tuple(range(len(members_of))) if names is None else tuple(listed(names, "names"))
         if len(group_names) != len(members_of):
             raise ValueError(f"{len(group_names)} group names were given for {len(members_of)} groups.")
+        unusable = [name for name in group_names if not isinstance(name, Hashable)]
+        if unusable:
+            raise ValueError(f"names must be numbers or text, one per group, not {unusable[0]!r}.")
         if len(set(group_names)) != len(group_names):
             twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
             raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
@@ -159,6 +163,7 @@ class Groups:
             if size < 1:
                 raise ValueError(f"Group {l} has size {size}; every group needs at least one column.")
         ends = np.cumsum(values)
+        n_columns = None if n_columns is None else whole(n_columns, "n_columns")
         if n_columns is not None and ends[-1] != n_columns:
             raise ValueError(
                 f"Group sizes add up to {ends[-1]} columns, but there are {n_columns}"
@@ -184,10 +189,13 @@ class Groups:
         values = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
         if isinstance(values, str | bytes):
             raise ValueError("labels must be a sequence with one label per column, not a single string.")
-        values = list(values.tolist()) if isinstance(values, np.ndarray) else list(values)
+        if isinstance(values, np.ndarray):
+            refuse_odd(values, "labels")
+            values = values.tolist()
+        values = listed(values, "labels")
         if not values:
             raise ValueError("labels is empty: give one label per column.")
-        names = None if columns is None else tuple(str(c) for c in columns)
+        names = _column_names(columns)
         if names is not None and len(names) != len(values):
             raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
         if not set(map(type, values)) <= {int, str, bool}:  # most labels are, and are looked at all at once
@@ -215,14 +223,17 @@ class Groups:
         >>> Groups.from_lists([[0, 1, 2], [2, 3]], overlap=True)
         Groups(2 groups of 2 to 3 columns, 4 columns, overlapping)
         """
-        groups = [list(members) for members in lists]
+        groups = [listed(members, f"The columns of group {l}") for l, members in enumerate(listed(lists, "lists"))]
         if not groups:
             raise ValueError("No groups were given: give at least one list of columns.")
         if any(isinstance(c, str) for members in groups for c in members):
             if columns is None:
                 raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
-            columns = tuple(str(c) for c in columns)
-            groups = positions(groups, columns, tuple(range(len(groups))) if names is None else tuple(names))
+            columns = tuple(str(c) for c in listed(columns, "columns"))
+            names = tuple(range(len(groups))) if names is None else tuple(listed(names, "names"))
+            if len(names) != len(groups):
+                raise ValueError(f"{len(names)} group names were given for {len(groups)} groups.")
+            groups = positions(groups, columns, names)
         return cls(groups, n_columns, names=names, columns=columns, overlap=overlap)
 
     @classmethod
@@ -249,7 +260,9 @@ class Groups:
         sequences is lists; a flat sequence with one entry per column is labels; a function is asked with the
         column names and answers any of these. Sizes are never guessed: use `from_sizes`.
         """
-        names = None if columns is None else tuple(str(c) for c in columns)
+        names, n_columns = _column_names(columns), whole(n_columns, "n_columns")
+        if names is not None and len(names) != n_columns:
+            raise ValueError(f"{len(names)} column names were given for {n_columns} columns.")
         if isinstance(groups, Groups):
             if groups.n_columns != n_columns:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
@@ -269,10 +282,10 @@ class Groups:
             made = cls.from_size(int(groups), n_columns)
         elif isinstance(groups, Mapping):
             made = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
-        elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+        elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable) or is_sparse(groups):
             raise ValueError(f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups.")
         else:
-            flat: Any = groups if hasattr(groups, "to_numpy") else list(groups)
+            flat: Any = groups if hasattr(groups, "to_numpy") else listed(groups, "groups")
             if is_nested(flat):
                 return cls.from_lists(flat, n_columns, columns=names)
             if len(flat) != n_columns:
@@ -285,7 +298,7 @@ class Groups:
 
     def with_columns(self, columns: Iterable[str]) -> Groups:
         """The same groups, with names for the columns."""
-        names = tuple(str(c) for c in columns)
+        names = tuple(str(c) for c in listed(columns, "columns"))
         if len(names) != self.n_columns:
             raise ValueError(f"{len(names)} column names were given for {self.n_columns} columns.")
         if self.overlapping:
@@ -363,10 +376,10 @@ class Groups:
         >>> Groups.from_labels(["age", "bmi", "age"]).positions(["bmi"], "always")
         [1]
         """
-        if isinstance(names, str) or not isinstance(names, Iterable):
+        if isinstance(names, str) or not isinstance(names, Iterable) or is_sparse(names):
             raise ValueError(f"{option} must be a list of group names, not {names!r}.")
         try:
-            return list(dict.fromkeys(self.position(name) for name in names))
+            return list(dict.fromkeys(self.position(name) for name in listed(names, option)))
         except KeyError as unknown:
             raise ValueError(f"{option}: {unknown.args[0]}") from None
 
@@ -379,11 +392,11 @@ class Groups:
 
     def to_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
         """Reorder the last axis from the design's columns to the contiguous layout."""
-        return np.asarray(values)[..., self.members]
+        return self._along(values, self.n_columns)[..., self.members]
 
     def from_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
         """Reorder the last axis from the contiguous layout back to the design's columns; copies of one add up."""
-        values = np.asarray(values)
+        values = self._along(values, self.members.size)
         if self.overlapping:
             total = np.zeros((*values.shape[:-1], self.n_columns), dtype=values.dtype)
             np.add.at(np.moveaxis(total, -1, 0), self.members, np.moveaxis(values, -1, 0))
@@ -392,13 +405,23 @@ class Groups:
         out[..., self.members] = values
         return out
 
+    def _along(self, values: Any, width: int) -> NDArray[Any]:
+        """An array whose last axis has an entry per column."""
+        try:
+            array = np.asarray(values)
+        except ValueError:  # rows of unequal length
+            raise ValueError("The values must be one array, with an entry per column along its last axis.") from None
+        if array.ndim == 0 or array.shape[-1] != width:
+            raise ValueError(f"The last axis must have {width} entries, one per column, not shape {array.shape}.")
+        return array
+
     def norms(self, w: NDArray[Any]) -> NDArray[Any]:
         """Euclidean norm of each group of the coefficients ``w``; the last axis runs over columns.
 
         >>> Groups.from_sizes([2, 1]).norms([3.0, 4.0, -2.0]).tolist()
         [5.0, 2.0]
         """
-        by_group = self.to_contiguous(np.asarray(w, dtype=float))
+        by_group = self.to_contiguous(as_numbers(w, "w", finite=False))
         largest = np.maximum.reduceat(np.abs(by_group), self.starts[:-1], axis=-1)
         # scaled, so that neither 1e-200 nor 1e200 is lost in the square
         scale = np.where(largest > 0, largest, 1.0)
@@ -446,6 +469,10 @@ class Groups:
         size = plural(low, "column") if low == high else f"{low} to {high} columns"
         shared = ", overlapping" if self.overlapping else ""
         return f"Groups({plural(self.n_groups, 'group')} of {size}, {plural(self.n_columns, 'column')}{shared})"
+
+
+def _column_names(columns: Iterable[Any] | None) -> tuple[str, ...] | None:
+    return None if columns is None else tuple(str(c) for c in listed(columns, "columns"))
 
 
 def _count(members_of: list[IntArray], overlap: bool) -> int:

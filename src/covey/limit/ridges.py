@@ -82,8 +82,8 @@ class Penalties:
             X = X if used.size == len(X) else X[used]
             low, high = X.min(axis=0), X.max(axis=0)
             span[own], two[own] = high - low, ((low == X) | (high == X)).all(axis=0)
-        span, two = span.reshape(variance.shape), two.reshape(variance.shape)
-        return np.where(two & (variance > 0), (span / 2) ** 2, variance)
+        equal = ((span / 2) ** 2).reshape(variance.shape)
+        return np.where(two.reshape(variance.shape) & (variance > 0), equal, variance)
 
     def _coordinates(self, groups: NDArray[np.intp], T: FloatArray) -> FloatArray:
         """R with ``X_l = Z_l R_l`` for groups of one shape with columns that depend on each other."""

@@ -24,6 +24,11 @@ class FieldNames:
     start: str = "start"
     stratum: str = "stratum"
 
+    @classmethod
+    def of(cls, model: Any) -> FieldNames:
+        """Those of an estimator that has them as parameters."""
+        return cls(model.time, model.event, model.start, model.stratum)
+
 
 @dataclass(frozen=True)
 class SurvivalTimes:

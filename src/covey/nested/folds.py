@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,32 +11,40 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from covey.losses.risk_sets import EVENT, STRATUM
+from covey.losses.survival import FieldNames, read_survival
 from covey.validation import whole
 
-__all__ = ["Rows", "outer_folds", "part", "row_taker"]
+__all__ = ["Rows", "event_labels", "outer_folds", "part", "row_taker"]
 
 Rows = NDArray[np.intp]
 
 
 def outer_folds(
-    cv: Any, y: Any, *, has_classes: bool = False, split_groups: Any = None, random_state: int | None = 0
-) -> list[tuple[Rows, Rows]]:
+    cv: Any, y: Any, *, has_classes: bool = False, split_groups: Any = None, random_state: int | None = 0,
+    events: Any = None,
+) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """Pairs of training and test rows.
 
     A number gives shuffled folds: `KFold`, `StratifiedKFold` for classes (fewer folds where a class has fewer rows),
-    and `GroupKFold` or `StratifiedGroupKFold` where rows have labels that stay together.
+    and `GroupKFold` or `StratifiedGroupKFold` where rows have labels that stay together. Survival times are dealt by
+    `events`, which are labels that every fold gets its share of.
     """
     n = len(y)
     splitter = cv
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        splitter = _splitter(
-            whole(int(cv), "cv as a number of folds", least=2), y, has_classes, split_groups, random_state
-        )
-    labels = y if has_classes else np.zeros(n)
-    found = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in check_cv(splitter).split(np.zeros((n, 1)), labels, split_groups)
-    ]
+        k = whole(int(cv), "cv as a number of folds", least=2)
+        if events is not None and split_groups is None:
+            splitter = StratifiedKFold(_most_folds(k, events), shuffle=True, random_state=random_state)
+        else:
+            splitter = _splitter(k, y, has_classes, split_groups, random_state)
+    labels = y if has_classes else np.zeros(n) if events is None else events
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # a stratum may have fewer events than folds
+        found = [
+            (np.asarray(train), np.asarray(test))
+            for train, test in check_cv(splitter).split(np.zeros((n, 1)), labels, split_groups)
+        ]
     for number, (train, test) in enumerate(found, start=1):
         if train.size == 0 or test.size == 0:
             raise ValueError(f"Fold {number} of cv has no {'test' if train.size else 'training'} rows.")
@@ -59,6 +68,20 @@ def _splitter(k: int, y: Any, has_classes: bool, split_groups: Any, random_state
     if n < k:
         raise ValueError(f"There are {n} rows, too few for {k} folds.")
     return KFold(k, shuffle=True, random_state=random_state)
+
+
+def event_labels(model: Any, y: Any) -> NDArray[np.intp]:
+    """Labels by which survival times are dealt to folds: odd numbers are events, and every stratum has its own."""
+    rows = read_survival(y, "y", FieldNames.of(model)).rows
+    return np.asarray(2 * rows[:, STRATUM] + rows[:, EVENT], dtype=np.intp)
+
+
+def _most_folds(k: int, events: NDArray[np.intp]) -> int:
+    """So many folds that each has an event."""
+    n_events = int((events % 2).sum())
+    if n_events < 2:
+        raise ValueError("Nested folds need at least two events, to fit one and to judge by the other.")
+    return min(k, n_events)
 
 
 def row_taker(X: Any) -> Callable[[Rows], Any]:

@@ -15,10 +15,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from covey.estimators import GroupSparseCox
 from covey.losses import Loss
 from covey.nested.folds import Rows, part
 from covey.nested.judging import Response, Task
 from covey.nested.references import class_means, find_references
+from covey.nested.result import ALONE
+from covey.selection import Size
 from covey.validation import FloatArray
 
 __all__ = ["FoldResult", "Given", "refit", "rescore"]
@@ -129,11 +132,18 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
     if scorer is None:
         if given.offset is not None:
             counted["offset"] = part(given.offset, test)
-        scores = {"model": float(fitted.score(X_test, y, **counted))}
+        scores, what = {"model": float(fitted.score(X_test, y, **counted))}, {}
         null = getattr(fitted, "null_score", None)
         if null is not None:
-            scores["null"] = float(null)
-        return FoldResult(test, None, {}, scores, _selected(fitted))
+            scores["null"], what["null"] = float(null), "chance"
+        if not isinstance(fitted, GroupSparseCox):
+            return FoldResult(test, None, {}, scores, _selected(fitted), what)
+        if fitted.always_groups_:
+            alone = _fit_last(clone(fitted).set_params(selection=Size(0), rule="min", average=False), given, X, train)
+            scores[ALONE] = float(alone.score(X_test, y, **counted))
+            what[ALONE] = "no group but those that are always in"
+        shift = {name: value for name, value in counted.items() if name == "offset"}
+        return FoldResult(test, fitted.predict(X_test, **shift), {}, scores, _selected(fitted), what)
     scores = {"model": float(scorer(fitted, X_test, y, **counted))}
     has_classes, what, note = given.response.classes is not None, {"null": ""}, ""
     methods: dict[str, Any] = {"null": DummyClassifier(strategy="prior") if has_classes else DummyRegressor()}
@@ -155,15 +165,20 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
 
 def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any]:
     """The fitted estimator, and the rows as it sees them: training and test rows."""
-    model, y = clone(given.model), part(given.response.given, train)
+    model = clone(given.model)
     X, X_test = given.take(train), given.take(test)
     last = model
     if isinstance(model, Pipeline):
         last = model.steps[-1][1]
         if len(model.steps) > 1:
             before = model[:-1]
-            X = before.fit_transform(X, y)
+            X = before.fit_transform(X, part(given.response.given, train))
             X_test = before.transform(X_test)
+    return _fit_last(last, given, X, train), X, X_test
+
+
+def _fit_last(last: Any, given: Given, X: Any, train: Rows) -> Any:
+    """An estimator of ours, fitted to training rows as it sees them."""
     extra = {
         "sample_weight": part(given.weight, train) if given.weighted else None,
         "offset": part(given.offset, train),
@@ -171,8 +186,12 @@ def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any]:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows says what there is to say
-        last.fit(X, y, **{name: value for name, value in extra.items() if value is not None})
-    return last, X, X_test
+        last.fit(
+            X,
+            part(given.response.given, train),
+            **{name: value for name, value in extra.items() if value is not None},
+        )
+    return last
 
 
 def _fit_plain(method: Any, given: Given, X: Any, train: Rows) -> Any:

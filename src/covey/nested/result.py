@@ -18,6 +18,9 @@ __all__ = ["MethodScore", "NestedScore"]
 # Shares of the null model's error that are removed.
 MEASURES = ("R^2", "D^2")
 
+# What the model is called that has no groups but those that are always in.
+ALONE = "always in"
+
 
 @dataclass(frozen=True)
 class MethodScore:
@@ -64,7 +67,7 @@ class NestedScore:
         The outer folds, for repeating it by hand.
     predictions : ndarray or None
         For every row the mean predicted by the models fitted without it; class probabilities for classes, that of the
-        second class if there are two. NaN for rows that were in no test fold.
+        second class if there are two; the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
     response, weight : ndarray
         What was predicted, and the row weights.
@@ -125,6 +128,8 @@ class NestedScore:
         rivals = {name: one for name, one in self.references.items() if name != "null"}
         if not rivals:
             return "There is nothing without groups to compare with."
+        if ALONE in rivals:
+            return self._beside_always(rivals[ALONE])
         name = max(rivals, key=lambda key: rivals[key].mean)
         best = rivals[name]
         digits = _digits(best.difference_error)
@@ -136,6 +141,16 @@ class NestedScore:
             error = f", which leaves {left:.3g} times the error" if left else ""
             return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
         return f"Groups do not help here: the {name} predicts better, by {gap}."
+
+    def _beside_always(self, alone: MethodScore) -> str:
+        """Whether the selected groups add to those that are always in."""
+        digits = _digits(alone.difference_error)
+        gap = f"{abs(alone.difference):.{digits}f} ± {alone.difference_error:.{digits}f}"
+        if abs(alone.difference) <= alone.difference_error:
+            return f"What was selected adds nothing that these rows could show to what is always in ({gap})."
+        if alone.difference > 0:
+            return f"What was selected adds to what is always in: {self.measure} is higher by {gap}."
+        return f"What was selected does not help: what is always in predicts better alone, by {gap}."
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain values, as run.json has them."""

@@ -11,9 +11,9 @@ from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline
 
-from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
+from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.losses import MultiSquared, Squared
-from covey.nested.folds import Rows, outer_folds, row_taker
+from covey.nested.folds import Rows, event_labels, outer_folds, row_taker
 from covey.nested.judging import Response, read_response
 from covey.nested.refit import FoldResult, Given, refit, rescore
 from covey.nested.result import MethodScore, NestedScore
@@ -58,12 +58,12 @@ def nested_score(
     model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
         It need not be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
         `score`; its attributes ``score_name`` and ``null_score`` may give the name of that score and its value for the
-        null model.
+        null model. If a `GroupSparseCox` has groups that are always in, the model of these alone is scored too.
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
-        The outer folds. A number gives shuffled folds, stratified for classes. Within them the model is chosen by its
-        own ``selection=``.
+        The outer folds. A number gives shuffled folds, stratified for classes and for events. Within them the model is
+        chosen by its own ``selection=``.
     sample_weight, offset : array-like, optional
         As in `fit`. Weights also count in the score.
     split_groups : array-like of shape (n_rows,), optional
@@ -113,8 +113,9 @@ def nested_score(
     _check_selection(getattr(last, "selection", None))
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
     folds = outer_folds(
-        cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state
-    )
+        cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
+        events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
+    )  # fmt: skip
     others = dict(references) if isinstance(references, Mapping) else {}
     known = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     given = Given(
@@ -225,6 +226,18 @@ def _from_scores(
         if name != "model"
     }  # fmt: skip
     return NestedScore(
-        float(own.mean()), fold_error(own), own, found, measure, folds, None, response.classes, response.values, weight,
-        [one.selected for one in results], tuple(filter(None, {results[0].note})),
+        float(own.mean()), fold_error(own), own, found, measure, folds, _predictions(results, len(weight)),
+        response.classes, response.values, weight, [one.selected for one in results],
+        tuple(filter(None, {results[0].note})),
     )  # fmt: skip
+
+
+def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:
+    """What the folds predict for each row, where they say so; the mean where a row was tested several times."""
+    sums, tested = np.zeros(n), np.zeros(n)
+    for one in results:
+        if one.means is None:
+            return None
+        sums[one.test] += one.means
+        tested[one.test] += 1
+    return np.divide(sums, tested, out=np.full(n, np.nan), where=tested > 0)

@@ -43,9 +43,13 @@ class Along:
 
 
 def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames: Frames) -> Along | None:
-    """The errors of the models at some times; None for squared loss, whose plateaus the strengths show well enough."""
+    """The errors of the models at some times.
+
+    None for squared loss, whose plateaus the strengths show well enough, and for survival times, whose deviance is no
+    share of anything.
+    """
     loss, path = model.loss_, model.path_
-    if isinstance(loss, Squared | MultiSquared):
+    if isinstance(loss, Squared | MultiSquared) or loss.coupled:
         return None
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)

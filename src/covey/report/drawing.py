@@ -28,24 +28,24 @@ def points(x: Vector, y: Vector) -> str:
     return f"M{'L'.join(pairs)}" if pairs else ""
 
 
-def grid(ticks: Ticks, values: Axis) -> str:
-    """Lines across at round values, and down at the ticks."""
-    rows = "".join(f"M0 {1000 * from_top(v, values):.0f}H1000" for v in _value_ticks(values))
+def grid(ticks: Ticks, values: Axis, most: int = 5) -> str:
+    """Lines across at round values, at most so many, and down at the ticks."""
+    rows = "".join(f"M0 {1000 * from_top(v, values):.0f}H1000" for v in _value_ticks(values, most))
     columns = "".join(f"M{1000 * x:.0f} 0V1000" for x, _ in ticks)
     return f'<path class="grid" d="{rows}{columns}"/>'
 
 
-def tick_labels(ticks: Ticks, values: Axis) -> str:
+def tick_labels(ticks: Ticks, values: Axis, most: int = 5) -> str:
     """The numbers at both axes."""
     across = "".join(f'<b class="xtick" style="left:{100 * x:.2f}%">{label}</b>' for x, label in ticks)
     down = "".join(
-        f'<b class="ytick" style="top:{100 * from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values)
+        f'<b class="ytick" style="top:{100 * from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values, most)
     )
     return f'<span aria-hidden="true">{across}{down}</span>'
 
 
-def _value_ticks(values: Axis) -> list[float]:
-    return round_ticks(values.low, values.high, 5)
+def _value_ticks(values: Axis, most: int) -> list[float]:
+    return round_ticks(values.low, values.high, most)
 
 
 def from_top(value: float, values: Axis) -> float:

@@ -20,12 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 import covey
 from covey.files import write_atomically
 from covey.losses import Squared
+from covey.losses.risk_sets import STOP
 from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.fit_page import render_page
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.response_section import ResponsePart, response_parts
+from covey.report.survival_curves import SurvivalPart, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
 from covey.selection.judged import Judged, how_chosen, in_words, judged
 
@@ -41,6 +43,7 @@ UNITS = {
     "odds ratio": "log odds",
     "rate ratio": "the logarithm of the rate",
     "ratio of means": "the logarithm of the mean",
+    "hazard ratio": "the logarithm of the hazard",
 }
 
 
@@ -95,6 +98,8 @@ class FitReport:
         Why that is not known.
     responses : tuple of ResponsePart
         Where there are several.
+    survival : SurvivalPart or None
+        Curves and hazard ratios of survival times.
     """
 
     title: str
@@ -124,6 +129,7 @@ class FitReport:
     nested: NestedScore | None = None
     no_nested: str = ""
     responses: tuple[ResponsePart, ...] = ()
+    survival: SurvivalPart | None = None
 
     @classmethod
     def from_model(
@@ -145,7 +151,7 @@ class FitReport:
 
         Parameters
         ----------
-        model : GroupSparseRegressor or GroupSparseClassifier, or a Pipeline that ends with one
+        model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox, or a Pipeline that ends with one
             Fitted.
         X, y : array-like, optional
             The data that it was fitted on. Without them the report has no training R^2 and no word on correlated
@@ -175,6 +181,8 @@ class FitReport:
         check_is_fitted(model, "path_")
         if (X is None) != (y is None):
             raise ValueError("X and y go together: give both, or neither.")
+        if y is not None and model.loss_.coupled:
+            y, target = as_records(model, y), target or f"{model.time} to {model.event}"
         known, why_not = _nested(*given, y, sample_weight, offset, nested)
         name = target or str(getattr(y, "name", None) or "y")
         null = None if y is None else null_error(model, y, sample_weight, offset)
@@ -215,6 +223,7 @@ class FitReport:
             nested=known,
             no_nested=why_not,
             responses=response_parts(model, X, y, names),
+            survival=survival_part(model, X, y, sample_weight, offset, known),
         )
 
 
@@ -295,7 +304,7 @@ def _numbers(model: Any, y: Any) -> Any:
     if y is None or isinstance(model.loss_, Squared):
         return y
     response = coded(model, y)
-    return response if response.ndim == 1 else response[:, 0]
+    return response if response.ndim == 1 else response[:, STOP if model.loss_.coupled else 0]
 
 
 def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:

@@ -19,6 +19,7 @@ from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
 from covey.report.response_section import response_section
+from covey.report.survival_section import survival_section
 
 if TYPE_CHECKING:
     from covey.report.fit import FitReport
@@ -63,6 +64,7 @@ def render_page(report: FitReport) -> str:
         nested=_nested(report),
         classes=_classes(report),
         responses=_responses(report),
+        survival=_survival(report),
         choice=_choice(report),
         remarks="".join(_remark(remark) for remark in report.remarks) or "<p>Nothing stands out.</p>",
         settings=_settings(report.settings),
@@ -101,7 +103,7 @@ def _ratio_words(report: FitReport) -> str:
             f" Coefficients are shown as {escape(report.effect)}s, of each class against the geometric mean of all: "
             "what its odds are multiplied by when the column grows by one."
         )
-    grown = {"odds ratio": "odds", "rate ratio": "rate"}.get(report.effect, "mean")
+    grown = {"odds ratio": "odds", "rate ratio": "rate", "hazard ratio": "hazard"}.get(report.effect, "mean")
     if report.classes:
         grown = f"odds of <bdi>{escape(report.classes[-1])}</bdi> against <bdi>{escape(report.classes[0])}</bdi>"
     return f" The {escape(report.effect)} is what the {grown} is multiplied by when the column grows by one."
@@ -135,6 +137,13 @@ def _classes(report: FitReport) -> str:
 
 def _responses(report: FitReport) -> str:
     return _section("responses", "Each response", response_section(report.responses)) if report.responses else ""
+
+
+def _survival(report: FitReport) -> str:
+    if report.survival is None:
+        return ""
+    body = survival_section(report.survival, report.nested, report.target)
+    return _section("survival", "Survival by predicted risk", body)
 
 
 def _section(id: str, heading: str, body: str) -> str:

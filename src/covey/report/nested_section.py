@@ -21,10 +21,8 @@ def nested_section(nested: NestedScore) -> str:
     name = nested.measure.replace("^2", "²")
     told = (
         f"The whole fit, choice of the model included, was repeated {nested.n_folds} times, each time without a part "
-        f"of the rows, which were then predicted. {name} is the share of the null model's "
-        f"{'squared error' if name == 'R²' else 'deviance'} that is removed; lasso and ridge are scikit-learn's, on "
-        "the same columns and rows, each tuned by folds of its own. On fresh rows the score should be within ± nine "
-        "times in ten."
+        f"of the rows, which were then predicted. {_what(name)} On fresh rows the score should be within ± nine times "
+        "in ten."
     )
     rows = _row("this model", nested, "", nested.digits)
     rows += "".join(_row(HEADS.get(key, key), one, one.what, nested.digits) for key, one in nested.references.items())
@@ -34,6 +32,19 @@ def nested_section(nested: NestedScore) -> str:
         '<div class="scroll"><table class="nested" id="nested-table"><thead><tr><th scope="col">method</th>'
         f'<th scope="col">{escape(name)}</th><th scope="col">±</th><th scope="col">folds</th>'
         f'<th scope="col">what it is</th></tr></thead><tbody>{rows}</tbody></table></div>{notes}{_selected(nested)}'
+    )
+
+
+def _what(name: str) -> str:
+    """What the figures are, and what they are compared with."""
+    if name == "concordance":
+        return (
+            "Concordance is how often, of two rows that can be compared, the one of higher predicted risk has its "
+            "event first; 0.5 is chance."
+        )
+    return (
+        f"{name} is the share of the null model's {'squared error' if name == 'R²' else 'deviance'} that is removed; "
+        "lasso and ridge are scikit-learn's, on the same columns and rows, each tuned by folds of its own."
     )
 
 

@@ -11,7 +11,7 @@ from covey.report.page import escape
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 from covey.selection.judged import Judged
 
-__all__ = ["MOST_NAMED", "judged_plot", "path_plot", "positions", "strength_axis", "swatch", "time_axis"]
+__all__ = ["MOST_NAMED", "end_labels", "judged_plot", "path_plot", "positions", "strength_axis", "swatch", "time_axis"]
 
 # Groups with a colour and a label of their own; further ones are grey.
 MOST_NAMED = 7
@@ -68,7 +68,7 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
     drawn = list(enumerate(frames.groups[:MOST_DRAWN]))
     lines = "".join(_line(i, group, x, strengths, frames) for i, group in reversed(drawn))
     named = [(i, group) for i, group in drawn[:MOST_NAMED] if group.strength(frames.chosen) > 0]
-    ends = _end_labels([(group.name, group.strength(frames.chosen), i) for i, group in named], strengths)
+    ends = end_labels([(group.name, group.strength(frames.chosen), i) for i, group in named], strengths)
     dots = "".join(_dot(i, 1.0, group.strength(frames.chosen), strengths) for i, group in drawn[:MOST_NAMED])
     n_drawn = len(drawn)
     description = (
@@ -164,7 +164,7 @@ def _cursor(mark: float) -> str:
     return f'<i class="cursor" style="left:{100 * mark:.2f}%"></i>'
 
 
-def _end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
+def end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
     """Names beside the ends of their lines, pushed apart so that they do not overlap."""
     downwards = sorted(named, key=lambda label: -label[1])
     tops = _spread([from_top(last, strengths) for _, last, _ in downwards])

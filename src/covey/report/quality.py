@@ -9,7 +9,9 @@ import numpy as np
 
 from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
+from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
+from covey.report.survival_curves import survival_rows
 from covey.selection.judged import Judged
 from covey.validation import FloatArray
 
@@ -42,13 +44,13 @@ def quality(
     if test is not None:
         shift = test[2] if len(test) > 2 else None
         note = f"On {len(test[1])} rows that were kept apart throughout."
-        found.append(Score(f"{name} on test rows", explained(model, test[0], test[1], offset=shift), note))
+        found.append(Score(f"{_capital(name)} on test rows", explained(model, test[0], test[1], offset=shift), note))
         if hasattr(model, "classes_"):
             found.append(Score("Right on test rows", model.score(test[0], test[1], offset=shift), note))
     if nested is not None:
         note = (
-            f"± {nested.std_error:.{nested.digits}f}, nine times in ten. On rows that took no part in choosing: the "
-            f"whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
+            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that took no part in "
+            f"choosing: the whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
         )
         found.append(Score(f"Held-out {name}", nested.mean, note))
         if (held_out := HeldOut.from_nested(nested)) is not None:
@@ -58,17 +60,22 @@ def quality(
         found.append(Score(f"{name} of the rows that chose", chosen_by.r2, _how_judged(model)))
     if X is not None:
         note = "On the rows of the fit: always flattering."
-        found.append(Score(f"{name} on training rows", explained(model, X, y, weight, offset), note))
+        found.append(Score(f"{_capital(name)} on training rows", explained(model, X, y, weight, offset), note))
     return tuple(found)
 
 
 def measure(model: Any) -> str:
-    """What `explained` is called: R² for squared loss, and D², its like for the deviance, for others."""
+    """What `explained` is called: R² for squared loss, D², its like for the deviance, for others, or concordance."""
+    if model.loss_.coupled:
+        return str(model.score_name)
     return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
 
 
 def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
-    """The share of the deviance of the best constant that a model removes: R^2 for squared loss."""
+    """The share of the deviance of the best constant that a model removes: R^2 for squared loss.
+
+    Concordance of survival times.
+    """
     if not hasattr(model, "classes_"):
         return float(model.score(X, y, weight, offset))
     response, loss = coded(model, y), model.loss_
@@ -78,7 +85,9 @@ def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None
 
 
 def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
-    """The error of the best constant, in the units in which candidates are judged."""
+    """The error of the best constant, in the units in which candidates are judged; NaN for survival times."""
+    if model.loss_.coupled:
+        return float("nan")
     response, loss = coded(model, y), model.loss_
     if isinstance(loss, MultiSquared):
         return float(response.shape[1])
@@ -91,7 +100,9 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
 
 
 def coded(model: Any, y: Any) -> FloatArray:
-    """The response as the model's loss has it: numbers, 0 and 1, or one column per class."""
+    """The response as the model's loss has it: numbers, 0 and 1, one column per class, or rows of survival times."""
+    if model.loss_.coupled:
+        return survival_rows(model, y)
     if not hasattr(model, "classes_"):
         values = in_memory(y)
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
@@ -102,6 +113,16 @@ def coded(model: Any, y: Any) -> FloatArray:
 def in_memory(values: Any) -> FloatArray:
     """A vector as numpy has it, also from Dask and from a GPU."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _chance(nested: NestedScore) -> str:
+    """What chance reaches, where that is not zero."""
+    null = nested.references.get("null")
+    return "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
 
 
 def _how_judged(model: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
+from covey.nested.result import MEASURES
 from covey.report.overlap import Overlap, find_overlaps, inner_coherence
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.judged import Judged
@@ -97,6 +98,8 @@ def remarks(
 def _nothing_found(model: Any) -> str:
     if model.always_groups_:
         return "No candidate predicts better than the groups that are always in, as far as can be told."
+    if model.loss_.coupled:
+        return "No candidate orders the events better than chance, as far as can be told: every row has the same risk."
     value = "probabilities" if hasattr(model, "classes_") else "value"
     return (
         "No candidate predicts better than the mean, as far as can be told: the model gives the same "
@@ -134,6 +137,8 @@ def _on_the_network(model: Any) -> list[Remark]:
 
 
 def _on_the_error(chosen_by: Judged | None, nested: NestedScore | None, error: str) -> list[Remark]:
+    if nested is not None and nested.measure not in MEASURES:
+        return _on_the_score(nested)
     r2 = nested.mean if nested is not None else None if chosen_by is None else chosen_by.r2
     if r2 is None or r2 >= POOR_R2:
         return []
@@ -144,6 +149,22 @@ def _on_the_error(chosen_by: Judged | None, nested: NestedScore | None, error: s
             f"On {rows} it removes {max(r2, 0.0):.0%} of the {error} that is left without any "
             "group. Which groups were selected then says little.",
             "Look for better columns or more rows before reading on.",
+            True,
+        )
+    ]
+
+
+def _on_the_score(nested: NestedScore) -> list[Remark]:
+    """The same for survival times, whose score is no share of an error."""
+    null = nested.references.get("null")
+    if null is None or nested.mean - null.mean > nested.std_error:
+        return []
+    return [
+        Remark(
+            "The model hardly predicts",
+            f"On rows that took no part in choosing, {nested.measure} is {nested.mean:.2f} ± {nested.std_error:.2f}, "
+            f"and chance is {null.mean:g}. Which groups were selected then says little.",
+            "Look for better columns or more rows and events before reading on.",
             True,
         )
     ]
@@ -271,6 +292,15 @@ def _on_separation(model: Any) -> Remark:
             "and a small ridge was taken instead. The size of the coefficients, and how near to 0 and 1 the "
             "probabilities are, is the ridge's doing.",
             "Rely on the predicted classes rather than on the probabilities; more rows settle the coefficients.",
+            True,
+        )
+    if model.loss_.coupled:
+        return Remark(
+            "Maximum partial likelihood is infinite",
+            "Some combination of the selected columns is largest, at every event, in the row that has it, so that its "
+            "best coefficient is infinite and a small ridge was taken instead. The size of such hazard ratios is the "
+            "ridge's doing.",
+            "Look for a rare level of a category, and put it together with others; fewer groups or more events help.",
             True,
         )
     return Remark(

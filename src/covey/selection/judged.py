@@ -101,7 +101,8 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
         at=at,
         value=float(weights @ table[name].to_numpy(dtype=float)),
         n_candidates=len(model.candidates_),
-        null=null if held_out else None,
+        # survival times: models are compared by differences of partial likelihoods, of which no share can be taken
+        null=null if held_out and not model.loss_.coupled else None,
     )
 
 
@@ -110,7 +111,7 @@ def _label(name: str, model: Any) -> str:
         return LABELS[name]
     if isinstance(model.loss_, MultiSquared):
         return "squared error on the rows that judged, summed over responses of unit variance"
-    return "mean deviance on the rows that judged"
+    return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on the rows that judged"
 
 
 def how_chosen(model: Any) -> str:

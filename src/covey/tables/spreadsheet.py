@@ -35,7 +35,7 @@ def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
             column = frame.iloc[:, j].astype(object)
             other = {value: change(value) for value in column.unique() if isinstance(value, str)}
             if any(value != shown for value, shown in other.items()):
-                made.isetitem(j, column.map(lambda value, other=other: other.get(value, value)))
+                made.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
     made.columns = frame.columns.map(change)
     return made
 

@@ -16,7 +16,7 @@ from covey.theory.blocks import column_norms, correlate, fitted, read_design
 from covey.theory.bounds import Bounds, bounds
 from covey.theory.coherence import Coherence, coherence
 from covey.theory.pilot import pilot_fit
-from covey.validation import as_response, name_columns
+from covey.validation import as_numbers, as_response, check_scale, name_columns, one_of
 
 __all__ = ["AssumptionReport", "Condition", "check_assumptions"]
 
@@ -148,17 +148,20 @@ def check_assumptions(
     >>> report.guaranteed, report["delta_out"].passed, report["step_size"].passed
     (False, False, True)
     """
-    if algorithm not in (1, 2):
-        raise ValueError(f"algorithm must be 1 or 2, not {algorithm!r}.")
+    one_of(algorithm, (1, 2), "algorithm")
     X, groups = read_design(X, groups)
     n = X.shape[0]
     response = X.rows(y) if isinstance(X, Design) else as_response(y, n)
+    if not isinstance(X, Design):
+        check_scale(response, "y")
     w, sigma_found, estimated = _truth(X, response, groups, coef)
     if not np.any(w):
         raise ValueError(
             "No group was found to carry signal, so u* is unknown: give coef=, the true or a fitted coefficient vector."
         )
     leftover = correlate(X, response - fitted(X, w)) / n
+    if not np.isfinite(leftover).all():
+        raise ValueError("X or y has values whose products are no numbers: give other units.")
     if sigma is None and sigma_found > 0:
         sigma = sigma_found
     if sigma is None and epsilon is None:
@@ -187,8 +190,9 @@ def _truth(X: Any, y: Any, groups: Groups, coef: ArrayLike | None) -> tuple[Any,
     if coef is None:
         fit = pilot_fit(X, y, groups)
         return fit.coef, fit.sigma, True
-    w = np.asarray(coef, dtype=float)
-    if w.shape != (groups.n_columns,) or not np.isfinite(w).all():
+    w = as_numbers(coef, "coef")
+    check_scale(w, "coef")
+    if w.shape != (groups.n_columns,):
         raise ValueError(f"coef must hold {groups.n_columns} finite numbers, one per column; got shape {w.shape}.")
     residual = y - fitted(X, w)
     return w, float(np.sqrt(residual @ residual / y.size)), False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from covey.designs import DenseDesign, Design, Moments, SparseDesign, as_design, is_table
 from covey.groups import Groups
-from covey.validation import column_names, name_columns
+from covey.validation import column_names, name_columns, refuse_odd, whole
 
 __all__ = [
     "Block",
@@ -74,7 +74,11 @@ def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
         design = sp.csc_array(X)
         values = design.data
     else:
-        design = X.to_numpy() if names is not None else np.asarray(X)
+        refuse_odd(X, "X")
+        try:
+            design = X.to_numpy() if names is not None else np.asarray(X)
+        except ValueError:  # rows of unequal length
+            raise ValueError("X must be a table with rows and columns, all rows of one length.") from None
         values = design
     if design.ndim != 2:
         raise ValueError(f"X must be a table with rows and columns, not an array of shape {design.shape}.")
@@ -101,6 +105,7 @@ def _all_finite(values: NDArray[Any]) -> bool:
 
 def group_spans(groups: Groups, block_columns: int) -> list[tuple[int, int]]:
     """Cut the groups into runs of about `block_columns` columns; a larger group is a run of its own."""
+    block_columns = whole(block_columns, "block_columns")
     spans, first = [], 0
     for l in range(groups.n_groups):
         if l > first and groups.starts[l + 1] - groups.starts[first] > block_columns:

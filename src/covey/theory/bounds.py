@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from covey.path import Path
 from covey.theory.formulas import Bounds, corollary_epsilon, largest_init_scale
-from covey.validation import positive, whole
+from covey.validation import as_numbers, check_scale, positive, whole
 
 __all__ = ["Bounds", "bounds", "bounds_from_path"]
 
@@ -75,9 +75,10 @@ def bounds(
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
     magnitudes = _magnitudes(u_star, s, L)
     if sigma is not None:
+        sigma = positive(sigma, "sigma", zero=True)
         if sigma == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
-        sigma = positive(sigma, "sigma")
+        check_scale(np.array(sigma), "sigma")
     if epsilon is None and sigma is None:
         raise ValueError(
             "epsilon is missing: give the precision you want, or sigma, with which the corollary sets it to "
@@ -132,7 +133,9 @@ def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
 
 
 def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
-    values = np.asarray(u_star, dtype=float)
+    values = as_numbers(u_star, "u_star", finite=False)
+    check_scale(values[np.isfinite(values)], "u_star")
+    s = None if s is None else whole(s, "s")
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"u_star must be magnitudes, finite and not negative; got {u_star!r}.")
     if values.ndim > 1:

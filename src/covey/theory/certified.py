@@ -14,6 +14,7 @@ from covey.groups import Groups
 from covey.theory.blocks import column_blocks, cross, own_grams, read_design, stays_away, take_groups
 from covey.theory.coherence import BLOCK_COLUMNS, _norm_of_pair, _rescale, _scale, group_deviations
 from covey.theory.kernels import pair_norms
+from covey.validation import whole
 
 __all__ = ["CoherenceBounds", "coherence_bounds"]
 
@@ -83,8 +84,7 @@ def coherence_bounds(
     >>> result.delta_out_lower <= exact.delta_out_lower == exact.delta_out_upper <= result.delta_out_upper
     True
     """
-    if refine < 0:
-        raise ValueError(f"refine must be 0 or more, not {refine}.")
+    refine, block_columns = whole(refine, "refine", least=0), whole(block_columns, "block_columns")
     X, groups = read_design(X, groups)
     n, L = X.shape[0], groups.n_groups
     scale = _scale(X)

@@ -12,10 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.dynamics import Trajectory, gradient_flow, plain_descent
 from covey.groups import Groups
+from covey.validation import as_numbers, check_scale, listed, positive, whole
 
 __all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "drift_against_step"]
 
 FloatArray = NDArray[np.float64]
+
+# Steps that a comparison may take.
+MOST_STEPS = 1e6
 
 
 def balance(u: ArrayLike, v: ArrayLike, groups: Groups, *, depth: int = 2) -> FloatArray:
@@ -26,7 +30,8 @@ def balance(u: ArrayLike, v: ArrayLike, groups: Groups, *, depth: int = 2) -> Fl
     >>> balance([2.0], [0.0, 1.0], Groups.from_sizes([2])).tolist()
     [1.0]
     """
-    return np.asarray(u, dtype=float) ** 2 / depth - groups.norms(np.asarray(v, dtype=float)) ** 2
+    u, depth = _magnitudes(u, groups), whole(depth, "depth")
+    return u**2 / depth - groups.norms(_directions(v, "v", groups)) ** 2
 
 
 def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, step: float) -> FloatArray:
@@ -34,9 +39,30 @@ def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, 
 
     ``step^2 (2 u_l^2 (v_l'g_l)^2 - u_l^4 norm(g_l)^2)``: second order in the step, first order over a fixed time.
     """
-    u, v, g = (np.asarray(a, dtype=float) for a in (u, v, g))
+    u, v, g = _magnitudes(u, groups), _directions(v, "v", groups), _directions(g, "g", groups)
+    check_scale(np.array(positive(step, "step")), "step")
     inner = np.add.reduceat(groups.to_contiguous(v * g), groups.starts[:-1], axis=-1)
     return step**2 * (2 * u**2 * inner**2 - u**4 * groups.norms(g) ** 2)
+
+
+def _magnitudes(u: Any, groups: Any) -> FloatArray:
+    """One number per group along the last axis."""
+    if not isinstance(groups, Groups):
+        raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
+    array = as_numbers(u, "u")
+    if array.ndim == 0 or array.shape[-1] != groups.n_groups:
+        raise ValueError(f"u must have {groups.n_groups} entries, one per group, not shape {array.shape}.")
+    check_scale(array, "u")
+    return array
+
+
+def _directions(v: Any, name: str, groups: Groups) -> FloatArray:
+    """One number per column along the last axis."""
+    array = as_numbers(v, name)
+    if array.ndim == 0 or array.shape[-1] != groups.n_columns:
+        raise ValueError(f"{name} must have {groups.n_columns} entries, one per column, not shape {array.shape}.")
+    check_scale(array, name)
+    return array
 
 
 @dataclass(frozen=True)
@@ -102,8 +128,11 @@ def drift_against_step(
     (True, True)
     """
     rows = []
-    for step in steps:
-        n_steps = round(total_time / step)
+    total_time = positive(total_time, "total_time")
+    for step in [positive(step, "every one of steps") for step in listed(steps, "steps")]:
+        if total_time / step > MOST_STEPS:
+            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many.")
+        n_steps = max(1, round(total_time / step))
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
         drift = balance_drift(path)
         rows.append(("descent", float(step), drift.largest, drift.relative, float(path.loss[-1])))

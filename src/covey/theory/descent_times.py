@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from covey.validation import positive
+from covey.validation import positive, whole
 
 __all__ = ["group_noise_bound", "opening_scale", "rest_time", "settle_time"]
 
@@ -29,7 +29,7 @@ def settle_time(level: float, *, init_scale: float, step_size: float, precision:
     164.1
     """
     rise, rate = _rise(level, step_size, precision)
-    alpha = positive(init_scale, "init_scale")
+    level, alpha = float(level), positive(init_scale, "init_scale")
     behind = alpha / math.sqrt(level)
     if behind >= 1:
         return 0.0
@@ -41,9 +41,10 @@ def rest_time(noise: float, *, init_scale: float, step_size: float) -> float:
 
     The first line of the proof of lemma noise-bound.
     """
-    if noise == 0:
-        return math.inf
-    return max(0.0, 0.5 * math.log(1.0 / init_scale) / math.log1p(2.0 * step_size * noise))
+    noise = positive(noise, "noise", zero=True)
+    gamma, alpha = positive(step_size, "step_size"), positive(init_scale, "init_scale")
+    growth = math.log1p(2.0 * gamma * noise)
+    return math.inf if growth == 0 else max(0.0, -0.5 * math.log(alpha) / growth)
 
 
 def opening_scale(level: float, noise: float, *, step_size: float, noise_step: float, precision: float) -> float | None:
@@ -53,7 +54,8 @@ def opening_scale(level: float, noise: float, *, step_size: float, noise_step: f
     steps.
     """
     rise, rate = _rise(level, step_size, precision)
-    gained = 0.5 / math.log1p(2.0 * noise_step * noise) - 2.0 * rate if noise > 0 else math.inf
+    growth = math.log1p(2.0 * positive(noise_step, "noise_step") * positive(noise, "noise", zero=True))
+    gained = 0.5 / growth - 2.0 * rate if growth > 0 else math.inf
     if gained <= 0:
         return None
     return min(1.0, math.exp(-max(0.0, rate * (rise + math.log(level)) / gained)))
@@ -66,13 +68,18 @@ def group_noise_bound(sigma: float, n: float, p: int, L: int, trace: float, larg
     ``X_l'X_l/n``: the tail of a quadratic form (Hsu, Kakade and Zhang, 2012) and a union over L groups. For orthonormal
     groups t is the size and e is 1: the order of the corrected corollary, size plus log p.
     """
-    positive(sigma, "sigma")
-    tail = math.log(8.0 * L) + 3.0 * math.log(p)
+    sigma, n = positive(sigma, "sigma", zero=True), positive(n, "n")
+    trace, largest = positive(trace, "trace", zero=True), positive(largest, "largest", zero=True)
+    tail = math.log(8) + math.log(whole(L, "L")) + 3.0 * math.log(whole(p, "p"))
     return sigma / math.sqrt(n) * (math.sqrt(trace) + math.sqrt(2.0 * largest * tail))
 
 
 def _rise(level: float, step_size: float, precision: float) -> tuple[float, float]:
     """``log((c - d)/d)``, and the iterations per unit of a logarithm."""
-    if not 0 < precision < level:
-        raise ValueError(f"precision must lie between 0 and the level, {level:g}; it is {precision:g}.")
-    return math.log((level - precision) / precision), (1 + 2 * step_size * level) / (4 * step_size * level)
+    c, d, gamma = positive(level, "level"), positive(precision, "precision"), positive(step_size, "step_size")
+    if not d < c:
+        raise ValueError(f"precision must lie between 0 and the level, {c:g}; it is {d:g}.")
+    speed = 4 * gamma * c
+    if not 0 < speed < math.inf:
+        raise ValueError(f"step_size={gamma:g} times the level, {c:g}, is no number any more.")
+    return math.log(c - d) - math.log(d), 1 / speed + 0.5

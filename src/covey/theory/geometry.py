@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
 from covey.theory.fields import Field, Polynomial, bracket, gradient
+from covey.validation import as_numbers, listed, whole
 
 __all__ = [
     "DiagonalNetwork",
@@ -33,6 +34,9 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
+
+# Their number grows exponentially.
+LONGEST_WORD = 20
 
 
 class Parameterization(ABC):
@@ -79,7 +83,7 @@ class Parameterization(ABC):
         """The vector field of a bracket expression, as polynomials."""
         if isinstance(word, tuple | list):
             if len(word) != 2:
-                raise ValueError(f"A bracket has two sides, like (0, 1) or (0, (0, 1)); got {word!r}.")
+                raise ValueError(f"A word is a column or two of them, like (0, 1) or (0, (0, 1)); got {word!r}.")
             return bracket(self.field(word[0]), self.field(word[1]))
         return gradient(self.coordinate(self._column(word)))
 
@@ -135,7 +139,7 @@ class GroupedNetwork(Parameterization):
 
     def pack(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """Magnitudes and directions as one parameter vector."""
-        u, v = np.atleast_1d(np.asarray(u, dtype=float)), np.asarray(v, dtype=float)
+        u, v = np.atleast_1d(as_numbers(u, "u", finite=False)), as_numbers(v, "v", finite=False)
         L, p = self.groups.n_groups, self.groups.n_columns
         if u.shape != (L,) or v.shape != (p,):
             raise ValueError(f"u must have shape ({L},) and v ({p},); got {u.shape} and {v.shape}.")
@@ -194,9 +198,7 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
     >>> lie_bracket((0, 1), u=[1.0], v=[3.0, 5.0]).tolist()
     [0.0, -20.0, 12.0]
     """
-    v = np.asarray(v, dtype=float)
-    if v.ndim != 1:
-        raise ValueError(f"v must be a vector with one entry per column, not an array of shape {v.shape}.")
+    v = as_numbers(v, "v", ndim=1)
     read = Groups.from_sizes([v.size]) if groups is None else Groups.coerce(groups, v.size)
     network = GroupedNetwork(read, depth)
     return network.bracket(word, network.pack(u, v))
@@ -210,8 +212,11 @@ def words(columns: list[int], order: int) -> list[Word]:
     >>> words([0, 1], 3)
     [(0, (0, 1)), (1, (0, 1))]
     """
+    columns, order = listed(columns, "columns"), whole(order, "order")
+    if order > LONGEST_WORD:
+        raise ValueError(f"order must be at most {LONGEST_WORD}, not {order}: there are too many such words.")
     if order < 2:
-        return list(columns)
+        return columns
     if order == 2:
         return list(itertools.combinations(columns, 2))
     return [(i, inner) for i in columns for inner in words(columns, order - 1)]

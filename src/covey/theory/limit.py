@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from covey.groups import Groups
 from covey.losses import Loss, get_loss
 from covey.losses.offsets import read_offset
-from covey.validation import FloatArray
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, whole
 
 __all__ = ["limit_events"]
 
@@ -71,13 +71,19 @@ def limit_events(
     >>> [(group, round(time, 3)) for group, time, _ in limit_events(X, y, 2)]  # norms 5 and 2
     [(0, 0.2), (1, 0.5)]
     """
-    loss, X = get_loss(loss), np.asarray(X, dtype=float)
+    loss, X = get_loss(loss), as_matrix(X)
+    check_scale(X, "X")
     if loss.vector:
         raise ValueError(f"The {loss.name} loss has several linear predictors; covey.limit_path takes it.")
     n, p = X.shape
+    as_response(y, n)
     y, shift = loss.check(y), np.zeros(n) if offset is None else read_offset(offset, n, 1, loss)[:, 0]
     columns = Groups.coerce(groups, p).lists()
-    c = np.ones(len(columns)) if weights is None else np.asarray(weights, dtype=float)
+    check_scale(y, "y")
+    c = np.ones(len(columns)) if weights is None else as_numbers(weights, "weights", ndim=1)
+    if c.size != len(columns) or not (c > 0).all():
+        raise ValueError(f"weights must be {len(columns)} numbers above 0, one per group.")
+    n_events = None if n_events is None else whole(n_events, "n_events", least=0)
     s, time, w = np.zeros(len(columns)), 0.0, np.zeros(p)
     awake: list[int] = []
     events: list[tuple[int, float, FloatArray]] = []

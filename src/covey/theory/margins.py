@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from covey.groups import Groups
 from covey.losses import Binomial
-from covey.validation import FloatArray, as_matrix, as_response, column_names
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, column_names, positive
 
 __all__ = ["Margins", "margins"]
 
@@ -93,9 +93,9 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
     classes = Binomial().check(as_response(y, n))
     if not np.isin(classes, (0, 1)).all():
         raise ValueError("y must hold the classes 0 and 1: a proportion has no margin.")
-    if not 0 < power <= 1:
+    if not positive(power, "power") <= 1:
         raise ValueError(f"power must be above 0 and at most 1, not {power!r}.")
-    W = np.asarray(coef, dtype=float)
+    W = as_numbers(coef, "coef", finite=False)
     if W.ndim not in (1, 2) or W.shape[-1] != p or not np.isfinite(W).all():
         raise ValueError(f"coef must hold {p} finite numbers, or rows of so many, not shape {W.shape}.")
     A = (2 * classes - 1)[:, None] * matrix

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
 from covey.theory.geometry import Parameterization
-from covey.validation import as_matrix, as_response, positive, whole
+from covey.validation import as_matrix, as_numbers, as_response, check_scale, positive, whole
 
 __all__ = ["diagonal_mirror", "diagonal_potential", "drive", "follow", "mirror_limit"]
 
@@ -84,7 +84,8 @@ def diagonal_potential(w: ArrayLike, scale: float) -> float:
     ``1/4 sum_i (w_i arcsinh(w_i/(2 s^2)) - sqrt(w_i^2 + 4 s^4))``: quadratic for a large scale, nearly the l1 norm for
     a small one (Woodworth et al., 2020).
     """
-    w, s = np.asarray(w, dtype=float), positive(scale, "scale")
+    w, s = as_numbers(w, "w"), _scale(scale)
+    check_scale(w, "w")
     return float(np.sum(w * np.arcsinh(w / (2 * s**2)) - np.sqrt(w**2 + 4 * s**4)) / 4)
 
 
@@ -97,7 +98,7 @@ def diagonal_mirror(w: ArrayLike, scale: float) -> FloatArray:
     >>> diagonal_mirror(network.value(path[-1, -1]), 0.5).round(6).tolist()
     [0.3, -0.2]
     """
-    return np.arcsinh(np.asarray(w, dtype=float) / (2 * positive(scale, "scale") ** 2)) / 4
+    return np.arcsinh(as_numbers(w, "w") / (2 * _scale(scale) ** 2)) / 4
 
 
 def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
@@ -107,7 +108,9 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
     found by Newton's method. X must have independent rows.
     """
     matrix = as_matrix(X)
-    response, s = as_response(y, matrix.shape[0]), positive(scale, "scale")
+    response, s = as_response(y, matrix.shape[0]), _scale(scale)
+    check_scale(matrix, "X")
+    check_scale(response, "y")
     m = np.zeros(matrix.shape[0])
 
     def dual(m: FloatArray) -> float:
@@ -125,6 +128,14 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
             length /= 2
         m = m - length * step
     return 2 * s**2 * np.sinh(4 * matrix.T @ m)
+
+
+def _scale(scale: Any) -> float:
+    """A start whose fourth power is a number."""
+    s = positive(scale, "scale")
+    if not 1e-70 < s < 1e70:
+        raise ValueError(f"scale must lie between 1e-70 and 1e70, so that its powers are numbers, not {s:g}.")
+    return s
 
 
 def _along(network: Parameterization, c: FloatArray, x: FloatArray) -> FloatArray:

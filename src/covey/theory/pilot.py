@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs import Design
 from covey.groups import Groups
 from covey.theory.blocks import correlate, dense_columns
-from covey.validation import FloatArray
+from covey.validation import FloatArray, as_matrix, as_response, check_scale, whole
 
 __all__ = ["Pilot", "pilot_fit"]
 
@@ -41,7 +42,17 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
     >>> fit.selected, round(fit.sigma, 1)
     ((1,), 0.1)
     """
+    if not isinstance(X, Design) and not sp.issparse(X):
+        X = as_matrix(X)
+    if not isinstance(groups, Groups):
+        raise ValueError(f"groups must be a covey.Groups, not a {type(groups).__name__}.")
     n, p = X.shape
+    if groups.n_columns != p:
+        raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
+    max_groups = whole(max_groups, "max_groups")
+    if not isinstance(X, Design):
+        y = as_response(y, n)
+        check_scale(y, "y")
     root_size = np.sqrt(groups.sizes)
     lists = groups.lists()
     total = float(y @ y)

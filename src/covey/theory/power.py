@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from covey.theory.formulas import largest_init_scale
 from covey.theory.power_flow import PowerFlowTimes
-from covey.validation import positive, whole
+from covey.validation import as_numbers, positive, whole
 
 __all__ = ["PowerBounds", "power_bounds"]
 
@@ -307,7 +307,7 @@ def power_bounds(
 
 
 def _read_norms(norms: Any, L: int) -> tuple[float, ...]:
-    values = np.atleast_1d(np.asarray(norms, dtype=float))
+    values = np.atleast_1d(as_numbers(norms, "norms", finite=False))
     if values.ndim > 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"norms must be one row of norms, finite and not negative; got {norms!r}.")
     active = values[values > 0]

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from covey.estimators import GroupSparseClassifier, GroupSparseRegressor
+from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.base import GroupSparseEstimator
 from covey.losses import get_loss
 from covey.nested import NestedScore
@@ -25,6 +25,8 @@ from covey.workflow.problem import Problem, pose
 from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
+from covey.workflow.survival import check_ties
+from covey.workflow.survival_predict import about_survival
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
 __all__ = ["SELECTIONS", "Fit", "fit_table"]
@@ -120,7 +122,10 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     # what `covey predict` needs to know of the table; it travels with the model's file
-    model.table_ = {"targets": list(problem.response.targets), "offset": settings.table.offset}
+    model.table_ = {
+        "targets": list(problem.response.targets), "offset": settings.table.offset,
+        "survival": about_survival(settings.table, problem.y),
+    }  # fmt: skip
     scores = score(problem, estimator, nested)
     return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested)
 
@@ -141,9 +146,12 @@ def check_settings(settings: FitSettings) -> None:
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
+    check_ties(settings.table, settings.options.get("ties"))
     if settings.network is not None:
         if family not in ("auto", "gaussian"):
             raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
+        if settings.table.time is not None:
+            raise TableError("--network has squared loss only: leave it out, or --time and --event.")
         if len(settings.table.targets) > 1:
             raise TableError("--network has one response: leave it out, or give one --target.")
         if settings.table.offset is not None:
@@ -182,6 +190,8 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
         )
     if problem.response.has_classes:
         return GroupSparseClassifier(**shared)
+    if family == "cox":
+        return GroupSparseCox(**shared)
     return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
 
 
@@ -206,12 +216,17 @@ def _selection(text: str) -> Any:
     return text
 
 
+def _apart(wanted: tuple[str, ...], known: set[str]) -> list[str]:
+    """Names one by one: ``age,sex`` is two of them, unless something is called so."""
+    return [part for given in wanted for part in ([given] if given in known else given.split(","))]
+
+
 def _always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
     """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
     groups = problem.groups
     names = {str(name): name for name in groups.names}
     found = []
-    for given in wanted:
+    for given in _apart(wanted, {*names, *problem.sources, *problem.X.columns}):
         if given in names:
             found.append(names[given])
             continue

@@ -81,10 +81,11 @@ def describe(fit: Fit) -> dict[str, Any]:
     table = fit.groups_table().astype(object)
     table = table.where(table.notna(), None)  # JSON has no NaN
     return {
-        "target": fit.settings.table.target if len(targets) == 1 else list(targets),
+        "target": targets[0] if len(targets) == 1 else list(targets),
         "family": problem.response.family,
         "family_found": problem.response.reason or None,
         "rows": len(problem.y),
+        "events": int(problem.y["event"].sum()) if problem.response.family == "cox" else None,
         "columns": problem.X.shape[1],
         "groups": problem.groups.n_groups,
         "model": e.recipe_,
@@ -141,12 +142,13 @@ def _report(fit: Fit) -> str:
     settings = {
         "data": ", ".join(file.path for file in files),
         "sha256": ", ".join(file.sha256 for file in files),
-        "target": response.title,
+        "target" if response.family != "cox" else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(table.groups) or "each column on its own",
         "seed": fit.settings.seed,
         **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
-        **{name: asked for name in ("impute", "weights", "offset") if (asked := getattr(table, name))},
+        **{name: " ".join(asked) for name in ("event_value", "strata") if (asked := getattr(table, name))},
+        **{name: asked for name in ("start", "impute", "weights", "offset") if (asked := getattr(table, name))},
     }
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,

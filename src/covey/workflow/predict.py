@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import OneHotEncoder
 
+from covey.estimators import GroupSparseCox
 from covey.losses import Loss, MultiSquared, Squared
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, missing_values, numbers, numeric_frame, read_tables
@@ -19,6 +20,7 @@ from covey.tables.complaint import listed, near
 from covey.validation import FloatArray
 from covey.workflow.response import read_labels, read_offset
 from covey.workflow.settings import Told, silent
+from covey.workflow.survival_predict import concordance_of, predict_survival, read_at
 
 __all__ = ["Prediction", "load_fit", "predict_table"]
 
@@ -31,10 +33,11 @@ class Prediction:
     ----------
     table : DataFrame
         The column ``prediction``, after the columns that were to be kept: a mean, or a class, followed by the columns
-        ``probability_CLASS``. With several responses one column ``prediction_RESPONSE`` for each.
+        ``probability_CLASS``. With several responses one column ``prediction_RESPONSE`` for each. For survival times
+        the log risk, followed by columns ``survival_TIME``.
     scores : dict
         How good they are: ``r2`` and ``rmse`` (of each response), ``accuracy`` and ``log_loss`` of classes, or
-        ``deviance_explained`` and ``deviance``.
+        ``deviance_explained`` and ``deviance``, or ``concordance``.
     """
 
     table: pd.DataFrame
@@ -47,8 +50,9 @@ def load_fit(model: Path) -> Any:
 
 
 def predict_table(
-    model: Path, data: Sequence[str], *, target: Sequence[str] = (), keep: Sequence[str] = (), told: Told = silent
-) -> Prediction:
+    model: Path, data: Sequence[str], *, target: Sequence[str] = (), keep: Sequence[str] = (), at: Sequence[str] = (),
+    told: Told = silent,
+) -> Prediction:  # fmt: skip
     """Read a table and predict the response of each of its rows.
 
     Parameters
@@ -61,6 +65,9 @@ def predict_table(
         The columns of the true values, where they are known: as many as the model has responses.
     keep : sequence of str
         Columns to copy beside the predictions.
+    at : sequence of str
+        For survival times: when survival is predicted, such as ``"1,2,5"``; at the quartiles of the times of the fit
+        by default.
     told : callable
     """
     told("loading")
@@ -72,14 +79,14 @@ def predict_table(
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
     try:
-        return _predict(fitted, frame, list(target), list(keep))
+        return _predict(fitted, frame, list(target), list(keep), at)
     except (ValueError, MemoryError):
         raise
     except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
         raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
 
 
-def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str]) -> Prediction:
+def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str], at: Any) -> Prediction:
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
         raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
@@ -92,10 +99,19 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     _check_targets(target, last)
     shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
-    made = _predictions(fitted, last, _as_fitted(frame[list(names)], fitted), shift, about.get("targets"))
+    times, X = read_at(at), _as_fitted(frame[list(names)], fitted)
+    if isinstance(last, GroupSparseCox):
+        made = predict_survival(fitted, last, X, frame, shift, about.get("survival"), times)
+    elif times:
+        raise TableError("--at is for models of survival times, and this is none.")
+    else:
+        made = _predictions(fitted, last, X, shift, about.get("targets"))
     table = pd.concat([frame[keep].reset_index(drop=True), made], axis=1)
     if not target:
         return Prediction(table)
+    if isinstance(last, GroupSparseCox):
+        risk = made["prediction"].to_numpy(dtype=float)
+        return Prediction(table, concordance_of(frame, target, last, risk, about.get("survival")))
     if hasattr(last, "classes_"):
         return Prediction(table, _class_scores(frame[target[0]], last, made))
     predicted = made.to_numpy(dtype=float)
@@ -110,6 +126,10 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
 
 
 def _check_targets(target: Sequence[str], last: Any) -> None:
+    if isinstance(last, GroupSparseCox):
+        if target and len(target) != 2:
+            raise TableError("The model predicts survival: give --target twice, the time and then the event.")
+        return
     expected = 1 if hasattr(last, "classes_") or np.ndim(last.coef_) == 1 else len(last.coef_)
     if target and len(target) != expected:
         raise TableError(f"The model predicts {expected} response{'s' * (expected > 1)}: give as many --target.")

@@ -18,6 +18,7 @@ from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
 from covey.workflow.response import Response, number_column, read_offset, read_response
 from covey.workflow.settings import TableSettings, Told, silent
+from covey.workflow.survival import SurvivalColumns, check_survival, read_survival_times
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
 __all__ = ["Input", "Problem", "pose"]
@@ -92,12 +93,17 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     squared : str
         What can only be done with squared loss, if anything is to be done that can.
     """
+    check_survival(settings)
     told("reading")
     files = find_files(settings.data)
     frame = read(files)
     inputs = tuple(Input.of(file) for file in files)
     columns = list(frame.columns)
-    response = read_response(frame, settings.targets, settings.family, listed(map(str, files)), squared)
+    survival = SurvivalColumns.of(settings)
+    if survival is not None:
+        response = read_survival_times(frame, survival, listed(map(str, files)))
+    else:
+        response = read_response(frame, settings.targets, settings.family, listed(map(str, files)), squared)
     weight = offset = offset_column = None
     if settings.weights is not None:
         if settings.weights not in columns:
@@ -108,7 +114,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
         if response.family == "multinomial":
             raise TableError("--offset: several classes need an offset each, which one column cannot give.")
         offset_column, offset = read_offset(frame, settings.offset)
-    unused = {*settings.targets, settings.weights, offset_column}
+    unused = {*settings.targets, *(survival.every if survival else ()), settings.weights, offset_column}
     for name in settings.drop:
         unused.update(find_columns(name, columns, "--drop"))
     predictors = frame[[name for name in columns if name not in unused]]

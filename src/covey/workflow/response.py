@@ -15,7 +15,7 @@ from covey.tables.complaint import listed, near
 
 __all__ = ["CLASSES", "FAMILIES", "Response", "number_column", "read_labels", "read_offset", "read_response"]
 
-FAMILIES = ("auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial")
+FAMILIES = ("auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox")
 CLASSES = ("binomial", "multinomial")
 
 # Text of more different values than this is rather a name or a remark than a class.
@@ -34,13 +34,15 @@ class Response:
     targets : tuple of str
         The columns of the table.
     y : ndarray
-        Numbers of shape (n_rows,) or (n_rows, n_targets), or labels.
+        Numbers of shape (n_rows,) or (n_rows, n_targets), labels, or survival times as of `covey.survival`.
     family : str
         One of `FAMILIES`, "auto" excepted.
     reason : str
         Why it was taken; empty where it was asked for.
     hint : str
         What else it may be; empty where nothing suggests itself.
+    words : str
+        What is predicted, where that is more than the columns.
     """
 
     targets: tuple[str, ...]
@@ -48,6 +50,7 @@ class Response:
     family: str
     reason: str = ""
     hint: str = ""
+    words: str = ""
 
     @property
     def has_classes(self) -> bool:
@@ -56,8 +59,8 @@ class Response:
 
     @property
     def title(self) -> str:
-        """The columns in words."""
-        return ", ".join(self.targets)
+        """What is predicted, in words."""
+        return self.words or ", ".join(self.targets)
 
 
 def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, where: str, squared: str = "") -> Response:

@@ -25,7 +25,7 @@ class TableSettings:
     data : tuple of str
         Files, patterns, or folders of Parquet.
     target : str or tuple of str
-        The column to predict, or several.
+        The column to predict, or several; none for survival times.
     groups : tuple of str
         As `covey.tables.read_groups` reads them; every column is a group of its own without.
     spline : tuple of str
@@ -42,10 +42,18 @@ class TableSettings:
         What kind of response it is, one of `covey.workflow.response.FAMILIES`; "auto" finds out.
     offset : str, optional
         The column that is added to the linear predictor; ``"log:COLUMN"`` takes its logarithm.
+    time, event : str, optional
+        The columns of survival times and of whether the event happened then.
+    event_value : tuple of str
+        The values of `event` that are events, where it does not hold 0 and 1 or truth values.
+    start : str, optional
+        The column of the time of entry.
+    strata : tuple of str
+        The columns of the strata, each with a baseline hazard of its own.
     """
 
     data: tuple[str, ...]
-    target: str | tuple[str, ...]
+    target: str | tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     spline: tuple[str, ...] = ()
     onehot: tuple[str, ...] = ()
@@ -54,6 +62,11 @@ class TableSettings:
     weights: str | None = None
     family: str = "auto"
     offset: str | None = None
+    time: str | None = None
+    event: str | None = None
+    event_value: tuple[str, ...] = ()
+    start: str | None = None
+    strata: tuple[str, ...] = ()
 
     @property
     def targets(self) -> tuple[str, ...]:

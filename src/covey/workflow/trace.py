@@ -13,20 +13,27 @@ import scipy.sparse as sp
 
 from covey.files import write_atomically
 from covey.limit import limit_path
+from covey.losses import Cox, Squared
 from covey.path import Path
 from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent
+from covey.workflow.survival import check_ties
 
 __all__ = ["coefficients_along", "draw", "order_table", "trace_table"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def trace_table(settings: TableSettings, *, most: int, told: Told = silent) -> Path:
-    """Read a table and run its path until `most` groups are awake, or nothing is left to explain."""
+def trace_table(settings: TableSettings, *, most: int, ties: str | None = None, told: Told = silent) -> Path:
+    """Read a table and run its path until `most` groups are awake, or nothing is left to explain.
+
+    With squared loss, or with that of Cox for survival times.
+    """
+    check_ties(settings, ties)
     problem = pose(settings, told, squared="covey path")
     told("running")
-    return limit_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most)
+    loss = Cox(ties or "efron") if problem.response.family == "cox" else Squared()  # type: ignore[arg-type]
+    return limit_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most, loss=loss)
 
 
 def order_table(path: Path) -> pd.DataFrame:

@@ -1,0 +1,149 @@
+"""The report of survival times: curves by held-out risk, numbers at risk, hazard ratios, baseline."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey import GroupSparseCox, nested_score, survival
+from covey.report import FitReport, render
+from covey.report.survival_curves import kaplan_meier, survival_part
+from covey.report.survival_section import survival_section
+
+N = 120
+
+
+def make(seed=0, names=None):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((N, 8)), columns=names or [f"g{j // 2}_{j % 2}" for j in range(8)])
+    eta = X.iloc[:, 2] - X.iloc[:, 3]
+    death, lost = rng.exponential(np.exp(-eta)), rng.exponential(2.0, N)
+    return X, np.minimum(death, lost).round(2) + 0.01, death <= lost
+
+
+X, TIME, EVENT = make()
+Y = survival(TIME, EVENT)
+MODEL = GroupSparseCox([name[:2] for name in X.columns], selection="bic", always=["g3"]).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def nested():
+    return nested_score(MODEL, X, Y, 3)
+
+
+@pytest.fixture(scope="module")
+def page(nested):
+    return render(FitReport.from_model(MODEL, X, Y, nested=nested))
+
+
+@pytest.mark.parametrize("truncated", [False, True], ids=["", "entries"])
+def test_kaplan_meier_is_its_definition(truncated):
+    rng = np.random.default_rng(1)
+    stop, event, weight = rng.integers(1, 9, 40) / 2, rng.random(40) < 0.6, rng.uniform(0.5, 2, 40)
+    start = np.where(rng.random(40) < 0.5, stop - 0.5, 0.0) if truncated else np.full(40, -np.inf)
+    times, left = kaplan_meier(np.column_stack([start, stop, event, np.zeros(40)]), weight)
+    value, expected = 1.0, []
+    for t in np.unique(stop[event]):
+        at_risk = weight[(start < t) & (stop >= t)].sum()
+        value *= 1 - weight[event & (stop == t)].sum() / at_risk
+        expected.append(value)
+    np.testing.assert_array_equal(times, np.unique(stop[event]))
+    np.testing.assert_allclose(left, expected, atol=1e-12)
+
+
+def test_folds_have_events_and_predict_every_row(nested):
+    assert nested.measure == "concordance"
+    for train, test in nested.splits:
+        assert abs(EVENT[test].mean() - EVENT.mean()) < 0.05
+        fitted = GroupSparseCox(MODEL.groups, selection="bic", always=["g3"]).fit(X.iloc[train], Y[train])
+        np.testing.assert_allclose(nested.predictions[test], fitted.predict(X.iloc[test]))
+    assert set(nested.references) == {"null", "always in"}
+    assert nested.references["always in"].mean < nested.mean
+
+
+@pytest.mark.filterwarnings("ignore::Warning")  # lifelines' own
+def test_what_is_always_in_alone_is_a_cox_model_of_its_columns(nested):
+    lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")
+    columns = ["g3_0", "g3_1"]
+    for (train, test), score in zip(nested.splits, nested.references["always in"].folds, strict=True):
+        frame = X[columns].assign(time=TIME, event=EVENT)
+        own = lifelines.CoxPHFitter().fit(frame.iloc[train], "time", "event")
+        risk = np.asarray(own.predict_log_partial_hazard(frame.iloc[test]))
+        assert score == pytest.approx(lifelines.utils.concordance_index(TIME[test], -risk, EVENT[test]), abs=1e-9)
+
+
+def test_thirds_are_of_the_held_out_risk(nested):
+    part = survival_part(MODEL, X, Y, nested=nested)
+    assert part.n_folds == 3
+    assert [len(curve.stop) for curve in part.thirds] == [40, 40, 40]
+    order = np.argsort(nested.predictions)
+    for curve, rows in zip(part.thirds, np.split(order, 3), strict=True):
+        assert sorted(curve.stop) == sorted(TIME[rows])
+        assert curve.n_events == EVENT[rows].sum()
+        for t in (0.0, 0.5, 2.0):
+            assert curve.at_risk(t) == (TIME[rows] >= t).sum()
+    # the model predicts: curves are in the order of the risk
+    at = [curve.y[np.searchsorted(curve.x, 0.5)] for curve in part.thirds]
+    assert at[0] > at[1] > at[2]
+
+
+def test_without_folds_the_risk_of_the_fit_is_called_flattering():
+    part = survival_part(MODEL, X, Y)
+    assert part.n_folds == 0
+    assert "the very rows it was fitted to" in survival_section(part, None, "time")
+
+
+def test_the_page_shows_the_numbers(page, nested):
+    part = survival_part(MODEL, X, Y, nested=nested)
+    table = re.search(r'<table id="at-risk">.*?</table>', page, re.DOTALL)[0]
+    marks = [float(t) for t in re.findall(r'<th scope="col">([\d.]+)</th>', table)]
+    rows = [list(map(int, re.findall(r"<td>(\d+)</td>", row))) for row in re.findall(r"<tr>.*?</tr>", table)[1:]]
+    assert rows == [[curve.at_risk(t) for t in marks] for curve in part.thirds]
+    assert f"{nested.mean:.3f} ± {nested.std_error:.3f}" in page
+    assert "predicted without them: in 3 repetitions" in page
+    assert f"The event happened in {EVENT.sum()} of {N} rows" in page
+    j = int(np.argmax(np.abs(MODEL.coef_ * X.std(ddof=0).to_numpy())))
+    ratios = re.search(r'<table class="ratios".*?</table>', page, re.DOTALL)[0]
+    assert f"<bdi>{X.columns[j]}</bdi>" in ratios.split("</tr>")[1]
+    assert f"{np.exp(MODEL.coef_[j]):.3f}" in ratios
+    assert "hazard ratio" in page
+    assert "the hazard is multiplied by" in page
+
+
+def test_the_baseline_has_a_curve_for_each_stratum():
+    y = survival(TIME, EVENT, strata=np.array(["<i>", "b"] * (N // 2)))
+    model = GroupSparseCox(2, selection="bic").fit(X, y)
+    report = FitReport.from_model(model, X, y, nested=0)
+    assert [curve.name for curve in report.survival.baseline] == ["<i>", "b"]
+    own = model.baseline()
+    for curve in report.survival.baseline:
+        np.testing.assert_array_equal(curve.y, own.loc[own["stratum"] == curve.name, "survival"])
+    page = render(report)
+    assert "&lt;i&gt;" in page
+    assert "<i>" not in page
+    assert "Each stratum has a baseline of its own" in page
+
+
+def test_names_are_escaped_and_pairs_are_taken():
+    names = [f"<b>{j}" for j in range(8)]
+    other, time, event = make(names=names)
+    model = GroupSparseCox(2, selection="bic").fit(other, (time, event))
+    report = FitReport.from_model(model, other, (time, event), nested=2, target="<u>time")
+    assert report.n_rows == N
+    assert report.nested is not None
+    page = render(report)
+    assert "<b>2" not in page
+    assert "<u>" not in page
+
+
+def test_a_model_without_groups_has_one_curve():
+    rng = np.random.default_rng(5)
+    y = survival(rng.exponential(1.0, N), rng.random(N) < 0.5)
+    model = GroupSparseCox(2, selection="ebic").fit(X, y)
+    assert model.selected_groups_ == []
+    report = FitReport.from_model(model, X, y, nested=0)
+    assert [curve.name for curve in report.survival.thirds] == ["all rows"]
+    page = render(report)
+    assert "no thirds to compare" in page
+    assert "every row has the same hazard" in page
