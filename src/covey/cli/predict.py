@@ -39,8 +39,8 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values, to print how good the predictions are. Repeat it for several responses; for survival "
-            "give the time and then the event.",
+            help="The true values, to print how good the predictions are. Repeat it for several responses; for "
+            "survival give the time and then the event.",
         ),
     ] = None,
     at: Annotated[
