@@ -128,7 +128,7 @@ class GroupSparseCox(GroupSparseEstimator):
     >>> death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(2.0, 200)
     >>> y = survival(np.minimum(death, lost), death <= lost)
     >>> model = GroupSparseCox(groups=3).fit(X, y)
-    >>> model.selected_groups_, bool(model.score(X, y) > 0.8)
+    >>> model.selected_groups_, bool(model.score(X, y) > 0.75)
     ([0], True)
     """
 
