@@ -47,7 +47,7 @@ model.summary()
 
 # %%
 # Genes are correlated with one another, and with 120 rats several of them could stand in for the first. So do not stop
-# at one list: halve the rows again and again, and see which genes are among the first to wake up. Where no line reaches
+# at one list: halve the rows again and again, and see which genes each half keeps. Where no line reaches
 # the threshold, the data predict, but they do not say by which genes.
 
 found = stability_selection(X, y, groups, max_false=1, n_pairs=20, random_state=0)

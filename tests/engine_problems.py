@@ -1,11 +1,10 @@
 """Random correlated problems on which the two engines of the network must agree.
 
-``python tests/engine_problems.py 500 1`` tries so many of them from a seed on; the suite tries a few.
+``python tools/robustness.py --engines 500`` tries many of them; the suite tries a few.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -53,24 +52,3 @@ def apart(seed: int, **options: Any) -> tuple[float, bool]:
     norms = np.array([model.group_norms_ for model in made])
     differ = bool((((norms > 0).sum(axis=0) == 1) & (norms.max(axis=0) > 1e-2 * y.std())).any())
     return float(np.abs(exact - screened).max() / y.std()), differ
-
-
-def main() -> int:
-    """Try many; the number of problems on which the engines disagree."""
-    count, first = int(sys.argv[1]), int(sys.argv[2])
-    found = [(seed, *apart(seed)) for seed in range(first, first + count)]
-    for seed, distance, differ in found:
-        if differ or distance > 1e-2:
-            print(f"seed {seed}: predictions apart by {distance:.2g} of y, groups {'differ' if differ else 'agree'}")
-    distances = np.array([distance for _, distance, _ in found])
-    n_differ = sum(differ for *_, differ in found)
-    print(f"{count} problems: groups differ in {n_differ}; apart by {np.median(distances):.1g} (median), "
-          f"{distances.max():.1g} (most)")  # fmt: skip
-    return n_differ
-
-
-if __name__ == "__main__":
-    import warnings
-
-    warnings.simplefilter("ignore")
-    sys.exit(min(main(), 1))

@@ -2,7 +2,7 @@
 
 ``python tests/processor_fits.py OUT.npz FIRST LAST`` makes the fits of some seeds in a process of its own, so that the
 kernels of the linear algebra library can be chosen before it is loaded (`tests/estimators/test_processors.py`,
-`benchmarks/processors.py`).
+`tools/robustness.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 
-__all__ = ["DESIGNS", "difference", "fits", "problem"]
+__all__ = ["DESIGNS", "difference", "fit_names", "fits", "problem"]
 
 Rng = np.random.Generator
 
@@ -131,6 +131,11 @@ def fits(first: int, last: int, kinds: tuple[str, ...] = RESPONSES) -> Iterator[
                         loss = "poisson" if response == "poisson" else "squared"
                         model = GroupSparseRegressor(groups, loss=loss, **options)
                     yield f"{response} {design} {noise} {way} {seed}", model.fit(X, y)
+
+
+def fit_names() -> list[str]:
+    """What is fitted for one seed."""
+    return [f"{response} {design} {noise}" for response in RESPONSES for design in DESIGNS for noise in NOISE]
 
 
 def difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:

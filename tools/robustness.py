@@ -1,4 +1,4 @@
-"""The attacks of docs/robustness.md, counted: inputs, model files, tables, kills and lost workers.
+"""The attacks of docs/robustness.md, counted: inputs, arguments, processors, engines, files, kills and lost workers.
 
     make robustness                                             # the full numbers, some hours
     python tools/robustness.py --small                          # some minutes; other seeds with --seed
@@ -30,6 +30,9 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 # What is tried, how often, and how often with --small.
 KINDS = {
     "functions": ("inputs of public functions", 20_000, 200),
+    "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
+    "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
+    "engines": ("correlated problems through both engines of the network", 500, 20),
     "models": ("forged model files", 2000, 60),
     "tables": ("tables through covey fit and covey predict", 500, 30),
     "kills": ("kills (-9 and Ctrl-C) of work that is taken up again", 100, 8),
@@ -53,6 +56,40 @@ def functions(count: int, seed: int) -> Findings:
         return f"{problem}\n  {show(case)}" if problem else ""
 
     return in_children(judge, range(seed, seed + count))
+
+
+def arguments(count: int, seed: int) -> Findings:
+    """One or two arguments of a call that works replaced by hostile ones (`tests/fuzz/functions.py`)."""
+    from fuzz.children import in_children
+    from fuzz.functions import make_call, outcome
+
+    def judge(own: int) -> str:
+        case = make_call(random.Random(own).choice)
+        problem = outcome(case)
+        return f"{problem}\n  {case}" if problem else ""
+
+    return in_children(judge, range(seed, seed + count))
+
+
+def processors(count: int, seed: int) -> Findings:
+    """The same groups and, to 1e-6, the same model on other processors (`tests/processor_fits.py`)."""
+    from processor_fits import fit_names
+    from processors import PROCESSORS, largest_differences
+
+    own, done = seed, 0
+    while done < count:
+        # a seed has a fit for every response, design and noise
+        for fit, apart in largest_differences(own, own + 1, [], PROCESSORS).items():
+            yield own, f"{fit}: apart by {apart:.2g}" if apart > 1e-6 else ""
+        own, done = own + 1, done + len(fit_names())
+
+
+def engines(count: int, seed: int) -> Findings:
+    """The exact and the screened engine select the same groups (`tests/engine_problems.py`)."""
+    from engine_problems import apart
+    from fuzz.children import in_children
+
+    return in_children(lambda own: "other groups" if apart(own)[1] else "", range(seed, seed + count))
 
 
 def models(count: int, seed: int) -> Findings:
@@ -129,7 +166,8 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "models": models, "tables": tables, "kills": kills, "workers": workers,
+    "functions": functions, "arguments": arguments, "processors": processors, "engines": engines, "models": models,
+    "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 
 

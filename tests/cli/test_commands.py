@@ -84,10 +84,18 @@ def test_the_shell_is_answered():
     out = subprocess.run(
         [sys.executable, "-m", "covey.cli"], env={**ENVIRONMENT, **asked}, capture_output=True, text=True, check=True
     )
-    assert out.stdout.split() == ["--spline", "--start", "--strata", "--selection", "--standardize", "--seed"]
+    assert out.stdout.split() == [
+        "--spline",
+        "--start",
+        "--strata",
+        "--selection",
+        "--standardize",
+        "--seed",
+        "--stability",
+    ]
 
 
-COMMANDS = ["fit", "predict", "path", "diagnose", "demo", "reproduce", "completion", "autoencoder"]
+COMMANDS = ["fit", "predict", "stability", "path", "diagnose", "demo", "reproduce", "completion", "autoencoder"]
 
 
 def test_help_names_every_command():

@@ -504,12 +504,6 @@ def test_scores_of_rows_that_no_finite_constant_fits():
         model.score(X, y, sample_weight=np.ones(3))
 
 
-def test_stability_selection_is_for_squared_loss():
-    X, y, groups = grouped_problem("poisson")
-    with pytest.raises((TypeError, ValueError), match="loss"):
-        covey.stability_selection(X, y, groups, n_pairs=2, random_state=0, loss="poisson")
-
-
 @pytest.mark.parametrize("way", [{"selection": Size(2)}, {"selection": 3, "average": True}], ids=str)
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_a_constant_column_that_is_always_in_does_nothing(loss, way):

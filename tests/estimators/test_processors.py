@@ -1,6 +1,6 @@
 """Answers do not depend on the processor: equal groups, and models to 1e-6, under other kernels and threads.
 
-``python benchmarks/processors.py`` compares many more fits.
+``python tools/robustness.py --processors 600`` compares many more fits.
 """
 
 from processors import PROCESSORS, largest_differences

@@ -358,9 +358,8 @@ def run(case: Case) -> dict[str, Any]:
             path = limit_path(X, y, groups, sample_weight=weight, **posed, **forced)
         return {"coefs": path.coefs.data, "intercepts": path.intercepts, "norms": path.group_norms}
     if case["call"] == "stability":
-        found = stability_selection(
-            X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **posed, **network
-        )  # fmt: skip
+        forced = {"always": always_of(case, groups), "factors": number(case["factors"])}
+        found = stability_selection(X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **posed, **forced)
         return {"frequencies": found.frequencies, "bound": found.expected_false}
     options = {"selection": selection_of(case, X, y), "rule": case["rule"], **posed}
     if case["call"] == "network":

@@ -1,4 +1,4 @@
-"""A share of the fuzzer of functions; ``python benchmarks/fuzzing.py --functions --cases 20000`` has the rest."""
+"""A share of the fuzzer of functions; ``python tools/robustness.py --arguments 20000`` has the rest."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""A share of the fuzzer in every run of the tests: what once failed, and new cases. The rest: benchmarks/fuzzing.py."""
+"""A share of the fuzzer in every run of the tests: what once failed, and new cases. The rest: tools/robustness.py."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Both engines on random correlated problems: the same groups, and predictions that differ by the screened one's tol.
 
-``python tests/engine_problems.py 500 1`` tries many more.
+``python tools/robustness.py --engines 500`` tries many more.
 """
 
 import pytest
@@ -12,4 +12,4 @@ from engine_problems import apart
 def test_the_engines_choose_the_same_model(seed):
     distance, differ = apart(seed)
     assert not differ
-    assert distance < 0.02
+    assert distance < 0.1

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from covey import Groups, GroupSparseRegressor, Network
-from covey.report.overlap import chance_correlation, find_overlaps, inner_coherence
 from covey.report.remarks import cut_short, remarks
 from covey.selection import Size
 from covey.selection.judged import judged
+from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
 
 
 def told(model, X, y) -> dict:

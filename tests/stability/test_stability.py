@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from covey import Groups, stability_selection
+from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
+from covey.losses import survival
 from covey.plots import StabilityDisplay
+from covey.selection import Size
 from covey.stability import expected_false
 from covey.stability.bounds import largest_first, least_threshold
-from covey.stability.stability import _halves
+from covey.stability.halves import complementary_halves
 
 
 @pytest.fixture(scope="module")
@@ -19,25 +21,32 @@ def data():
 
 def test_bounds_are_their_formulas():
     # Meinshausen and Buehlmann: q^2 / ((2 tau - 1) p)
-    assert expected_false(10, 0.6, 100, assumption="none") == pytest.approx(100 / (0.2 * 100))
+    assert expected_false(10, 0.6, 100) == pytest.approx(100 / (0.2 * 100))
     # Shah and Samworth, theorem 2, on both sides of 3/4
-    assert expected_false(10, 0.7, 100, n_pairs=50) == pytest.approx(1 / (2 * (0.4 - 0.01)))
-    assert expected_false(10, 0.9, 100, n_pairs=50) == pytest.approx(4 * (0.1 + 0.01) / 1.02)
+    assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
+    assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
     # continuous at 3/4, falling in the threshold, and never above the bound without an assumption
-    assert expected_false(10, 0.75, 100) == pytest.approx(expected_false(10, 0.75 + 1e-9, 100), rel=0.02)
+    below, above = (expected_false(10, tau, 100, assumption="unimodal") for tau in (0.75, 0.75 + 1e-9))
+    assert below == pytest.approx(above, rel=0.02)
     grid = np.linspace(0.51, 1.0, 50)
     for q in (1, 5, 40):
-        unimodal = [expected_false(q, tau, 100) for tau in grid]
+        unimodal = [expected_false(q, tau, 100, assumption="unimodal") for tau in grid]
         assert np.all(np.diff(unimodal) <= 1e-9)
-        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100, assumption="none") + 1e-12 for tau in grid])
+        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100) + 1e-12 for tau in grid])
 
 
-def test_two_limits_decide_the_third():
-    q = largest_first(1.0, 0.75, 200, 50, "unimodal")
-    assert expected_false(q, 0.75, 200) <= 1 < expected_false(q + 1, 0.75, 200)
-    tau = least_threshold(1.0, q, 200, 50, "unimodal")
+@pytest.mark.parametrize("assumption", ["none", "unimodal"])
+def test_two_limits_decide_the_third(assumption):
+    q = largest_first(1.0, 0.75, 200, 50, assumption)
+    bound = [expected_false(n, 0.75, 200, assumption=assumption) for n in (q, q + 1)]
+    assert bound[0] <= 1 < bound[1]
+    tau = least_threshold(1.0, q, 200, 50, assumption)
     assert tau <= 0.75
-    assert expected_false(q, tau, 200) <= 1 < expected_false(q, tau - 0.01, 200)
+    assert (
+        expected_false(q, tau, 200, assumption=assumption)
+        <= 1
+        < expected_false(q, tau - 0.01, 200, assumption=assumption)
+    )
 
 
 def test_mistakes_on_noise_stay_below_the_bound():
@@ -63,31 +72,102 @@ def test_the_signal_is_found(data):
     np.testing.assert_allclose(frame["frequency"].sum() * 20, (found.orders >= 0).sum())
 
 
-def test_halves_are_complementary():
-    halves = _halves(np.arange(3, 14), 20, 5, 0)
+@pytest.mark.parametrize("strata", [np.zeros(14, dtype=int), np.repeat([0, 1, 2], [5, 6, 3])], ids=["none", "three"])
+def test_halves_are_complementary(strata):
+    rows = np.arange(3, 14)
+    halves = complementary_halves(rows, strata, 20, np.random.default_rng(0))
+    assert len(halves) == 40
     for a, b in zip(halves[::2], halves[1::2], strict=True):
         assert len(a) == len(b) == 5
         assert len(np.union1d(a, b)) == 10
-        assert np.isin(np.union1d(a, b), np.arange(3, 14)).all()
+        assert np.isin(np.union1d(a, b), rows).all()
+        counts = [np.bincount(strata[half], minlength=3) for half in (a, b)]
+        assert strata.max() == 0 or np.abs(counts[0] - counts[1]).max() <= 1
+    # every row is left out now and then, and in each half about as often as in the other
+    seen = np.bincount(np.concatenate(halves[::2]), minlength=14)[3:]
+    assert seen.min() > 0
+    assert seen.max() < 20
 
 
 def test_a_half_is_the_rows_themselves(data):
-    """Rows of weight zero are not there: the first groups are those of the path on half of the rows."""
-    from covey import group_path
-
+    """A half-sample has the groups of a model of that size that is fitted to its rows alone."""
     found = stability_selection(data.X, data.y, data.groups, n_pairs=2, n_first=5, random_state=3)
-    for order, half in zip(found.orders, _halves(np.arange(100), 100, 2, 3), strict=True):
-        path = group_path(data.X[half], data.y[half], data.groups, stop=lambda snapshot: snapshot.n_woken >= 5)
-        assert [l for l, _ in path.entered[:5]] == order.tolist()
+    halves = complementary_halves(np.arange(100), np.zeros(100, dtype=int), 2, np.random.default_rng(3))
+    for order, half in zip(found.orders, halves, strict=True):
+        model = GroupSparseRegressor(data.groups, selection=Size(5)).fit(data.X[half], data.y[half])
+        # the estimator may take the set from a shorter stretch of the path
+        assert len(set(order.tolist()) & set(model.selected_groups_)) >= 4
+        assert set(data.S.tolist()) <= set(order.tolist())
 
 
-def test_parallel_and_resumed_runs_agree(data, tmp_path, monkeypatch, capsys):
+def test_elimination_keeps_neighbours_of_true_groups_out():
+    """Group 1 says nearly what group 0 says, and wakes soon after it; what it adds is noise."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((240, 60))
+    X[:, 2:4] = 0.9 * X[:, :2] + np.sqrt(1 - 0.81) * X[:, 2:4]
+    y = X[:, :2] @ [1.0, -1.0] + 0.5 * rng.standard_normal(240)
+    found = stability_selection(X, y, 2, n_pairs=10, random_state=0)
+    assert found.selected_groups == [0]
+    assert found.frequencies[1] < 0.5
+    (remark,) = found.remarks
+    assert "0 with 1 (0.9" in remark
+    assert "read each pair as one finding" in remark
+
+
+@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
+def test_every_loss(loss):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((160, 40))
+    eta = 1.5 * X[:, 4] - 1.5 * X[:, 5]
+    responses = {
+        "binomial": np.where(eta + 0.3 * rng.logistic(size=160) > 0, "yes", "no"),
+        "multinomial": np.digitize(eta + 0.3 * rng.standard_normal(160), [-1, 1]),
+        "poisson": rng.poisson(np.exp(0.7 * eta)),
+        "huber": eta + 0.3 * rng.standard_t(2, 160),
+        "cox": survival(rng.exponential(np.exp(-eta)), rng.random(160) < 0.7),
+        "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
+    }
+    name = "squared" if loss == "several" else loss
+    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=3, n_first=3, always=[0], random_state=0)
+    assert set(found.selected_groups) == ({2, 5} if loss == "several" else {2})
+    assert found.n_groups == 19
+    assert found.always_groups == (0,)
+    assert 0 not in found.to_frame().index
+    assert not (found.orders == 0).any()
+
+
+def test_an_offset_is_taken_off(data):
+    shift = 5 * data.X[:, 117]
+    plain = stability_selection(data.X, data.y, data.groups, n_pairs=3, random_state=0)
+    shifted = stability_selection(data.X, data.y + shift, data.groups, offset=shift, n_pairs=3, random_state=0)
+    np.testing.assert_array_equal(shifted.orders, plain.orders)
+
+
+def test_halves_have_every_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
+    assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
+    with pytest.raises(ValueError, match="has 1 row of positive weight"):
+        stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
+
+
+def test_size_is_remarked_on_where_it_decides():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 12)), rng.standard_normal(60)
+    sizes = Groups.from_sizes([1, 2, 3, 6])
+    assert not stability_selection(X, y, sizes, n_pairs=2, n_first=2, random_state=0).remarks
+    (remark,) = stability_selection(X, y, sizes, n_pairs=2, n_first=2, group_weights=None, random_state=0).remarks
+    assert "Groups have 1 to 6 columns" in remark
+
+
+def test_parallel_and_resumed_runs_agree(data, tmp_path, monkeypatch):
     settings = {"n_pairs": 4, "random_state": 7, "n_first": 6}
-    plain = stability_selection(data.X, data.y, data.groups, **settings)
+    done = []
+    plain = stability_selection(data.X, data.y, data.groups, progress=lambda *own: done.append(own), **settings)
+    assert done == [(i, 8) for i in range(1, 9)]
     with parallel_config("threading"):
-        kept = stability_selection(data.X, data.y, data.groups, n_jobs=2, checkpoint=tmp_path, verbose=1, **settings)
+        kept = stability_selection(data.X, data.y, data.groups, n_jobs=2, checkpoint=tmp_path, **settings)
     np.testing.assert_array_equal(kept.orders, plain.orders)
-    assert "8 of 8 half-samples" in capsys.readouterr().out
     files = sorted(tmp_path.rglob("*.json"))
     assert len(files) == 8
     files[0].write_text("[1, 2")  # damaged
@@ -113,6 +193,9 @@ def test_what_is_told(data, capsys):
     said = capsys.readouterr().out
     assert f"pathway{data.S[0]}" in said
     assert "Expected number of mistakes: at most" in said
+    assert "no more often than a draw of" in said
+    assert repr(found).startswith("StabilitySelection(4 of 40 groups")
+    assert found.selected == found.selected_groups
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
 
@@ -126,6 +209,7 @@ def test_what_is_told(data, capsys):
         ({"n_first": 20, "max_false": 0.1}, "above max_false=0.1"),
         ({"n_first": 40, "threshold": None, "max_false": 0.01}, "No threshold keeps"),
         ({"n_pairs": 0}, "n_pairs must be at least 1"),
+        ({"always": range(40)}, "Every group is in always"),
         ({"assumption": "r-concave"}, "assumption must be"),
         ({"checkpoint": "here"}, "checkpoint needs an int as random_state"),
         ({"sample_weight": np.r_[1.0, 1.0, np.zeros(98)]}, "2 rows of positive weight are too few"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -149,8 +150,9 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
         X, y = read_table(self, X, y)
-        if not positive(self.gamma, "gamma") > self._least_gamma:
-            raise ValueError(f"gamma must be above {self._least_gamma:g}, not {self.gamma!r}.")
+        real = isinstance(self.gamma, numbers.Real) and not isinstance(self.gamma, bool)
+        if not (real and self.gamma > self._least_gamma):
+            raise ValueError(f"gamma must be a number above {self._least_gamma:g}, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(
             X, np.asarray(y, dtype=float), groups, self.group_weights, boolean(self.fit_intercept, "fit_intercept")

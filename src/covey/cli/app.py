@@ -19,6 +19,7 @@ from covey.cli.fit import fit
 from covey.cli.path import path
 from covey.cli.predict import predict
 from covey.cli.reproduce import reproduce
+from covey.cli.stability import stability
 
 __all__ = ["app", "run"]
 
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command(rich_help_panel=START)(demo)
 app.command(rich_help_panel=START)(fit)
 app.command(rich_help_panel=START)(predict)
+app.command(rich_help_panel=START)(stability)
 app.command(rich_help_panel=START)(path)
 app.command(rich_help_panel=START)(diagnose)
 app.command(rich_help_panel=PAPER)(reproduce)

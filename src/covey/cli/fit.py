@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from covey.cli.console import NOT_CONVERGED, complaints, notice, plain, stages, table
+from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, stages, table
 from covey.cli.options import (
     MODEL,
     PAPER,
     RESPONSE_OPTIONS,
-    TABLE,
     TABLE_OPTIONS,
+    Always,
     Data,
     Drop,
     Event,
     EventValue,
+    Family,
     GroupsOption,
     Impute,
     Json,
+    Offset,
     OneHot,
     Spline,
     Start,
@@ -41,7 +43,17 @@ __all__ = ["fit", "print_fit"]
 
 # Options of the command itself, and those of the network; every other one is a parameter of the estimator.
 OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
-OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, *OUTPUT_OPTIONS, "selection", "always", "network", "seed", "nested")
+OWN = (
+    *TABLE_OPTIONS,
+    *RESPONSE_OPTIONS,
+    *OUTPUT_OPTIONS,
+    "selection",
+    "always",
+    "network",
+    "seed",
+    "nested",
+    "stability",
+)
 NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
 # Groups that a terminal shows; the folder has them all.
@@ -58,25 +70,8 @@ def fit(
     drop: Drop = None,
     impute: Impute = None,
     weights: Weights = None,
-    family: Annotated[
-        Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
-        typer.Option(
-            help="What the target is: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
-            "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
-            "all other numbers as gaussian, and says so; --time and --event are cox.",
-            rich_help_panel=TABLE,
-        ),
-    ] = "auto",
-    offset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column to add to the linear predictor with a coefficient of one; log:COL adds its "
-            "logarithm, for the exposure of counts.",
-            rich_help_panel=TABLE,
-            show_default=False,
-        ),
-    ] = None,
+    family: Family = "auto",
+    offset: Offset = None,
     time: Time = None,
     event: Event = None,
     event_value: EventValue = None,
@@ -112,16 +107,7 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    always: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group, term or column that is in every model, such as age and sex. Repeat it, or give a list: "
-            "age,sex.",
-            rich_help_panel=MODEL,
-            show_default=False,
-        ),
-    ] = None,
+    always: Always = None,
     factors: Annotated[
         str | None,
         typer.Option(
@@ -157,6 +143,14 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = True,
+    stability: Annotated[
+        bool,
+        typer.Option(
+            "--stability",
+            help="Find out too which groups are found again in halves of the rows, for the table and the report.",
+            rich_help_panel=MODEL,
+        ),
+    ] = False,
     network: Annotated[
         bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
     ] = False,
@@ -199,6 +193,7 @@ def fit(
       covey fit trial.csv --time months --event dead --strata site --always age
     """
     with complaints():
+        check_there(*data)
         from covey.persistence import import_skops
 
         import_skops()  # the model's file will need it, and it is quickest to import first
@@ -215,9 +210,11 @@ def fit(
             seed=seed,
             options=asked(context, *OWN, *NETWORK_OPTIONS),
             nested=nested,
+            stability=stability,
         )
         repeated = [fold_stage(fold) for fold in range(1, N_FOLDS + 1)] if nested else []
-        with stages(["reading", "expanding", "fitting", *repeated, "writing"], quiet=as_json) as told:
+        halving = ["halving"] if stability else []
+        with stages(["reading", "expanding", "fitting", *repeated, *halving, "writing"], quiet=as_json) as told:
             result = fit_table(settings, told)
             told("writing")
             write_fit(result, out, overwrite=overwrite)
@@ -243,6 +240,7 @@ def _network(context: typer.Context) -> dict[str, Any] | None:
 
 def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
+    import numpy as np
     from rich.console import Console
 
     from covey.selection.judged import how_chosen, in_words
@@ -267,6 +265,8 @@ def print_fit(result: Fit, out: Path) -> None:
         selected = selected.drop(columns="always")
     if "folds" in selected:
         selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
+    if "half_samples" in selected:
+        selected["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in selected["half_samples"]]
     if len(selected):
         console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": ".4g"}, most=SHOWN))
     if len(selected) > SHOWN:

@@ -15,13 +15,16 @@ __all__ = [
     "RESPONSE_OPTIONS",
     "TABLE",
     "TABLE_OPTIONS",
+    "Always",
     "Data",
     "Drop",
     "Event",
     "EventValue",
+    "Family",
     "GroupsOption",
     "Impute",
     "Json",
+    "Offset",
     "OneHot",
     "Spline",
     "Start",
@@ -127,12 +130,40 @@ Weights = Annotated[
         show_default=False,
     ),
 ]
+Family = Annotated[
+    Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
+    typer.Option(
+        help="What the target is: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
+        "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
+        "all other numbers as gaussian, and says so; --time and --event are cox.",
+        rich_help_panel=TABLE,
+    ),
+]
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="A column to add to the linear predictor with a coefficient of one; log:COL adds its "
+        "logarithm, for the exposure of counts.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Always = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A group, term or column that is in every model, such as age and sex. Repeat it, or give a list: age,sex.",
+        rich_help_panel=MODEL,
+        show_default=False,
+    ),
+]
 Time = Annotated[
     str | None,
     typer.Option(
         "--time",
         metavar="COL",
-        help="Survival times: the column of the time of the event, or up to which it had not happened (family cox).",
+        help="Survival times: the column with the time of the event, or of censoring (family cox).",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -142,7 +173,7 @@ Event = Annotated[
     typer.Option(
         "--event",
         metavar="COL",
-        help="The column that is 1 or true where the event happened, 0 or false where the row is censored.",
+        help="The column that is 1 or true if the event happened, and 0 or false if the row is censored.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -152,7 +183,7 @@ EventValue = Annotated[
     typer.Option(
         "--event-value",
         metavar="VALUE",
-        help="The value of --event that is the event, where that holds other values, such as 2 or dead. Repeat it.",
+        help="The value of --event that means an event, if it is not 1 or true, such as 2 or dead. Repeatable.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -162,7 +193,7 @@ Start = Annotated[
     typer.Option(
         "--start",
         metavar="COL",
-        help="The column of the time of entry: a row is at risk after it and not before.",
+        help="The column with the time of entry; a row is at risk only after it.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -172,7 +203,7 @@ Strata = Annotated[
     typer.Option(
         "--strata",
         metavar="COL",
-        help="A column of strata, each with a baseline hazard of its own. Repeat it for those of several columns.",
+        help="A column of strata, each with its own baseline hazard. Repeat it to combine several columns.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -181,7 +212,7 @@ Ties = Annotated[
     Literal["efron", "breslow"] | None,
     typer.Option(
         "--ties",
-        help="How events at the same time are treated.",
+        help="How tied events are handled.",
         rich_help_panel=SURVIVAL,
         show_default="efron",
     ),

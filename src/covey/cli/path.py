@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_out, complaints, stages, table, write
+from covey.cli.console import check_out, check_there, complaints, stages, table, write
 from covey.cli.options import (
     Data,
     Drop,
@@ -68,6 +68,7 @@ def path(
       covey path trial.csv --time months --event dead --groups _
     """
     with complaints():
+        check_there(*data)
         from covey.workflow import trace_table
         from covey.workflow.trace import PICTURES, coefficients_along, order_table
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covey.cli.console import check_out, complaints, plain, stages, write
+from covey.cli.console import check_out, check_there, complaints, plain, stages, write
 from covey.cli.options import Data, Json
 
 __all__ = ["predict"]
@@ -73,6 +73,7 @@ def predict(
       covey predict fit test.csv --target months --target dead
     """
     with complaints():
+        check_there(model, *data)
         check_out(out)
         from covey.persistence import import_skops
 

@@ -196,7 +196,7 @@ def draw_noise(
     raise ValueError(f"noise must be one of {', '.join(NOISES)}, not {kind!r}.")
 
 
-def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: float) -> FloatArray:
+def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: Any) -> FloatArray:
     if design == "rademacher":
         return 2.0 * rng.integers(0, 2, size=(n, p)) - 1.0
     if design == "gaussian":

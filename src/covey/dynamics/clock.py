@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from covey.losses import Binomial, Loss
+from covey.validation import one_of
 
 __all__ = ["LEAST_LOSS", "LossClock", "read_clock"]
 
@@ -40,10 +41,8 @@ class LossClock:
 
 def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
     """What a user may pass as ``clock=``: "steps", which is no clock at all, or "loss"."""
-    if clock == "steps":
+    if one_of(clock, ("steps", "loss"), "clock") == "steps":
         return None
-    if clock != "loss":
-        raise ValueError(f"clock must be 'steps' or 'loss', not {clock!r}.")
     if not isinstance(loss, Binomial):
         raise ValueError(
             f"clock='loss' is for classes that can be told apart, where the loss goes to zero at infinity; the "

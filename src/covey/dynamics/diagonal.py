@@ -13,7 +13,7 @@ from covey.dynamics.loop import Descent, State, check_scale, divergence_bound, r
 from covey.dynamics.problem import Problem
 from covey.dynamics.trajectory import Trajectory
 from covey.groups import Groups
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, boolean, positive, whole
 
 __all__ = ["diagonal_descent"]
 
@@ -66,7 +66,7 @@ def diagonal_descent(
         gamma=positive(step_size, "step_size"),
         decay=positive(weight_decay, "weight_decay", zero=True),
         scale=positive(gradient_scale, "gradient_scale"),
-        positive_only=bool(positive_only),
+        positive_only=boolean(positive_only, "positive_only"),
         bound=divergence_bound(problem),
     )
     return run(method, n_steps, record_every, stop=stop, reference=reference)

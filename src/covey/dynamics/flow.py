@@ -12,9 +12,12 @@ from covey.dynamics.loop import check_scale
 from covey.dynamics.plain import read_plain_start
 from covey.dynamics.problem import Problem
 from covey.dynamics.trajectory import Status, Trajectory
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, as_numbers, boolean, one_of, positive, whole
 
 __all__ = ["gradient_flow"]
+
+SHORTEST = 1e-100
+METHODS = ("LSODA", "DOP853", "RK45", "Radau", "BDF")
 
 
 def gradient_flow(
@@ -91,10 +94,14 @@ def gradient_flow(
     else:
         if t_end is not None:
             raise ValueError("Give times or t_end, not both.")
-        grid = np.asarray(times, dtype=float)
+        grid = as_numbers(times, "times")
         if grid.ndim != 1 or grid.size < 2 or grid[0] != 0 or not (np.diff(grid) > 0).all():
             raise ValueError("times must increase from 0 and hold at least two numbers.")
 
+    if grid[-1] < SHORTEST:
+        raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers cannot step in less.")
+    one_of(method, METHODS, "method")
+    log_magnitudes = boolean(log_magnitudes, "log_magnitudes")
     _check_resolution(problem, float(grid[-1]), N)
 
     def in_groups(a: FloatArray) -> FloatArray:

@@ -15,12 +15,15 @@ from covey.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
 from covey.dynamics.problem import Problem
 from covey.dynamics.trajectory import Status, Trajectory
 from covey.groups import Groups
-from covey.validation import FloatArray, whole
+from covey.validation import FloatArray, as_numbers, boolean, whole
 
 __all__ = ["Descent", "State", "run"]
 
 # A compiled call cannot be interrupted: hand it at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
+
+# Records of a run, each with all magnitudes and directions; and the largest start whose powers are numbers.
+MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
 
 def _fresh_log() -> NDArray[np.int64]:
@@ -121,7 +124,12 @@ def run(
     that is not squared.
     """
     n_steps = whole(n_steps, "n_steps", least=0)
-    record_every = whole(record_every, "record_every")
+    record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
+    if n_steps // record_every > MOST_RECORDS:
+        raise ValueError(f"n_steps={n_steps} makes too many records: give a larger record_every.")
+    if stop is not None and not callable(stop):
+        raise ValueError(f"stop must be a function of a time and the coefficients, not a {type(stop).__name__}.")
+    reference = boolean(reference, "reference")
     times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
     advance = _reference_advance(method) if reference or not method.problem.squared else _interruptible(method)
     state = method.start()
@@ -201,8 +209,8 @@ def _message(status: Status, state: State) -> str:
 
 def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
     """A start for the directions: one finite number per column and, where asked, of unit norm in each group."""
-    directions = np.array(v, dtype=float)
-    if directions.shape != (groups.n_columns,) or not np.isfinite(directions).all():
+    directions = as_numbers(v, "start").copy()
+    if directions.shape != (groups.n_columns,):
         raise ValueError(
             f"start must hold {groups.n_columns} finite numbers, one per column, not shape {directions.shape}."
         )
@@ -220,9 +228,11 @@ def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
 
 def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray:
     """The start of the magnitudes: one positive number for all, or one each."""
-    scale = np.asarray(init_scale, dtype=float)
+    scale = as_numbers(init_scale, name, finite=False)
     if scale.ndim > 1 or (scale.ndim == 1 and scale.size != n):
         raise ValueError(f"{name} must be one number or {n} of them, not shape {scale.shape}.")
     if not np.isfinite(scale).all() or (scale <= 0).any():
         raise ValueError(f"{name} must be above 0 and finite, not {init_scale!r}.")
+    if (scale > LARGEST_START).any():
+        raise ValueError(f"{name} must be at most {LARGEST_START:g}: the method starts near zero.")
     return np.full(n, 1.0) * scale

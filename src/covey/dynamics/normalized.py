@@ -16,7 +16,7 @@ from covey.dynamics.switching import CompiledRule, SwitchRule, read_switch
 from covey.dynamics.trajectory import Trajectory
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["normalized_descent"]
 
@@ -121,17 +121,18 @@ def normalized_descent(
     problem = Problem.pose(X, y, groups, w_star, loss, offset)
     depth = whole(depth, "depth", least=2)
     rule = read_switch(switch, problem, depth)
-    if direction_step == "large":
+    if isinstance(direction_step, str):
+        one_of(direction_step, ("large", "auto"), "direction_step")
+    if isinstance(direction_step, str) and direction_step == "large":
         if rule is not None:
             raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
         eta = LARGE
-    elif direction_step == "auto":
+    elif isinstance(direction_step, str):
         first = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max()
         eta = 4 / (9 * first**2) if first > 0 else 1.0
     else:
         eta = positive(direction_step, "direction_step")
-    if magnitude_at not in ("new", "old"):
-        raise ValueError(f"magnitude_at must be 'new' or 'old', not {magnitude_at!r}.")
+    one_of(magnitude_at, ("new", "old"), "magnitude_at")
     equal = 1 / np.sqrt(problem.groups.sizes[problem.groups.labels])
     method = NormalizedDescent(
         problem=problem,

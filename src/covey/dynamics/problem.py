@@ -10,7 +10,7 @@ import numpy as np
 from covey.groups import Groups
 from covey.losses import Loss, Squared, get_loss
 from covey.losses.offsets import read_offset
-from covey.validation import FloatArray, as_matrix, as_response, column_names
+from covey.validation import FloatArray, as_matrix, as_numbers, as_response, check_scale, column_names
 
 __all__ = ["Problem"]
 
@@ -40,10 +40,12 @@ class Problem:
         partition = Groups.coerce(groups, p, column_names(X))
         truth = None
         if w_star is not None:
-            truth = np.asarray(w_star, dtype=float)
-            if truth.shape != (p,) or not np.isfinite(truth).all():
+            truth = as_numbers(w_star, "w_star")
+            if truth.shape != (p,):
                 raise ValueError(f"w_star must hold {p} finite numbers, one per column of X, not shape {truth.shape}.")
         row_loss, response = get_loss(loss), as_response(y, n)
+        check_scale(matrix, "X")
+        check_scale(response, "y")
         shift = None if offset is None else read_offset(offset, n, 1, row_loss)[:, 0]
         if row_loss.vector:
             raise ValueError(

@@ -49,6 +49,8 @@ class EventPath:
         The awake groups, in the order in which they woke up.
     times : list of float
         When; zero for those that were awake from the start.
+    speeds : list of float
+        What each group added up per time when it woke; zero for those that were awake from the start.
     sums : ndarray, shape (n_groups,)
         ``s_l``: what each group has added up so far.
     """
@@ -59,6 +61,7 @@ class EventPath:
         self.objective, self.weights, self.positions = objective, weights, positions
         self.groups = [int(group) for group in awake]
         self.times = [0.0] * len(self.groups)
+        self.speeds = [0.0] * len(self.groups)
         self.time = 0.0
         self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
@@ -90,7 +93,7 @@ class EventPath:
         slack = TIE * least + DIGITS * (1 + least * self.first_rate) / float(rate[first])
         close = (wait <= least + slack).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else int(close[0])
-        self._wake(group, self.time + float(wait[group]), self.sums + wait[group] * rate)
+        self._wake(group, self.time + float(wait[group]), float(rate[group]), self.sums + wait[group] * rate)
         return True
 
     def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
@@ -106,7 +109,7 @@ class EventPath:
             self.asleep[group] = True
         if n_events < len(self.groups):
             self.sums = self._before[n_events]
-        del self.groups[n_events:], self.times[n_events:], self._before[n_events:]
+        del self.groups[n_events:], self.times[n_events:], self.speeds[n_events:], self._before[n_events:]
         self.time = self.times[-1] if self.times else 0.0
         self.objective.truncate(n_events)
 
@@ -114,11 +117,12 @@ class EventPath:
         """Let go of the objective: no event follows."""
         del self.objective
 
-    def _wake(self, group: int, time: float, sums: FloatArray) -> None:
+    def _wake(self, group: int, time: float, speed: float, sums: FloatArray) -> None:
         self.objective.refit(group)
         self._before.append(self.sums)
         self.sums = sums
         self.groups.append(group)
         self.times.append(time)
+        self.speeds.append(speed)
         self.time = time
         self.asleep[group] = False

@@ -20,7 +20,7 @@ from covey.path import Path
 from covey.preprocess import Standardize
 from covey.validation import whole
 
-__all__ = ["limit_path"]
+__all__ = ["limit_path", "read_rows"]
 
 
 def limit_path(
@@ -120,7 +120,7 @@ def limit_path(
     made = Groups.coerce(groups, design.shape[1], design.columns)
     first = list(dict.fromkeys([*made.positions(always, "always"), *made.positions(start, "start")]))
     most = made.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
-    own_loss, response, weight, shift = _read_rows(design, y, sample_weight, get_loss(loss), offset)
+    own_loss, response, weight, shift = read_rows(design, y, sample_weight, get_loss(loss), offset)
     posed = pose(
         design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss, offset=shift,
         group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
@@ -130,7 +130,7 @@ def limit_path(
     return as_path(paths, 0, made)
 
 
-def _read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:
+def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:
     """The loss, and all that has a number per row: the response, its weight, and the offset or None."""
     n = design.shape[0]
     given = np.shape(y)

@@ -30,6 +30,7 @@ from covey.report.response_section import ResponsePart, response_parts
 from covey.report.survival_curves import SurvivalPart, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
 from covey.selection.judged import Judged, how_chosen, in_words, judged
+from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
@@ -100,6 +101,8 @@ class FitReport:
         Where there are several.
     survival : SurvivalPart or None
         Curves and hazard ratios of survival times.
+    stability : StabilitySelection or None
+        Which groups are found again in halves of the rows.
     """
 
     title: str
@@ -130,6 +133,7 @@ class FitReport:
     no_nested: str = ""
     responses: tuple[ResponsePart, ...] = ()
     survival: SurvivalPart | None = None
+    stability: StabilitySelection | None = None
 
     @classmethod
     def from_model(
@@ -145,6 +149,7 @@ class FitReport:
         outputs: Sequence[str] | None = None,
         test: tuple[Any, ...] | None = None,
         nested: NestedScore | int = 5,
+        stability: StabilitySelection | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> FitReport:
         """Gather what a report shows.
@@ -169,6 +174,8 @@ class FitReport:
             In how many outer folds the whole fit is repeated, for a score of rows that took no part in choosing beside
             those of a lasso and a ridge, and for classes a table of mistakes and a plot of the probabilities; 0 for
             none. Or what `covey.nested_score` has given.
+        stability : StabilitySelection, optional
+            What `covey.stability_selection` found on the same data, for a section of its own.
         settings : mapping, optional
             Further lines for the section on how to repeat the fit: the command, the file and its hash, the seed.
 
@@ -224,6 +231,7 @@ class FitReport:
             no_nested=why_not,
             responses=response_parts(model, X, y, names),
             survival=survival_part(model, X, y, sample_weight, offset, known),
+            stability=stability,
         )
 
 

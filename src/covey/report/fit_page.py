@@ -19,6 +19,7 @@ from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
 from covey.report.response_section import response_section
+from covey.report.stability_section import stability_section
 from covey.report.survival_section import survival_section
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def render_page(report: FitReport) -> str:
         classes=_classes(report),
         responses=_responses(report),
         survival=_survival(report),
+        stability=_stability(report),
         choice=_choice(report),
         remarks="".join(_remark(remark) for remark in report.remarks) or "<p>Nothing stands out.</p>",
         settings=_settings(report.settings),
@@ -137,6 +139,12 @@ def _classes(report: FitReport) -> str:
 
 def _responses(report: FitReport) -> str:
     return _section("responses", "Each response", response_section(report.responses)) if report.responses else ""
+
+
+def _stability(report: FitReport) -> str:
+    if report.stability is None:
+        return ""
+    return _section("stability", "Which groups to believe", stability_section(report.stability))
 
 
 def _survival(report: FitReport) -> str:

@@ -11,15 +11,14 @@ import numpy as np
 from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
 from covey.nested.result import MEASURES
-from covey.report.overlap import Overlap, find_overlaps, inner_coherence
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.judged import Judged
+from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "cut_short", "remarks"]
 
-# From these canonical correlations on two groups say much the same, or nearly the same; both must also lie well above
-# what groups of their sizes reach by chance.
-CLOSE, VERY_CLOSE = 0.7, 0.9
+# From this canonical correlation on two groups say nearly the same.
+VERY_CLOSE = 0.9
 
 # Correlation within a group that is worth a word where groups were not orthonormalised. The paper asks for far less,
 # but only an eigenvalue this far from 1 delays a group visibly.
@@ -345,7 +344,7 @@ def _on_overlaps(model: Any, pairs: tuple[Overlap, ...], n: int) -> list[Remark]
                 True,
             )
         ]
-    close = [pair for pair in judged if pair.correlation >= max(CLOSE, (1 + pair.chance) / 2)]
+    close = [pair for pair in judged if pair.is_close]
     worst = judged[0]
     how = (
         "The number is the correlation of the best-matching combinations of the two groups' columns (1 is complete; "

@@ -19,7 +19,7 @@ from covey.selection.thresholds import THRESHOLDS
 from covey.stopping import Discrepancy, InformationCriterion
 from covey.validation import FloatArray, positive, whole
 
-__all__ = ["Criterion", "Size", "TrainingTable"]
+__all__ = ["Criterion", "Size", "TrainingTable", "spare_groups"]
 
 # Beyond this share of the rows the criteria extrapolate, and the residual variance of a saturated model is zero.
 MOST_FREEDOM = 0.5
@@ -45,6 +45,11 @@ class Size:
 
     def __post_init__(self) -> None:
         whole(self.n_groups, "the number of groups", least=0)
+
+
+def spare_groups(n_groups: int) -> int:
+    """How many groups more than are wanted the path wakes up, for elimination to choose from."""
+    return max(SPARE_GROUPS, int(SPARE_SHARE * n_groups))
 
 
 Criterion = InformationCriterion | Discrepancy | Size
@@ -133,7 +138,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     n, begun = posed.counts[0], len(always)
     most = int((posed.problem.ranks > 0).sum()) - begun
     if isinstance(rule, Size):
-        paths.advance(min(most, rule.n_groups + max(SPARE_GROUPS, int(SPARE_SHARE * rule.n_groups))))
+        paths.advance(min(most, rule.n_groups + spare_groups(rule.n_groups)))
     else:
         _advance(paths, fitting, rule if isinstance(rule, InformationCriterion) else InformationCriterion("gcv"), most)
     total = begun + paths.n_events()

@@ -12,7 +12,7 @@ Assumption = Literal["unimodal", "none"]
 
 
 def expected_false(
-    n_first: int, threshold: float, n_groups: int, *, n_pairs: int = 50, assumption: Assumption = "unimodal"
+    n_first: int, threshold: float, n_groups: int, *, n_pairs: int = 50, assumption: Assumption = "none"
 ) -> float:
     r"""An upper bound for the expected number of groups that are selected by mistake.
 
@@ -29,16 +29,16 @@ def expected_false(
         L.
     n_pairs : int
         B, the number of complementary pairs.
-    assumption : {"unimodal", "none"}
+    assumption : {"none", "unimodal"}
         ``"none"``: :math:`q^2 / ((2 \tau - 1) L)`, Meinshausen and Bühlmann (2010), which Shah and Samworth (2013)
         prove for complementary pairs without any assumption. ``"unimodal"``: :math:`C(\tau, B) q^2 / L`,
         their theorem 2, for mistakes whose share of agreeing pairs has a unimodal distribution.
 
     Examples
     --------
-    >>> expected_false(10, 0.75, 200, assumption="none")
+    >>> expected_false(10, 0.75, 200)
     1.0
-    >>> round(expected_false(10, 0.75, 200), 3)
+    >>> round(expected_false(10, 0.75, 200, assumption="unimodal"), 3)
     0.51
     """
     tau, B = threshold, n_pairs

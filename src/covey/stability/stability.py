@@ -1,15 +1,13 @@
-"""Complementary-pairs stability selection along the path."""
+"""Complementary-pairs stability selection along the limit path."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
@@ -17,95 +15,27 @@ import covey
 from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.designs import as_design
 from covey.groups import Groups
+from covey.limit.public import read_rows
+from covey.losses import Loss, get_loss
+from covey.preprocess import Standardize
+from covey.selection import Problem
+from covey.selection.ranking import ranked_groups
 from covey.stability.bounds import Assumption, expected_false, largest_first, least_threshold
-from covey.stopping import PathTask
-from covey.validation import FloatArray, positive, whole
+from covey.stability.halves import complementary_halves, strata_of
+from covey.stability.labels import as_numbers
+from covey.stability.remarks import on_correlation, on_sizes, on_the_number
+from covey.stability.result import StabilitySelection
+from covey.validation import on_host, positive, whole
 
-__all__ = ["StabilitySelection", "stability_selection"]
+__all__ = ["Progress", "default_first", "stability_selection"]
+
+# Called with the number of finished pieces and the number of all.
+Progress = Callable[[int, int], None]
 
 # Where neither is given: one mistake is what most readers of a list of findings would put up with.
 ONE_MISTAKE = 1.0
 
-
-@dataclass(frozen=True)
-class StabilitySelection:
-    """How often each group was among the first to wake up, over half-samples of the rows.
-
-    Attributes
-    ----------
-    groups : Groups
-    orders : ndarray of int, shape (2 * n_pairs, n_first)
-        The groups that woke up first in each half-sample, in their order; -1 where no more did. Rows ``2 b`` and
-        ``2 b + 1`` are a complementary pair.
-    threshold : float
-        The share of half-samples from which on a group is selected.
-    assumption : {"unimodal", "none"}
-        Under which `expected_false` holds.
-    """
-
-    groups: Groups
-    orders: NDArray[np.intp]
-    threshold: float
-    assumption: Assumption = "unimodal"
-
-    @property
-    def n_first(self) -> int:
-        """How many groups a half-sample selects at most."""
-        return self.orders.shape[1]
-
-    @property
-    def n_pairs(self) -> int:
-        """The number of complementary pairs."""
-        return self.orders.shape[0] // 2
-
-    @property
-    def frequencies(self) -> FloatArray:
-        """The share of half-samples in which each group was selected; shape (n_groups,)."""
-        return self.frequencies_of(self.n_first)
-
-    def frequencies_of(self, n_first: int) -> FloatArray:
-        """The shares had each half-sample selected this many groups."""
-        chosen = self.orders[:, :n_first]
-        counts = np.bincount(chosen[chosen >= 0], minlength=self.groups.n_groups)
-        return counts / self.orders.shape[0]
-
-    @property
-    def selected(self) -> list[Any]:
-        """Names of the groups at or above the threshold, most frequent first."""
-        return self.to_frame().query("selected").index.tolist()
-
-    @property
-    def expected_false(self) -> float:
-        """An upper bound for the expected number of groups selected by mistake; see `expected_false`."""
-        return expected_false(
-            self.n_first, self.threshold, self.groups.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Every group with its size, its frequency and whether it is selected; most frequent first."""
-        shares = self.frequencies
-        # counts are whole: a share of exactly the threshold must not be lost to rounding
-        chosen = np.round(shares * len(self.orders)) >= self.threshold * len(self.orders) - 1e-9
-        frame = pd.DataFrame(
-            {"size": self.groups.sizes, "frequency": shares, "selected": chosen},
-            index=pd.Index(list(self.groups.names), name="group"),
-        )
-        return frame.sort_values("frequency", ascending=False, kind="stable")
-
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print the selected groups and the bound."""
-        out = sys.stdout if file is None else file
-        chosen = self.to_frame().query("selected")
-        print(
-            f"Stability selection: {len(chosen)} of {self.groups.n_groups} groups among the first {self.n_first} in at "
-            f"least {self.threshold:.0%} of {len(self.orders)} half-samples.\n"
-            f"Expected number of mistakes: at most {self.expected_false:.3g} "
-            f"({'if unimodal, ' if self.assumption == 'unimodal' else ''}Shah and Samworth, 2013).",
-            file=out,
-        )
-        if len(chosen):
-            shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
-            print(shown.reset_index().to_string(index=False), file=out)
+THRESHOLD, PAIRS = 0.75, 50
 
 
 def stability_selection(
@@ -113,29 +43,43 @@ def stability_selection(
     y: Any,
     groups: Any = None,
     *,
-    threshold: float | None = 0.75,
+    threshold: float | None = THRESHOLD,
     n_first: int | None = None,
     max_false: float | None = None,
-    n_pairs: int = 50,
-    assumption: Assumption = "unimodal",
+    n_pairs: int = PAIRS,
+    assumption: Assumption = "none",
+    always: Iterable[Any] = (),
+    loss: str | Loss = "squared",
+    offset: Any = None,
     sample_weight: Any = None,
+    group_weights: Any = "noise",
+    standardize: Standardize = "group",
+    fit_intercept: bool = True,
+    factors: int | str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
     checkpoint: Any = None,
-    verbose: int = 0,
-    **path_options: Any,
+    progress: Progress | None = None,
 ) -> StabilitySelection:
-    r"""Which groups wake up early in halves of the rows, again and again.
+    r"""Which groups are found in halves of the rows, again and again.
 
-    The rows are split at random into two halves, `n_pairs` times. In each half the path runs until `n_first` groups
-    have woken up; a group is selected when it was among them in at least `threshold` of the halves. How many groups are
-    selected by mistake is bounded on average, whatever the noise (Shah and Samworth, 2013): see
-    `covey.stability.expected_false`.
+    The rows are split at random into two halves, `n_pairs` times. In each half the limit path runs a few groups beyond
+    `n_first`, and backward elimination leaves `n_first` of them; a group is selected when it is among these in at least
+    `threshold` of the halves.
+
+    What is promised: call a group a mistake if half of the rows find it with probability at most :math:`q / L`, q being
+    `n_first` and L the number of groups, that is, no more often than a draw of q groups at random would. Then the
+    expected number of mistakes among the selected groups is at most ``expected_false`` of the result, whatever the
+    noise and the correlations (Shah and Samworth, 2013; rows are assumed to be independent and alike). That every group
+    without an effect is a mistake in this sense is an assumption: that no group is favoured by its size, for which
+    ``group_weights="noise"`` sees, nor by its correlation with a group that has an effect. Where selected groups are
+    correlated with others, ``remarks`` of the result says so.
 
     Parameters
     ----------
     X : array-like or any kind of design, of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
+        For classes labels will do.
     groups : None, int, labels, lists, dict or Groups
     threshold : float or None
         Above 1/2. None: the least one for which `n_first` groups give at most `max_false` mistakes.
@@ -145,9 +89,14 @@ def stability_selection(
         The largest expected number of mistakes to accept; one where neither this nor `n_first` is given.
     n_pairs : int
         Complementary pairs.
-    assumption : {"unimodal", "none"}
-        What the bound may assume.
-    sample_weight : array-like of shape (n_rows,), optional
+    assumption : {"none", "unimodal"}
+        What the bound may assume beyond that; see `covey.stability.expected_false`.
+    always : iterable
+        Names of groups that are in every model; they are not selected and do not count.
+    loss, offset, sample_weight, group_weights, standardize, fit_intercept
+        As in `covey.limit_path`. Rows of weight zero are left out.
+    factors : int or "auto"
+        Common factors of the columns that are in the model while the order of the groups is found.
     n_jobs : int, optional
         Half-samples in parallel, through joblib.
     random_state : int, Generator or None
@@ -155,10 +104,8 @@ def stability_selection(
     checkpoint : path, optional
         A folder in which finished half-samples are kept. A call with the same data and settings goes on from them, and
         gives what an undisturbed one would have given. Needs an int as `random_state`.
-    verbose : int
-        1: how many half-samples are done.
-    **path_options
-        As in `covey.group_path`.
+    progress : callable, optional
+        Called after each half-sample with how many are finished and how many there are.
 
     Returns
     -------
@@ -175,34 +122,55 @@ def stability_selection(
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(150, 300, 3, active=3, random_state=0)
     >>> found = stability_selection(data.X, data.y, 3, n_pairs=10, random_state=0)
-    >>> sorted(found.selected), found.n_first, round(found.expected_false, 2)
-    ([0, 1, 2], 9, 0.9)
+    >>> sorted(found.selected_groups), found.n_first, round(found.expected_false, 2)
+    ([0, 1, 2], 7, 0.98)
     """
     design = as_design(X)
     made = Groups.coerce(groups, design.shape[1], design.columns)
-    response = design.rows(y)
-    weight = np.ones(design.shape[0]) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
-    design.weights(weight)
+    own_loss = get_loss(loss)
+    own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
+    first_in = made.positions(always, "always")
+    n_groups = made.n_groups - len(first_in)
     pairs = whole(n_pairs, "n_pairs")
-    threshold, first = _read_limits(threshold, n_first, max_false, made.n_groups, pairs, assumption)
+    threshold, first = _read_limits(threshold, n_first, max_false, n_groups, pairs, assumption)
     if checkpoint is not None and (isinstance(random_state, bool) or not isinstance(random_state, int | np.integer)):
         raise ValueError(
             f"checkpoint needs an int as random_state to find its half-samples again, not {random_state!r}."
         )
-    halves = _halves(np.flatnonzero(np.asarray(weight) > 0), design.shape[0], pairs, random_state)
-    task = PathTask(design, response, made, weight, {"max_iter": 100_000} | path_options)
+    options = {
+        "group_weights": group_weights,
+        "standardize": standardize,
+        "fit_intercept": fit_intercept,
+        "factors": factors,
+    }
+    problem = Problem(design, response, weight, made, first_in, options, own_loss, shift)
+    host_weight = np.asarray(on_host(weight), dtype=float)
+    strata = strata_of(own_loss, on_host(response), host_weight)
+    rng = np.random.default_rng(random_state)
+    halves = complementary_halves(np.flatnonzero(host_weight > 0), strata, pairs, rng)
     store = None
     if checkpoint is not None:
-        data = fingerprint(design, response, weight)
-        parts = (covey.__version__, data, made, path_options, first, int(random_state))
+        data = fingerprint(design, response, weight, *([] if shift is None else [shift]))
+        parts = (covey.__version__, data, made, first_in, own_loss, options, first, int(random_state))
         store = Checkpoint.of(checkpoint, *parts, holds=partial(_is_order, most=first, n_groups=made.n_groups))
-    work = (delayed(kept)(store, f"half-{i}", _first_groups, task, half, first) for i, half in enumerate(halves))
+    work = (delayed(kept)(store, f"half-{i}", _first_groups, problem, half, first) for i, half in enumerate(halves))
     orders = np.full((2 * pairs, first), -1, dtype=np.intp)
     for i, order in enumerate(_in_parallel(work, n_jobs)):
         orders[i, : len(order)] = order
-        if verbose:
-            print(f"[covey] stability selection: {i + 1} of {2 * pairs} half-samples", flush=True)
-    return StabilitySelection(made, orders, threshold, assumption)
+        if progress is not None:
+            progress(i + 1, 2 * pairs)
+    found = StabilitySelection(made, orders, threshold, assumption, tuple(made.names[l] for l in first_in))
+    remarks = [
+        *on_the_number(found),
+        *on_sizes(made, first_in, group_weights),
+        *on_correlation(design, made, found.is_selected, fit_intercept),
+    ]
+    return replace(found, remarks=tuple(remarks))
+
+
+def default_first(n_groups: int) -> int:
+    """How many groups each half of the rows selects if nothing else is said."""
+    return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
 
 
 def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
@@ -220,27 +188,11 @@ def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
         return Parallel(n_jobs=n_jobs)(work)
 
 
-def _first_groups(task: PathTask, half: NDArray[np.intp], first: int) -> list[int]:
-    """The first groups to wake up on some of the rows."""
-    rows = np.zeros(task.design.shape[0], dtype=bool)
-    rows[half] = True
-    path = task.on(rows).path(stop=lambda snapshot: snapshot.n_woken >= first)
-    return [int(l) for l, _ in path.entered[:first]]
-
-
-def _halves(rows: NDArray[np.intp], n: int, pairs: int, random_state: Any) -> list[NDArray[np.intp]]:
-    """Complementary halves of the rows, pair after pair; an odd row is left out."""
-    if rows.size < 4:
-        raise ValueError(
-            f"Stability selection splits the rows in halves; {rows.size} rows of positive weight are too few."
-        )
-    rng = np.random.default_rng(random_state)
-    size = rows.size // 2
-    out = []
-    for _ in range(pairs):
-        order = rng.permutation(rows)
-        out += [order[:size], order[size : 2 * size]]
-    return out
+def _first_groups(problem: Problem, half: NDArray[np.intp], first: int) -> list[int]:
+    """The groups that some of the rows select; the last to be dropped first."""
+    weight = np.zeros(problem.design.shape[0])
+    weight[half] = np.asarray(on_host(problem.weight), dtype=float)[half]
+    return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), first)
 
 
 def _read_limits(
@@ -249,6 +201,8 @@ def _read_limits(
     """The threshold and the number of groups per half-sample."""
     if assumption not in ("unimodal", "none"):
         raise ValueError(f"assumption must be 'unimodal' or 'none', not {assumption!r}.")
+    if L < 1:
+        raise ValueError("Every group is in always: none is left to select.")
     if threshold is not None and not 0.5 < positive(threshold, "threshold") <= 1:
         raise ValueError(f"threshold must be above 1/2 and at most 1, not {threshold!r}.")
     limit = None if max_false is None else positive(max_false, "max_false")

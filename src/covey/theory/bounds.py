@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,9 @@ def bounds(
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
     magnitudes = _magnitudes(u_star, s, L)
     if sigma is not None:
-        sigma = positive(sigma, "sigma", zero=True)
-        if sigma == 0:
+        if isinstance(sigma, numbers.Real) and sigma == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
+        sigma = positive(sigma, "sigma")
         check_scale(np.array(sigma), "sigma")
     if epsilon is None and sigma is None:
         raise ValueError(

@@ -18,18 +18,25 @@ from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
 from covey.report.remarks import cut_short
 from covey.selection import Size
+from covey.stability import StabilitySelection
+from covey.stability.stability import default_first
 from covey.tables import TableError
-from covey.tables.complaint import near
+from covey.wording import as_options
+from covey.workflow.always import read_always
 from covey.workflow.nested import repeat_fit
 from covey.workflow.problem import Problem, pose
 from covey.workflow.response import FAMILIES
 from covey.workflow.scores import Scores, score
 from covey.workflow.settings import FitSettings, Told, silent
+from covey.workflow.stability import select_by_halves
 from covey.workflow.survival import check_ties
 from covey.workflow.survival_predict import about_survival
 from covey.workflow.tables import coefficients_table, groups_table, output_names
 
 __all__ = ["SELECTIONS", "Fit", "fit_table"]
+
+# Half of the rows look for no more than this share of all groups: a draw at random would find the others too.
+MOST_OF_HALF = 0.5
 
 SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
@@ -52,6 +59,8 @@ class Fit:
         Of the fit alone.
     nested : NestedScore or None
         How well rows are predicted that took no part in choosing.
+    stability : StabilitySelection or None
+        Which groups are found again in halves of the rows, where that was asked for.
     """
 
     settings: FitSettings
@@ -62,6 +71,7 @@ class Fit:
     notices: tuple[str, ...]
     seconds: float
     nested: NestedScore | None = None
+    stability: StabilitySelection | None = None
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -86,7 +96,10 @@ class Fit:
 
     def groups_table(self) -> pd.DataFrame:
         """Every group: those selected first, strongest first."""
-        return groups_table(self.estimator)
+        table = groups_table(self.estimator)
+        if self.stability is not None:
+            table["half_samples"] = table["group"].map(self.stability.to_frame()["frequency"])
+        return table
 
     def coefficients_table(self) -> pd.DataFrame:
         """Every column of the fit with its coefficients; the intercept first."""
@@ -112,7 +125,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     notices = [f"{problem.response.hint}."] if problem.response.hint else []
-    notices += list(dict.fromkeys(str(w.message) for w in caught))
+    notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
     if cut_short(estimator):
         converged = False
         notices.append(
@@ -127,7 +140,21 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         "survival": about_survival(settings.table, problem.y),
     }  # fmt: skip
     scores = score(problem, estimator, nested)
-    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested)
+    stability = None
+    if settings.stability:
+        told("halving")
+        stability = _stability(settings, problem, estimator)
+        notices += stability.remarks
+    return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested, stability)
+
+
+def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
+    """Which groups are found again, each half looking for as many as the model has, or more where that is safe."""
+    always = list(estimator.always_groups_)
+    n_groups = problem.groups.n_groups - len(always)
+    found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
+    first = max(default_first(n_groups), int(found))
+    return select_by_halves(problem, always, settings.seed, ties=settings.options.get("ties"), n_first=first)
 
 
 def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[NestedScore | None, str]:
@@ -137,7 +164,7 @@ def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told)
     try:
         return repeat_fit(problem, estimator, settings.table.impute, settings.seed, told), ""
     except ValueError as reason:
-        return None, f"No held-out score: {str(reason).rstrip('.')}."
+        return None, f"No held-out score: {as_options(str(reason)).rstrip('.')}."
 
 
 def check_settings(settings: FitSettings) -> None:
@@ -148,6 +175,8 @@ def check_settings(settings: FitSettings) -> None:
         raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
     check_ties(settings.table, settings.options.get("ties"))
     if settings.network is not None:
+        if settings.stability:
+            raise TableError("--stability goes by the default search: leave it out, or --network.")
         if family not in ("auto", "gaussian"):
             raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
         if settings.table.time is not None:
@@ -178,7 +207,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
     """The estimator that the settings and the response ask for."""
     shared = {
         "groups": problem.groups,
-        "always": _always(settings.always, problem),
+        "always": read_always(settings.always, problem),
         "selection": _selection(settings.selection),
         "random_state": settings.seed,
         **dict(settings.options),
@@ -214,33 +243,3 @@ def _selection(text: str) -> Any:
             f"--selection is a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not {text}."
         )
     return text
-
-
-def _apart(wanted: tuple[str, ...], known: set[str]) -> list[str]:
-    """Names one by one: ``age,sex`` is two of them, unless something is called so."""
-    return [part for given in wanted for part in ([given] if given in known else given.split(","))]
-
-
-def _always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
-    """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
-    groups = problem.groups
-    names = {str(name): name for name in groups.names}
-    found = []
-    for given in _apart(wanted, {*names, *problem.sources, *problem.X.columns}):
-        if given in names:
-            found.append(names[given])
-            continue
-        columns = [j for j, source in enumerate(problem.sources) if source == given]
-        columns = columns or [j for j, name in enumerate(problem.X.columns) if name == given]
-        if not columns:
-            known = list(dict.fromkeys([*names, *problem.sources]))
-            hint = near(given, known).replace("the columns are", "there are")
-            raise TableError(f"--always: there is no group or column {given!r}; {hint}")
-        group = int(groups.labels[columns[0]])
-        if groups.sizes[group] > len(columns):
-            raise TableError(
-                f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the group, "
-                "or give the column a group of its own."
-            )
-        found.append(groups.names[group])
-    return list(dict.fromkeys(found))

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.selection.judged import how_chosen
 from covey.tables.spreadsheet import guarded
+from covey.wording import as_options
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
 
@@ -101,6 +102,7 @@ def describe(fit: Fit) -> dict[str, Any]:
         "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
         "nested": None if fit.nested is None else fit.nested.as_dict(),
         "scores": asdict(fit.scores),
+        "stability": None if fit.stability is None else fit.stability.promise(),
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
@@ -153,5 +155,7 @@ def _report(fit: Fit) -> str:
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
+        stability=fit.stability,
     )  # fmt: skip
-    return render(report)
+    told = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
+    return render(replace(report, remarks=tuple(told)))

@@ -95,6 +95,8 @@ class FitSettings:
     nested : bool
         Whether the whole fit is repeated without each of five parts of the rows, so that every row has a prediction of
         a model that was chosen and fitted without it.
+    stability : bool
+        Whether to find out which groups are found again in halves of the rows.
     """
 
     table: TableSettings
@@ -104,3 +106,4 @@ class FitSettings:
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     nested: bool = True
+    stability: bool = False

@@ -18,6 +18,10 @@ __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_
 # Numbers of the Gram rows that are held at once: 160 MB. The strongest groups that fit are looked at.
 MOST_NUMBERS = 20_000_000
 
+# From this canonical correlation on two groups say much the same; it must also lie well above what groups of their
+# sizes reach by chance.
+CLOSE = 0.7
+
 
 @dataclass(frozen=True)
 class Overlap:
@@ -38,6 +42,11 @@ class Overlap:
     other: int
     correlation: float
     chance: float
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the two say much the same; unknown, and False, where chance alone makes any two groups alike."""
+        return self.chance < 1 and self.correlation >= max(CLOSE, (1 + self.chance) / 2)
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Ove
     return Overlap(l, other, min(best, 1.0), chance)
 
 
-def chance_correlation(a: int, b: int, n: int) -> float:
+def chance_correlation(a: int, b: int, n: float) -> float:
     """The largest canonical correlation of unrelated groups of `a` and `b` columns with `n` rows, in the limit.
 
     Wachter's upper edge; 1 where the columns of both outnumber the rows.

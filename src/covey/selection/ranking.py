@@ -1,0 +1,46 @@
+"""Which groups some rows select: the first ones on the limit path, in the order in which elimination keeps them."""
+
+from __future__ import annotations
+
+from covey.limit.lockstep import Near, Paths
+from covey.limit.posing import pose
+from covey.limit.rows import Split
+from covey.selection.criteria import spare_groups
+from covey.selection.search import fitting_of
+from covey.selection.selecting import Problem
+
+__all__ = ["ranked_groups"]
+
+
+def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
+    """So many groups that backward elimination leaves of the first ones on the limit path, the last to go first.
+
+    A group that resembles a true one gathers correlation while that one sleeps, and wakes soon after it although it
+    explains nothing more. Elimination compares what each group adds to the others, so that it goes again.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows of weight zero are not there.
+    n_groups : int
+        Groups that are always in the model do not count and are not listed. Fewer come back where nothing is left to
+        explain.
+    """
+    posed = pose(
+        problem.design, problem.y, problem.groups, problem.weight, [problem.weight],
+        [problem.design.count(problem.weight)], [Split((0,))], loss=problem.loss, offset=problem.offset,
+        **problem.options,
+    )  # fmt: skip
+    near, begun = Near(posed), len(problem.always)
+    paths = Paths(near, [problem.always])
+    paths.advance(min(int((posed.problem.ranks > 0).sum()), n_groups + spare_groups(n_groups)))
+    total = begun + paths.n_events()
+    if total == begun:
+        return []
+    (models,) = fitting_of(near, begun).cleaned(paths, 0, [[total]], ())
+    awake = paths.groups(0)
+    places: list[int] = []
+    # large sets of a likelihood are fitted for some sizes only; between two of them the path's order stands in
+    for left in sorted(models.sets.values(), key=len):
+        places += [place for place in left if place >= begun and place not in places]
+    return [awake[place] for place in places[:n_groups]]

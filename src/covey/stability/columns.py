@@ -1,0 +1,91 @@
+"""Columns: those of all groups, orthonormal within each group and orthogonal to what is always in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import Design
+from covey.groups import Groups
+from covey.preprocess import prepare
+from covey.preprocess.layout import spans
+from covey.validation import FloatArray
+
+__all__ = ["Columns", "read_columns"]
+
+# What the columns that are always in leave of another one, relative to it, is rounding below this.
+ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns with ``Z_l' diag(q) Z_l = I`` for each group.
+
+    Attributes
+    ----------
+    Z : ndarray, shape (n, r)
+        Group after group.
+    ranks : ndarray of int, shape (n_groups,)
+        None is zero.
+    q : ndarray, shape (n,)
+        Weights of the rows, adding up to one.
+    held : ndarray, shape (n, k)
+        Columns of groups that are in every model, orthonormal and orthogonal to Z.
+    intercept : bool
+        Whether all are orthogonal to a column of ones too.
+    """
+
+    Z: FloatArray
+    ranks: NDArray[np.intp]
+    q: FloatArray
+    held: FloatArray
+    intercept: bool
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """``Z' diag(q) Z``."""
+        own = self.Z * np.sqrt(self.q)[:, None]
+        return np.asarray(own.T @ own)
+
+
+def read_columns(
+    design: Design, groups: Groups, always: Sequence[int], weight: FloatArray, intercept: bool
+) -> tuple[Columns, NDArray[np.intp]]:
+    """The columns of a problem on the rows of positive weight, and the groups that they are of: those that vary."""
+    if not design.reads_columns:
+        raise ValueError(
+            f"Knockoffs need the columns of {design.name} in memory, and {type(design).__name__} only streams them: "
+            "read them into an array first."
+        )
+    rows = weight > 0
+    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], weight[rows]
+    design.refuse(groups.members[~np.isfinite(X).all(axis=0)])
+    q = weight / weight.sum()
+    stay = np.array(sorted(always), dtype=np.intp)
+    free = np.setdiff1d(np.arange(groups.n_groups), stay)
+    held: FloatArray = np.empty((len(X), 0))
+    own = X[:, spans(groups.starts, free)]
+    if stay.size:
+        held = _orthonormal(X[:, spans(groups.starts, stay)], None, weight, intercept)[0]
+        largest = np.abs(own).max(axis=0, initial=0.0)
+        own = own / np.where(largest > 0, largest, 1.0)
+        own = own - q @ own if intercept else own
+        left = own - held @ (held.T @ (q[:, None] * own))
+        left[:, q @ left**2 <= ROUNDING**2 * (q @ own**2)] = 0.0
+        own = left
+    Z, ranks = _orthonormal(own, groups.sizes[free], weight, intercept)
+    return Columns(Z, ranks[ranks > 0], q, held, intercept), free[ranks > 0]
+
+
+def _orthonormal(
+    X: FloatArray, sizes: NDArray[np.intp] | None, weight: FloatArray, intercept: bool
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Columns orthonormal within groups of these sizes, or all of them, and the number of columns of each group."""
+    groups = Groups.from_sizes([X.shape[1]] if sizes is None else sizes)
+    # any response will do: nothing here depends on it
+    problem, _ = prepare(X, weight, groups, fit_intercept=intercept, sample_weight=weight)
+    return problem.working_columns(np.flatnonzero(problem.ranks > 0)), problem.ranks

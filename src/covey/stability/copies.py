@@ -1,0 +1,127 @@
+r"""Knockoff copies of groups of columns.
+
+Columns are orthonormal within each group, so that their covariance :math:`\Sigma` has identity blocks and nothing
+depends on the units of columns. Copies have the same covariance among themselves and with every column, except for
+:math:`\Sigma - S` between a group and its own copy, S having one block per group with :math:`0 \preceq S \preceq
+2 \Sigma`. The larger S, the less a copy is like its group, and the more can be found.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.preprocess.layout import offsets
+from covey.stability.columns import Columns
+from covey.stability.covariance import estimated_covariance
+from covey.validation import FloatArray
+
+__all__ = ["Construction", "Copier", "equicorrelated", "maximum_entropy"]
+
+Construction = Literal["entropy", "equicorrelated", "semidefinite"]
+
+# An eigenvalue below this says that groups explain each other: copies would be the columns themselves.
+DEPENDENT = 1e-8
+
+# Sweeps over the groups at most, and the change of an entry below which there is no further one.
+SWEEPS, SETTLED = 50, 1e-3
+
+
+class Copier:
+    """Makes copies.
+
+    Parameters
+    ----------
+    columns : Columns
+    fixed : bool
+        Copies that have the promised inner products exactly, for any columns; else those of normal rows, with an
+        estimated covariance.
+    construction : {"entropy", "equicorrelated", "semidefinite"}
+        How S is chosen.
+
+    Attributes
+    ----------
+    distance : float
+        The mean of S's diagonal: 1 where copies are unrelated to their groups, 0 where they are the same.
+    """
+
+    def __init__(self, columns: Columns, *, fixed: bool, construction: Construction = "entropy") -> None:
+        self.columns, self.fixed = columns, fixed
+        covariance = columns.covariance if fixed else estimated_covariance(columns)
+        values, vectors = np.linalg.eigh(covariance)
+        if values[0] < DEPENDENT:
+            raise ValueError(
+                "The columns of some groups are combinations of those of others, and fixed-X knockoffs would be the "
+                "columns themselves: use kind='gaussian', or leave such groups out."
+            )
+        if construction == "entropy":
+            S = maximum_entropy(covariance, columns.ranks)
+        elif construction == "equicorrelated":
+            S = equicorrelated(covariance)
+        else:
+            S = _semidefinite(covariance, columns.ranks)
+        inverse = (vectors / values) @ vectors.T
+        self._root = _root(2 * S - S @ inverse @ S)
+        self._kept = np.eye(len(S)) - inverse @ S
+        self.distance = float(np.diag(S).mean())
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Copies of all columns; shape (n, r)."""
+        columns, noise = self.columns, rng.standard_normal(self.columns.Z.shape)
+        if self.fixed:
+            # columns that are orthonormal, and orthogonal to all there are
+            root = np.sqrt(columns.q)[:, None]
+            ones = np.ones((len(noise), int(columns.intercept)))
+            basis = np.linalg.qr(np.hstack([ones, columns.held, columns.Z]) * root)[0]
+            for _ in range(2):
+                noise -= basis @ (basis.T @ noise)
+            noise = np.linalg.qr(noise)[0] / root
+        return np.asarray(columns.Z @ self._kept + noise @ self._root)
+
+
+def equicorrelated(covariance: FloatArray) -> FloatArray:
+    r""":math:`S = \gamma I` with :math:`\gamma = \min(1, 2 \lambda_{\min}(\Sigma))` (Dai and Barber, 2016)."""
+    return min(1.0, 2 * float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
+
+
+def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
+    r"""The blocks that maximise :math:`\log\det(2 \Sigma - S) + \log\det S` (Gimenez and Zou, 2019).
+
+    Given all other blocks the best one is half of what they leave of :math:`2 \Sigma` there, in closed form, so that
+    sweeps over the groups need no step size.
+    """
+    starts = offsets(ranks)
+    S = 0.5 * equicorrelated(covariance)
+    for _ in range(SWEEPS):
+        M, before = np.linalg.inv(2 * covariance - S), S.copy()
+        for a, b in pairwise(starts):
+            change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
+            S[a:b, a:b] += change
+            # the inverse of a matrix less a block, without factorising all of it
+            side = M[:, a:b].copy()
+            M += side @ np.linalg.solve(np.eye(b - a) - change @ side[a:b], change @ side.T)
+        if np.abs(S - before).max() < SETTLED:
+            break
+    return (S + S.T) / 2
+
+
+def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
+    """S of least distance from the covariance's blocks, from knockpy."""
+    try:
+        from knockpy.smatrix import compute_smatrix
+    except ImportError:
+        raise ValueError(
+            "construction='semidefinite' needs knockpy: pip install knockpy, or use construction='entropy'."
+        ) from None
+    labels = np.repeat(np.arange(1, ranks.size + 1), ranks)
+    made: Any = compute_smatrix(covariance, groups=labels, method="sdp")
+    return np.asarray((made + made.T) / 2)
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """A symmetric root; eigenvalues that rounding made negative are zero."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

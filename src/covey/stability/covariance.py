@@ -1,0 +1,84 @@
+"""The covariance of the distribution that rows come from, for columns that are orthonormal within groups."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from covey.preprocess.layout import offsets
+from covey.stability.columns import Columns
+from covey.stability.overlap import chance_correlation
+from covey.validation import FloatArray
+
+__all__ = ["estimated_covariance"]
+
+# Of unrelated pairs of groups so many, on average, pass for correlated ones.
+BY_CHANCE = 0.1
+
+# The least eigenvalue of what common factors leave; below it all correlations are shrunk by a common factor. Copies get
+# more power from a larger one, and lose the correlations that they have to have.
+LEAST = 0.05
+
+# Factors are looked for as in `covey.designs.count_factors`, on all columns: those of a group are orthonormal here.
+MOST_FACTORS, COLUMNS_PER_FACTOR, LEAST_RATIO = 10, 8, 3.0
+
+# Directions of a group of which factors leave less than this are theirs.
+NOTHING_LEFT = 1e-10
+
+
+def estimated_covariance(columns: Columns) -> FloatArray:
+    r"""Common factors, and between groups the canonical correlations that chance does not reach; no others.
+
+    Shrinking all correlations alike, as Ledoit and Wolf do, serves the many that are noise at the cost of the few that
+    are not, and those are what copies must have: neighbours of true groups would be selected. So the shrinkage is done
+    pair by pair.
+    """
+    ranks, q = columns.ranks, columns.q
+    starts = offsets(ranks)
+    n = 1 / float((q * q).sum())
+    weighted = columns.Z * np.sqrt(q)[:, None]
+    scores, values, _ = np.linalg.svd(weighted, full_matrices=False)
+    k = _n_factors(values**2)
+    if k == 0:
+        return _between(columns.covariance, ranks, n)
+    effects = scores[:, :k].T @ weighted
+    left = weighted - scores[:, :k] @ effects
+    # what the factors leave of each group is made orthonormal, and back
+    roots, inverses = np.zeros((2, starts[-1], starts[-1]))
+    for a, b in pairwise(starts):
+        values, vectors = np.linalg.eigh(left[:, a:b].T @ left[:, a:b])
+        values = np.maximum(values, NOTHING_LEFT)
+        roots[a:b, a:b] = (vectors * np.sqrt(values)) @ vectors.T
+        inverses[a:b, a:b] = (vectors / np.sqrt(values)) @ vectors.T
+    own = left @ inverses
+    return np.asarray(effects.T @ effects + roots @ _between(own.T @ own, ranks, n - k) @ roots)
+
+
+def _n_factors(values: FloatArray) -> int:
+    """How many of the largest eigenvalues stand out: those before the largest ratio of one to the next."""
+    most = min(MOST_FACTORS, values.size // COLUMNS_PER_FACTOR)
+    if most < 1:
+        return 0
+    ratios = values[:most] / np.maximum(values[1 : most + 1], NOTHING_LEFT)
+    return int(np.argmax(ratios)) + 1 if ratios.max() >= LEAST_RATIO else 0
+
+
+def _between(covariance: FloatArray, ranks: NDArray[np.intp], n: float) -> FloatArray:
+    """Identity blocks, and the correlations between groups that stand out of n rows' noise."""
+    starts = offsets(ranks)
+    norms = np.add.reduceat(np.add.reduceat(covariance**2, starts[:-1], axis=0), starts[:-1], axis=1)
+    n_pairs = max(ranks.size * (ranks.size - 1) / 2, 1)
+    # n times the squared norm of a block is about chi-squared for unrelated groups
+    strong = np.triu(n * norms > chdtri(np.outer(ranks, ranks), min(BY_CHANCE / n_pairs, 0.5)), 1)
+    made = np.zeros_like(covariance)
+    for l, m in np.argwhere(strong):
+        one, other = slice(starts[l], starts[l + 1]), slice(starts[m], starts[m + 1])
+        u, correlations, v = np.linalg.svd(covariance[one, other], full_matrices=False)
+        correlations[correlations < chance_correlation(int(ranks[l]), int(ranks[m]), n)] = 0.0
+        made[one, other] = (u * correlations) @ v
+        made[other, one] = made[one, other].T
+    lowest = -float(np.linalg.eigvalsh(made)[0])
+    return np.asarray(np.eye(len(made)) + (min(1.0, (1 - LEAST) / lowest) if lowest > 0 else 1.0) * made)

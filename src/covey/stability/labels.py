@@ -1,0 +1,34 @@
+"""Labels of classes as the numbers that a loss takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covey.losses import Binomial, Loss, Multinomial
+from covey.validation import on_host
+
+__all__ = ["as_numbers"]
+
+
+def as_numbers(y: Any, loss: Loss) -> Any:
+    """Labels as 0 and 1, or as a column of them per class; any other response as it is.
+
+    >>> as_numbers(["no", "yes", "no"], Binomial()).tolist()
+    [0.0, 1.0, 0.0]
+    >>> as_numbers(["a", "c", "b"], Multinomial()).argmax(axis=1).tolist()
+    [0, 2, 1]
+    """
+    if not isinstance(loss, Binomial | Multinomial) or np.ndim(y) != 1:
+        return y
+    values = np.asarray(on_host(y))
+    if isinstance(loss, Binomial) and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
+        # shares between 0 and 1 are a response of this loss too
+        return y
+    classes, own = np.unique(values, return_inverse=True)
+    if isinstance(loss, Multinomial):
+        return np.eye(classes.size)[own]
+    if classes.size != 2:
+        raise ValueError(f"y has {classes.size} classes, and the binomial loss takes 2: use loss='multinomial'.")
+    return own.astype(float)

@@ -1,0 +1,88 @@
+"""The statistic of a group beside its copy: how fast each of them wakes up on the limit path of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import as_design
+from covey.groups import Groups
+from covey.limit.lockstep import Near, Paths
+from covey.limit.posing import pose
+from covey.limit.rows import Split
+from covey.losses import Loss
+from covey.preprocess.layout import offsets
+from covey.validation import FloatArray
+
+__all__ = ["signed_maximum", "wake_up_rates"]
+
+
+def wake_up_rates(
+    Z: FloatArray,
+    copies: FloatArray,
+    ranks: NDArray[np.intp],
+    held: FloatArray,
+    y: Any,
+    weight: FloatArray,
+    swapped: NDArray[np.bool_],
+    group_weights: FloatArray,
+    max_groups: int,
+    *,
+    loss: Loss,
+    offset: Any = None,
+    fit_intercept: bool = True,
+    factors: int | str = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """One over the time that each group, and each copy, needs to wake up from the model that it joins; zero for never.
+
+    What it gathered before, while groups that are awake by then still slept, does not count: a neighbour of a group
+    with an effect gathers that group's correlation, and so does the neighbour's copy.
+
+    Parameters
+    ----------
+    Z, copies : ndarray, shape (n, r)
+        Group after group.
+    ranks : ndarray of int, shape (n_groups,)
+    held : ndarray, shape (n, k)
+        Columns that are in the model from the start.
+    y, weight : array-like
+        The response, checked, and the weights of the rows.
+    swapped : ndarray of bool, shape (n_groups,)
+        Where the copy stands before its group. What stands first wins a tie, so that a coin has to decide.
+    group_weights : ndarray, shape (n_groups,)
+        Of groups and copies alike.
+    max_groups : int
+        Where the path ends.
+    loss, offset, fit_intercept, factors
+        As in `covey.limit.posing.pose`.
+    """
+    own = offsets(ranks)
+    blocks: list[FloatArray] = [held] if held.shape[1] else []
+    for l in range(ranks.size):
+        pair = Z[:, own[l] : own[l + 1]], copies[:, own[l] : own[l + 1]]
+        blocks += pair[::-1] if swapped[l] else pair
+    first = len(blocks) - 2 * ranks.size
+    design = as_design(np.hstack(blocks))
+    posed = pose(
+        design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight], [design.count(weight)],
+        [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept, factors=factors,
+        group_weights=np.concatenate([np.ones(first), np.repeat(group_weights, 2)]),
+    )  # fmt: skip
+    paths = Paths(Near(posed), [range(first)])
+    paths.advance(max_groups)
+    rates = np.zeros(2 * ranks.size)
+    rates[np.array(paths.groups(0)[first:], dtype=np.intp) - first] = paths.paths[0].speeds[first:]
+    pairs = rates.reshape(-1, 2)
+    pairs = np.where(swapped[:, None], pairs[:, ::-1], pairs)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def signed_maximum(own: FloatArray, copy: FloatArray) -> FloatArray:
+    """The larger of both, negative where it is the copy's; zero where they are equal.
+
+    >>> signed_maximum(np.array([2.0, 1.0, 3.0]), np.array([1.0, 4.0, 3.0]))
+    array([ 2., -4.,  0.])
+    """
+    return np.asarray(np.maximum(own, copy) * np.sign(own - copy))

@@ -1,0 +1,41 @@
+"""Groups that a user wants in every model, by any of their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from covey.tables import TableError
+from covey.tables.complaint import near
+from covey.workflow.problem import Problem
+
+__all__ = ["read_always"]
+
+
+def read_always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
+    """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
+    groups = problem.groups
+    names = {str(name): name for name in groups.names}
+    found = []
+    for given in _apart(wanted, {*names, *problem.sources, *problem.X.columns}):
+        if given in names:
+            found.append(names[given])
+            continue
+        columns = [j for j, source in enumerate(problem.sources) if source == given]
+        columns = columns or [j for j, name in enumerate(problem.X.columns) if name == given]
+        if not columns:
+            known = list(dict.fromkeys([*names, *problem.sources]))
+            hint = near(given, known).replace("the columns are", "there are")
+            raise TableError(f"--always: there is no group or column {given!r}; {hint}")
+        group = int(groups.labels[columns[0]])
+        if groups.sizes[group] > len(columns):
+            raise TableError(
+                f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the group, "
+                "or give the column a group of its own."
+            )
+        found.append(groups.names[group])
+    return list(dict.fromkeys(found))
+
+
+def _apart(wanted: tuple[str, ...], known: set[str]) -> list[str]:
+    """Names one by one: ``age,sex`` is two of them, unless something is called so."""
+    return [part for given in wanted for part in ([given] if given in known else given.split(","))]

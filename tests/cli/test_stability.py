@@ -1,0 +1,111 @@
+"""`covey stability`, and `covey fit --stability`, on a table with a known answer."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.running import covey, refused
+
+OTHERS = ["--drop", "months", "--drop", "dead"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Genes 0 to 7 of 30 act; age does too."""
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(rng.standard_normal((160, 60)), columns=[f"g{g}_{k}" for g in range(30) for k in "ab"])
+    made["age"] = rng.uniform(20, 80, 160)
+    effect = sum(made[f"g{g}_a"] - made[f"g{g}_b"] for g in range(8))
+    made["y"] = effect + 0.2 * made["age"] + 0.5 * rng.standard_normal(160)
+    made["months"] = rng.exponential(np.exp(-effect / 2))
+    made["dead"] = rng.integers(0, 4, 160) > 0
+    made["case"] = np.where(effect > 0, "yes", "no")
+    return made
+
+
+@pytest.fixture
+def table(frame, tmp_path):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+def test_half_samples(table, tmp_path):
+    arguments = [
+        table,
+        "-t",
+        "y",
+        "-g",
+        "_",
+        "--drop",
+        "case",
+        *OTHERS,
+        "--pairs",
+        5,
+        "--max-false",
+        6,
+        "--always",
+        "age",
+    ]
+    result = covey("stability", *arguments, "--out", tmp_path / "believed")
+    assert result.exit_code == 0, result.output
+    assert "of 30 groups can be believed to predict y (half-samples, 160 rows)" in result.stdout
+    assert "Expected number of mistakes: at most" in result.stdout
+    groups = pd.read_csv(tmp_path / "believed" / "groups.csv")
+    assert set(groups[groups["selected"]]["group"]) >= {f"g{g}" for g in range(8)}
+    assert len(groups) == 30
+    run = json.loads((tmp_path / "believed" / "run.json").read_text())
+    assert run["always"] == ["age"]
+    assert run["half_samples"] == 10
+    assert [row["group"] for row in run["selected_groups"]] == groups[groups["selected"]]["group"].tolist()
+    refused(covey("stability", *arguments, "--out", tmp_path / "believed"), "exists already")
+    again = covey("stability", *arguments, "--json")
+    assert json.loads(again.stdout)["selected_groups"] == run["selected_groups"]
+
+
+def test_knockoffs(table):
+    result = covey(
+        "stability", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--method", "knockoffs", "--fdr", 0.2
+    )
+    assert result.exit_code == 0, result.output
+    assert "(knockoffs, 160 rows)" in result.stdout
+    assert "On average at most 20%" in result.stdout
+    assert "g7" in result.stdout
+
+
+def test_classes(table):
+    result = covey("stability", table, "-t", "case", "-g", "_", "--drop", "y", *OTHERS, "--pairs", 2, "--json")
+    found = json.loads(result.stdout)
+    assert found["family"] == "binomial"
+    assert found["groups"] == 31
+
+
+def test_survival_times(table):
+    columns = ["--time", "months", "--event", "dead", "--drop", "y", "--drop", "case", "-g", "_", "--ties", "breslow"]
+    found = json.loads(covey("stability", table, *columns, "--pairs", 2, "--max-false", 6, "--json").stdout)
+    assert found["family"] == "cox"
+    assert {row["group"] for row in found["selected_groups"]} & {f"g{g}" for g in range(8)}
+
+
+def test_what_is_refused(table):
+    refused(covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--fdr", 0.1), "--fdr does nothing")
+    refused(
+        covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--method", "knockoffs", "--pairs", 3),
+        "--pairs does",
+    )
+    refused(
+        covey("fit", table, "-t", "y", "--drop", "case", *OTHERS, "--stability", "--network"), "--stability goes by"
+    )
+
+
+def test_a_fit_with_stability(table, tmp_path):
+    result = covey(
+        "fit", table, "-t", "y", "-g", "_", "--drop", "case", *OTHERS, "--stability", "--out", tmp_path / "fit"
+    )
+    assert result.exit_code == 0, result.output
+    assert "half samples" in result.stdout
+    groups = pd.read_csv(tmp_path / "fit" / "groups.csv").set_index("group")
+    assert (groups.loc[[f"g{g}" for g in range(8)], "half_samples"] >= 0.75).all()
+    assert "Which groups to believe" in (tmp_path / "fit" / "report.html").read_text()
+    assert "mistakes: at most" in json.loads((tmp_path / "fit" / "run.json").read_text())["stability"]
