@@ -152,7 +152,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
         X, y = read_table(self, X, y)
         real = isinstance(self.gamma, numbers.Real) and not isinstance(self.gamma, bool)
         if not (real and self.gamma > self._least_gamma):
-            raise ValueError(f"gamma must be a number above {self._least_gamma:g}, not {self.gamma!r}.")
+            raise ValueError(f"gamma must be above {self._least_gamma:g}, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(
             X, np.asarray(y, dtype=float), groups, self.group_weights, boolean(self.fit_intercept, "fit_intercept")
