@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
@@ -39,11 +40,11 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for every column on its own (a sparse linear model), one size for all
         groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
-        columns, or a function of the column names such as `TermGroups`. For groups of different sizes use
-        ``Groups.from_sizes``.
+        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
+        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
     always : iterable
         Names of groups (or of columns that form a group of their own) that are in every model: they are neither
         selected nor shrunk nor dropped. Linearly dependent columns among them count by their rank.
@@ -77,7 +78,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     random_state : int or None
         Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
     verbose : int
-        1 prints a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
 
     Attributes
     ----------
@@ -132,6 +133,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     """
 
     classes_: Any
+
+    _formula_response = staticmethod(column_response)
 
     def __init__(
         self,

@@ -38,11 +38,11 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for every column on its own (a sparse linear model), one size for all
         groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
-        columns, or a function of the column names such as `TermGroups`. For groups of different sizes use
-        ``Groups.from_sizes``.
+        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
+        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
     loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
         What is minimised: squared errors; Huber's loss, for responses with outliers; or the negative log-likelihood of
         counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
@@ -87,7 +87,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     random_state : int or None
         Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
     verbose : int
-        1 prints a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
 
     Attributes
     ----------
