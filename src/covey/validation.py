@@ -26,6 +26,7 @@ __all__ = [
     "one_of",
     "pandas_frame",
     "positive",
+    "real",
     "refuse_odd",
     "whole",
 ]
@@ -222,6 +223,13 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
 def on_host(values: Any) -> Any:
     """A torch tensor as a numpy array, wherever it lies; anything else as it is."""
     return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
+
+
+def real(value: Any, name: str) -> float:
+    """A number, of any sign and size."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or np.isnan(float(value)):
+        raise ValueError(f"{name} must be a number, not {_short(value)}.")
+    return float(value)
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:

@@ -17,15 +17,20 @@ __all__ = [
     "TABLE_OPTIONS",
     "Always",
     "Data",
+    "Date",
+    "Decimal",
     "Drop",
+    "DropMissing",
     "Event",
     "EventValue",
     "Family",
     "GroupsOption",
+    "HandleUnknown",
     "Impute",
     "Json",
     "Offset",
     "OneHot",
+    "Sep",
     "Spline",
     "Start",
     "Strata",
@@ -60,7 +65,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Option(
         "--target", "-t", metavar="COL",
-        help="The column to predict. Repeat it for several responses. Survival times have --time and --event instead.",
+        help="The column to predict. Repeat it, or give a list, for several responses. Survival times have --time and "
+        "--event instead.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -84,7 +90,7 @@ Spline = Annotated[
         "--spline",
         metavar="COL:5",
         help="Expand a column in a cubic spline of so many columns (5 if no number is given), which stay together. "
-        "Repeat it, or use a pattern ('*:5').",
+        "Repeat it, or give a list (age:5,bmi) or a pattern ('*:5').",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -94,7 +100,8 @@ OneHot = Annotated[
     typer.Option(
         "--onehot",
         metavar="COL",
-        help="Expand a column of categories, one column each, which stay together. Repeat it, or use a pattern.",
+        help="Expand a column of categories, one column each, which stay together. Repeat it, or give a list or "
+        "a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -104,7 +111,7 @@ Drop = Annotated[
     typer.Option(
         "--drop",
         metavar="COL",
-        help="Leave out a column, such as an identifier. Repeat it, or use a pattern.",
+        help="Leave out a column, such as an identifier. Repeat it, or give a list or a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -118,6 +125,50 @@ Impute = Annotated[
         rich_help_panel=TABLE,
         show_default=False,
     ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        metavar="COL",
+        help="A column of dates, such as 2020-12-31, which become days since the earliest. Repeat it, or give a list "
+        "or a pattern.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing",
+        help="Leave out rows with missing values. With --impute, only those that lack what cannot be filled, such as "
+        "the target.",
+        rich_help_panel=TABLE,
+    ),
+]
+HandleUnknown = Annotated[
+    Literal["error", "ignore"],
+    typer.Option(
+        "--handle-unknown",
+        help="What `covey predict` does with a category that the fit has not seen: refuse it, or take it as none of "
+        "the known ones.",
+        rich_help_panel=TABLE,
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="CHAR",
+        help="What stands between the values of a text file: a character, tab or space. By default what the name and "
+        "the header of the file say.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    Literal[".", ","],
+    typer.Option("--decimal", help="The decimal mark of a text file.", rich_help_panel=TABLE),
 ]
 Weights = Annotated[
     str | None,
@@ -202,7 +253,8 @@ Strata = Annotated[
     typer.Option(
         "--strata",
         metavar="COL",
-        help="A column of strata, each with a baseline hazard of its own. Repeat it for those of several columns.",
+        help="A column of strata, each with a baseline hazard of its own. Repeat it, or give a list, for several "
+        "columns.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -222,7 +274,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, an
 NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
 
 
-TABLE_OPTIONS = ("data", "target", "groups", "spline", "onehot", "drop", "impute", "weights")
+TABLE_OPTIONS = (
+    "data", "target", "groups", "spline", "onehot", "drop", "date", "impute", "drop_missing", "handle_unknown", "sep",
+    "decimal", "weights",
+)  # fmt: skip
 SURVIVAL_OPTIONS = ("time", "event", "event_value", "start", "strata")
 RESPONSE_OPTIONS = ("family", "offset", *SURVIVAL_OPTIONS)
 
@@ -231,7 +286,7 @@ def table_settings(context: typer.Context) -> TableSettings:
     """The table and how its columns are used, from the options of a command that has all of them."""
     from covey.workflow import TableSettings
 
-    several = ("data", "groups", "spline", "onehot", "drop", "event_value", "strata")
+    several = ("data", "groups", "spline", "onehot", "drop", "date", "event_value", "strata")
     given = {name: context.params[name] for name in (*TABLE_OPTIONS, *RESPONSE_OPTIONS) if name in context.params}
     values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
     target: Any = values["target"] or ()

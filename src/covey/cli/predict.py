@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, plain, stages, write
-from covey.cli.options import Data, Json
+from covey.cli.console import check_out, check_there, complaints, notice, plain, stages, write
+from covey.cli.options import Data, Decimal, Json, Sep
 
 __all__ = ["predict"]
 
@@ -30,7 +30,9 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            "--keep", metavar="COL", help="Copy a column beside the predictions, such as an identifier. Repeat it."
+            "--keep",
+            metavar="COL",
+            help="Copy a column beside the predictions, such as an identifier. Repeat it, or give a list.",
         ),
     ] = None,
     target: Annotated[
@@ -52,14 +54,29 @@ def predict(
             "if not given.",
         ),
     ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value which the model needs.")
+    ] = False,
+    handle_unknown: Annotated[
+        Literal["error", "ignore"] | None,
+        typer.Option(
+            "--handle-unknown",
+            help="What to do with a category that the fit has not seen: refuse it, or take it as none of the known "
+            "ones. As at the fit if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    sep: Sep = None,
+    decimal: Decimal = ".",
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
 
     The table is the raw one: columns are found by name, expanded and filled as
-    at the fit; others are ignored. The column `prediction` is a mean; for classes
-    it is the class, and the columns probability_CLASS follow; several responses
-    have a column prediction_RESPONSE each. Of survival times it is the log risk,
+    at the fit; only those of selected groups are needed, and others are ignored.
+    The column `prediction` is a mean; for classes it is the class, and the columns
+    probability_CLASS follow; several responses have a column prediction_RESPONSE
+    each. Of survival times it is the log risk,
     and columns survival_TIME say how likely a row is to be without the event by
     then. A model with an offset reads its column again. A model file is data, not
     a program: nothing in it is run.
@@ -81,7 +98,12 @@ def predict(
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(model, data, target=target or (), keep=keep or (), at=at or (), told=told)
+            made = predict_table(
+                model, data, target=target or (), keep=keep or (), at=at or (), drop_missing=drop_missing,
+                handle_unknown=handle_unknown, sep=sep, decimal=decimal, told=told,
+            )  # fmt: skip
+        for message in made.notices:
+            notice(message)
         if out is not None:
             write(made.table, out)
         if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
 from covey.summary import brief
-from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, whole
+from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, real, whole
 
 __all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
 
@@ -199,13 +198,13 @@ def draw_noise(
     raise ValueError(f"noise must be one of {', '.join(NOISES)}, not {kind!r}.")
 
 
-def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: Any) -> FloatArray:
+def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: float) -> FloatArray:
     if design == "rademacher":
         return 2.0 * rng.integers(0, 2, size=(n, p)) - 1.0
     if design == "gaussian":
         return rng.standard_normal((n, p))
     if design == "ar":
-        if not isinstance(rho, numbers.Real) or not -1 < rho < 1:
+        if not -1 < real(rho, "rho") < 1:
             raise ValueError(f"rho must lie in (-1, 1) for an autoregressive design, not {rho!r}.")
         X = rng.standard_normal((n, p))
         X[:, 1:] *= np.sqrt(1 - rho**2)
@@ -213,7 +212,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: Any
             X[:, j] += rho * X[:, j - 1]
         return X
     if design == "equicorrelated":
-        if not isinstance(rho, numbers.Real) or not 0 <= rho < 1:
+        if not 0 <= real(rho, "rho") < 1:
             raise ValueError(f"rho must lie in [0, 1) for an equicorrelated design, not {rho!r}.")
         common = rng.standard_normal((n, 1))
         return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.standard_normal((n, p))

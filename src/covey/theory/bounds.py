@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from covey.path import Path
 from covey.theory.formulas import Bounds, corollary_epsilon, largest_init_scale
-from covey.validation import as_numbers, check_scale, positive, whole
+from covey.validation import as_numbers, check_scale, positive, real, whole
 
 __all__ = ["Bounds", "bounds", "bounds_from_path"]
 
@@ -76,7 +75,7 @@ def bounds(
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
     magnitudes = _magnitudes(u_star, s, L)
     if sigma is not None:
-        if isinstance(sigma, numbers.Real) and sigma == 0:
+        if real(sigma, "sigma") == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
         sigma = positive(sigma, "sigma")
         check_scale(np.array(sigma), "sigma")

@@ -148,7 +148,7 @@ def _report(fit: Fit) -> str:
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(table.groups) or "each column on its own",
         "seed": fit.settings.seed,
-        **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
+        **{name: " ".join(asked) for name in ("spline", "onehot", "drop", "date") if (asked := getattr(table, name))},
         **{name: " ".join(asked) for name in ("event_value", "strata") if (asked := getattr(table, name))},
         **{name: asked for name in ("start", "impute", "weights", "offset") if (asked := getattr(table, name))},
     }
