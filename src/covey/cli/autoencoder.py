@@ -87,7 +87,11 @@ def interpolate(
     """Draw the way between test digits in a trained model's latent space."""
     with complaints(KEPT):
         import numpy as np
-        from matplotlib.image import imsave
+
+        from covey.optional import optional
+
+        with optional("A picture"):
+            from matplotlib.image import imsave
 
         from covey.files import write_atomically
         from covey.nn.checkpoint import load_model

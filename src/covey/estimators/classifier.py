@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
@@ -39,10 +40,11 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+        column names such as `TermGroups`; or a separator such as ``"_"``, before which the group stands in a column's
+        name. For sizes use ``Groups.from_sizes``.
     always : iterable
         Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
         nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.
@@ -75,7 +77,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     random_state : int or None
         For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1: how far a fit is that takes longer than a second, and a line on what was chosen.
 
     Attributes
     ----------
@@ -128,6 +130,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     """
 
     classes_: Any
+
+    _formula_response = staticmethod(column_response)
 
     def __init__(
         self,

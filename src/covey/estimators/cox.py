@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.concordance import censoring_survival, concordance_index
+from covey.estimators.formula import survival_response
 from covey.estimators.reading import read_problem
 from covey.estimators.steps import StepFunction
 from covey.losses import Cox
@@ -21,7 +22,7 @@ from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.losses.survival import FieldNames, SurvivalTimes, check_estimable, read_survival
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
@@ -37,10 +38,11 @@ class GroupSparseCox(GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+        column names such as `TermGroups`; or a separator such as ``"_"``, before which the group stands in a column's
+        name. For sizes use ``Groups.from_sizes``.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     always : iterable
@@ -75,7 +77,7 @@ class GroupSparseCox(GroupSparseEstimator):
     random_state : int or None
         For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1: how far a fit is that takes longer than a second, and a line on what was chosen.
 
     Attributes
     ----------
@@ -136,6 +138,8 @@ class GroupSparseCox(GroupSparseEstimator):
     # what `score` is, and what a model without any group has
     score_name = "concordance"
     null_score = 0.5
+
+    _formula_response = staticmethod(survival_response)
 
     strata_: Any
     event_times_: FloatArray
@@ -231,7 +235,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
     def _read(self, y: Any, name: str = "y") -> SurvivalTimes:
-        return read_survival(on_host(y), name, FieldNames.of(self))
+        return read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """With the strata of a validation set coded as those of the rows."""

@@ -38,10 +38,11 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
+    groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
         lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+        column names such as `TermGroups`; or a separator such as ``"_"``, before which the group stands in a column's
+        name. For sizes use ``Groups.from_sizes``.
     loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
         What is minimised: squared errors; Huber's loss, for responses with a few wild values; the negative
         log-likelihood of counts (log link), of positive values whose spread grows with their mean (log link), or of
@@ -85,7 +86,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     random_state : int or None
         For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1: how far a fit is that takes longer than a second, and a line on what was chosen.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["TermGroups"]
@@ -22,6 +22,9 @@ class TermGroups:
     ----------
     inputs : iterable of str
         The names of the variables before the transformer.
+    outputs : iterable of str, optional
+        The names of the columns behind it, as its ``get_feature_names_out()`` has them: for an X without names, such as
+        an array or a sparse matrix. `from_transformer` takes both from a fitted transformer.
 
     Examples
     --------
@@ -42,17 +45,29 @@ class TermGroups:
     """
 
     inputs: tuple[str, ...]
+    outputs: tuple[str, ...] | None = field(default=None, compare=False)
 
-    def __init__(self, inputs: Iterable[str]) -> None:
+    def __init__(self, inputs: Iterable[str], outputs: Iterable[str] | None = None) -> None:
         object.__setattr__(self, "inputs", tuple(str(name) for name in inputs))
+        object.__setattr__(self, "outputs", None if outputs is None else tuple(str(name) for name in outputs))
 
     @classmethod
     def from_transformer(cls, transformer: Any) -> TermGroups:
-        """From a fitted transformer that has seen column names."""
+        """From a fitted transformer that has seen column names; its output then needs none.
+
+        >>> import pandas as pd
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from covey import GroupSparseRegressor, TermGroups
+        >>> data = pd.DataFrame({"site": list("abcd") * 10, "sex": list("mfffm") * 8})
+        >>> encoder = OneHotEncoder().fit(data)
+        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder))
+        >>> model.fit(encoder.transform(data), 2.0 * (data["site"] == "b")).selected_groups_  # a sparse matrix
+        ['site']
+        """
         names = getattr(transformer, "feature_names_in_", None)
         if names is None:
             raise ValueError("The transformer has seen no column names: fit it on a DataFrame first.")
-        return cls(names)
+        return cls(names, transformer.get_feature_names_out())
 
     def __call__(self, columns: Sequence[str]) -> list[str]:
         """The input variable of each output column."""

@@ -47,7 +47,7 @@ class MethodScore:
     what: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NestedScore:
     """The score of a model on rows that took no part in choosing or fitting it.
 
@@ -183,6 +183,8 @@ class NestedScore:
             error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
             lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
         return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+    __repr__ = __str__
 
 
 def _digits(error: float) -> int:

@@ -19,7 +19,7 @@ from covey.nested.refit import FoldResult, Given, refit, rescore
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.spread import fold_error, pooled, row_error
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, on_host
+from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -104,6 +104,7 @@ def nested_score(
     >>> bool(result.mean > result.references["lasso"].mean)
     True
     """
+    X, y = pandas_frame(X), pandas_frame(y, "y")
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     by_rows = scoring is None and isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     has_classes = is_classifier(model)
@@ -131,7 +132,8 @@ def nested_score(
     for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
         results.append(one)
         if verbose:
-            print(f"[covey] outer fold {number} of {len(folds)}: {', '.join(map(str, one.selected)) or 'no group'}")
+            found = ", ".join(map(str, one.selected)) or "no group"
+            print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
         if progress is not None:
             progress(number)
     if by_rows:

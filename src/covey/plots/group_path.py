@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.path import Path
+from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.validation import FloatArray
 
@@ -62,9 +63,8 @@ class GroupPathDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_labels: int = 8) -> GroupPathDisplay:
         """Draw the path of a fitted estimator."""
-        if not hasattr(estimator, "path_"):
-            raise ValueError(f"{type(estimator).__name__} is not fitted: call fit first.")
-        return cls(estimator.path_, float(estimator.path_.times[-1])).plot(ax=ax, n_labels=n_labels)
+        path = fitted_step(estimator).path_
+        return cls(path, float(path.times[-1])).plot(ax=ax, n_labels=n_labels)
 
     @classmethod
     def from_path(

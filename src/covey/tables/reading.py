@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from covey.optional import optional
 from covey.tables.complaint import TableError, listed
 from covey.tables.text import LONGEST_LINE, SEPARATORS, check_names, read_text
 
@@ -94,9 +95,10 @@ def _kind(path: Path) -> str:
 
 
 def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
-    import pyarrow
-    import pyarrow.feather
-    import pyarrow.parquet
+    with optional(f"Reading {path}"):
+        import pyarrow
+        import pyarrow.feather
+        import pyarrow.parquet
 
     try:
         if kind == ".parquet":
