@@ -275,7 +275,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_pat
     if Path("/proc/self").exists():
         refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
     monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
-    refused(covey("predict", tmp_path / "fit", table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
+    refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
 
 
 def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
