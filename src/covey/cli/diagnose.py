@@ -48,7 +48,7 @@ def diagnose(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether a table meets the conditions of the convergence theorem, and what it means where it does not.
+    """Check whether a table meets the conditions of the convergence theorem, and what it means if it does not.
 
     The theorem is on squared loss: the target is numbers, and not classes, counts
     or survival times.

@@ -55,7 +55,7 @@ def path(
     start: Start = None,
     strata: Strata = None,
     ties: Ties = None,
-    most: Annotated[int, typer.Option(min=1, help="Stop when so many groups are awake.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Stop when this many groups have entered.")] = 20,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +67,7 @@ def path(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the path of a table: in which order its groups wake up, with no model chosen.
+    """Run the path only: in which order do the groups enter? No model is chosen.
 
     \b
     Examples:

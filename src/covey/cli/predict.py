@@ -18,13 +18,13 @@ __all__ = ["predict"]
 def predict(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="A folder of `covey fit`, or a .skops file.", show_default=False),
+        typer.Argument(metavar="MODEL", help="A folder written by `covey fit`, or a .skops file.", show_default=False),
     ],
     data: Data,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather; standard output if not given."
+            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file; standard output by default."
         ),
     ] = None,
     keep: Annotated[
@@ -32,7 +32,7 @@ def predict(
         typer.Option(
             "--keep",
             metavar="COL",
-            help="Copy a column beside the predictions, such as an identifier. Repeat it, or give a list.",
+            help="Copy a column next to the predictions, such as an identifier. Repeat it, or give a list.",
         ),
     ] = None,
     target: Annotated[
@@ -41,7 +41,7 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values: also print how good the predictions are. Repeat it for several responses; of "
+            help="The true values, to print how good the predictions are. Repeat it for several responses; for "
             "survival give the time and then the event.",
         ),
     ] = None,
@@ -50,8 +50,8 @@ def predict(
         typer.Option(
             "--at",
             metavar="TIMES",
-            help="Survival times: when survival is predicted, such as 1,2,5; at the quartiles of the times of the fit "
-            "if not given.",
+            help="Survival times: when to predict survival, such as 1,2,5; by default at the quartiles of the times of "
+            "the fit.",
         ),
     ] = None,
     drop_missing: Annotated[
@@ -72,14 +72,13 @@ def predict(
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    The table is the raw one: columns are found by name, expanded and filled as
-    at the fit; only those of selected groups are needed, and others are ignored.
-    The column `prediction` is a mean; for classes it is the class, and the columns
-    probability_CLASS follow; several responses have a column prediction_RESPONSE
-    each. Of survival times it is the log risk,
-    and columns survival_TIME say how likely a row is to be without the event by
-    then. A model with an offset reads its column again. A model file is data, not
-    a program: nothing in it is run.
+    Give the raw table: columns are found by name, then expanded and filled as in
+    the fit; only those of selected groups are needed, and others are ignored. The
+    column `prediction` is the mean; for classes it is the class, followed by
+    columns probability_CLASS; several responses have one column
+    prediction_RESPONSE each. For survival times it is the log risk, followed by
+    columns survival_TIME, the probability of no event by then. A model with an
+    offset reads its column again. A model file is data: nothing in it is executed.
 
     \b
     Examples:

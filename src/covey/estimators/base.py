@@ -242,14 +242,14 @@ class GroupSparseEstimator(BaseEstimator):
         return effect[:, 0] if len(coef) == 1 else effect
 
     def summary(self) -> Summary:
-        """What was selected: how the model was made, one line per group, and whether it depends on the split.
+        """How the model was made, one line per selected group, and whether the selection depends on the split.
 
-        How well it predicts is not among it: `covey.nested_score` says that.
+        It does not say how well the model predicts: use `covey.nested_score` for that.
 
         Returns
         -------
         Summary
-            ``print(model.summary())`` prints it, a notebook shows it as a table. Of long models the first 20 groups.
+            ``print(model.summary())`` prints it, and a notebook shows it as a table; at most the first 20 groups.
         """
         table = self.group_table()
         used = np.atleast_2d(self.coef_).any(axis=0)

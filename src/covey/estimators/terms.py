@@ -11,12 +11,12 @@ __all__ = ["TermGroups"]
 
 @dataclass(frozen=True)
 class TermGroups:
-    """Groups the output columns of a transformer by the input variable that they came from.
+    """Groups the output columns of a transformer by the input variable they came from.
 
     One-hot, spline and polynomial transformers name their output after the input: ``age_sp_0``, ``sex_male``,
-    ``spline__age_sp_0``. Given the names of the inputs, each output column goes to the longest input name that it
-    starts with, so that one-hot and spline blocks stay whole. Pass it as ``groups=`` to an estimator: it is asked
-    when the names are known, in `fit`.
+    ``spline__age_sp_0``. Given the names of the inputs, each output column is assigned to the longest input name that
+    it starts with, so that one-hot and spline blocks stay whole. Pass it to an estimator as ``groups=``; it is called
+    in `fit`, when the column names are known.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TermGroups:
 
     @classmethod
     def from_transformer(cls, transformer: Any) -> TermGroups:
-        """From a fitted transformer that has seen column names; its output then needs none.
+        """Make one from a fitted transformer that has seen column names; its output then needs none.
 
         >>> import pandas as pd
         >>> from sklearn.preprocessing import OneHotEncoder

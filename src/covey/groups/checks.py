@@ -1,4 +1,4 @@
-"""What is no partition of the columns, and how it is said."""
+"""Checks that groups are a partition of the columns, and what the errors say."""
 
 from __future__ import annotations
 

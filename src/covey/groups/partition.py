@@ -39,20 +39,19 @@ NAMES_WANTED = (
 
 
 class Groups:
-    """A partition of the columns of a design into named groups; or, where asked for, groups that share columns.
+    """Which columns belong together: named groups, with every column in exactly one of them unless they may overlap.
 
-    Make one with a constructor that says what it is given: `from_size`, `from_sizes`, `from_labels`,
-    `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
-    the order of the design. The last two take ``overlap=True``, by which a column may stand in several groups: each of
-    them then has a coefficient of its own for it, and a model's coefficient is their sum. `group_path` and the
-    estimators take such groups.
+    Use the constructor that matches what you have: `from_size`, `from_sizes`, `from_labels`, `from_lists` or
+    `from_names`. Groups keep the order in which they first appear, and the columns of a group keep their order in the
+    table. The last two take ``overlap=True``, which lets a column be in several groups: each of them then has its own
+    coefficient for it, and the model's coefficient is their sum. `group_path` and the estimators accept such groups.
 
     Attributes
     ----------
     names : tuple
-        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` where none were given.
+        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` if none were given.
     columns : tuple of str or None
-        The names of the columns where they are known. Used in messages and tables only.
+        The names of the columns, if known. Used only in messages and tables.
     members : ndarray of int, shape (n_columns,), or longer with overlaps
         The columns in the contiguous layout: group after group.
     starts : ndarray of int, shape (n_groups + 1,)
@@ -371,7 +370,7 @@ class Groups:
 
     @property
     def overlapping(self) -> bool:
-        """Whether a column stands in several groups."""
+        """Whether any column is in several groups."""
         return self.members.size > self._labels.size
 
     @property
@@ -384,7 +383,7 @@ class Groups:
         return np.split(self.members, self.starts[1:-1])
 
     def column_name(self, j: int) -> str:
-        """The name of a column, or its position where no names are known."""
+        """The name of a column, or its position if names are not known."""
         return str(j) if self.columns is None else self.columns[j]
 
     def __len__(self) -> int:

@@ -25,10 +25,10 @@ MOST_OUTGROWN = 2.0
 class GroupPathDisplay:
     """Strength of every group against time, with the fitted model marked and the selected groups labelled.
 
-    A limit path is drawn in steps, since models stand still between its events; the fitted model, in which groups may
-    have been dropped again, stands to the right of it. The strength (`Path.strengths`) is the group's norm in the
-    coordinates in which it was fitted, so that groups can be compared; where a path has none, as the baselines' have,
-    it is the norm of the coefficients.
+    A limit path is drawn in steps, since nothing changes between its events; the fitted model, in which groups may have
+    been dropped again, is to the right of it. The strength (`Path.strengths`) is the group's norm in the coordinates in
+    which it was fitted, so that groups can be compared; for paths without strengths, such as those of the baselines, it
+    is the norm of the coefficients.
 
     Parameters
     ----------

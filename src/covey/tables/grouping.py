@@ -24,8 +24,8 @@ def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = 
     """Read ``--groups``.
 
     A file of (column, group); a size; a separator such as ``_`` or ``sep:__``, before which the group's name stands;
-    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one a group, such as ``gene01_*``
-    or ``size=h_*``, where a column that matches none is a group of its own.
+    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one per group, such as
+    ``gene01_*`` or ``size=h_*``, where a column that matches none is a group of its own.
 
     Parameters
     ----------
