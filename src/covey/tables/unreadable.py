@@ -115,8 +115,8 @@ def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
     lines = [f"{one.name!r} {one.holds}" + ("" if remedy else f"; {one.remedy}") for one in found[:MOST_LISTED]]
     lines += [f"and {len(found) - MOST_LISTED} more columns"] * (len(found) > MOST_LISTED)
     options = list(dict.fromkeys(one.option for one in found if one.option))
-    end = f"{remedy[0].upper()}{remedy[1:]}." if remedy else f"In short: {' '.join(options)}"
-    return f"{len(found)} columns are not numbers:" + "".join(f"\n  - {line}" for line in [*lines, end])
+    short = f"; {remedy}:" if remedy else f"; in short, {' '.join(options)}:"
+    return f"{len(found)} columns are not numbers{short}" + "".join(f"\n  - {line}" for line in lines)
 
 
 def _all_match(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:

@@ -32,8 +32,8 @@ def read_terms(spline: Sequence[str], onehot: Sequence[str], columns: Sequence[s
     {'age': 7, 'bmi': 5}
     """
     terms: dict[str, int] = {}
-    known = {*columns, *(item for item in spline if item.rpartition(":")[0] in columns)}  # a column may be called a,b
-    for item in apart(spline, known):
+    commas = {item for item in spline if _split(item)[0] in columns}  # a column may be called a,b
+    for item in apart(spline, {*columns, *commas}):
         name, size = (item, SPLINE_COLUMNS) if item in columns else _split(item)
         for column in find_columns(name, columns, "--spline"):
             terms[column] = size
