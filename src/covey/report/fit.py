@@ -36,6 +36,9 @@ __all__ = ["FitReport", "fit_report", "render", "write"]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 
+# What the strength of a group is where groups were made comparable.
+SPREAD = "standard deviation of the group's part of the prediction"
+
 # A longer value of a setting, such as the list of every column's group, is cut: the page is for people.
 LONGEST_SETTING = 300
 
@@ -135,6 +138,11 @@ class FitReport:
     survival: SurvivalPart | None = None
     stability: StabilitySelection | None = None
 
+    @property
+    def moves(self) -> bool:
+        """Whether the strength of a group is how far it moves the prediction."""
+        return self.strength_label == SPREAD
+
     @classmethod
     def from_model(
         cls,
@@ -213,7 +221,7 @@ class FitReport:
             n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
             scores=quality(model, chosen_by, X, y, sample_weight, offset, test, known),
             frames=frames,
-            strength_label="standard deviation of the group's part of the prediction"
+            strength_label=SPREAD
             if model.standardize == "group"
             else "norm of the group's coefficients on the columns as they were scaled for the fit",
             n_folds=0 if folds is None else model.n_splits_,

@@ -11,16 +11,17 @@ import numpy as np
 from covey.report.along import along_plot
 from covey.report.axis import Axis
 from covey.report.class_section import class_section
-from covey.report.group_table import MOST_SHOWN, group_table
+from covey.report.group_table import MOST_SHOWN, group_table, short_name
 from covey.report.held_out import HeldOut
 from covey.report.nested_section import nested_section
 from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
-from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
+from covey.report.plot import LEVEL_END, MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
 from covey.report.response_section import response_section
 from covey.report.stability_section import stability_section
 from covey.report.survival_section import survival_section
+from covey.report.timeline import timeline
 
 if TYPE_CHECKING:
     from covey.report.fit import FitReport
@@ -40,6 +41,7 @@ def render_page(report: FitReport) -> str:
     times, strengths = time_axis(frames), strength_axis(frames)
     told = _readouts(report)
     unit = "time" if frames.stepwise else "iteration"
+    label = "moves the prediction by" if report.moves else "strength"
     body = fill(
         "fit.html",
         title=escape(report.title),
@@ -48,19 +50,24 @@ def render_page(report: FitReport) -> str:
         figures=_figures(report),
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
-        strength_unit=escape(report.strength_unit) or f"units of <bdi>{escape(report.target)}</bdi>",
+        strength_unit=_unit(report),
         how_groups_rise=LIMIT.format(how=escape(report.unpenalised)) if frames.stepwise else NETWORK,
         path_plot=path_plot(frames, times, strengths),
         xlabel=f"{unit} (log scale)" if times.log else unit,
         readout=escape(told[frames.chosen]),
         last=str(frames.chosen),
         path_note=_path_note(report),
+        timeline=timeline(frames, positions(frames, times), LEVEL_END if frames.apart else 1.0)
+        if frames.stepwise and frames.groups
+        else "",
+        strength_words=_strength_words(report),
+        strength_head=label,
         folds_words=f" Folds: in how many of the {report.n_folds} folds the chosen recipe has the group."
         if report.n_folds
         else "",
         folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
         ratio_words=_ratio_words(report),
-        table=group_table(frames, report.effect, report.n_folds),
+        table=group_table(frames, report.effect, report.n_folds, label),
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
         nested=_nested(report),
         classes=_classes(report),
@@ -94,6 +101,25 @@ def _lead(report: FitReport) -> str:
 def _listed(names: tuple[str, ...]) -> str:
     """The first few names."""
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def _unit(report: FitReport) -> str:
+    return escape(report.strength_unit) or f"units of <bdi>{escape(report.target)}</bdi>"
+
+
+def _strength_words(report: FitReport) -> str:
+    """What the strength of the strongest group says."""
+    first = report.frames.groups[0] if report.frames.groups else None
+    strength = 0.0 if first is None else first.strength(report.frames.chosen)
+    if first is None or strength == 0 or not report.moves:
+        return "The strongest group first; strengths can be compared between groups."
+    number = shown(strength)
+    unit = f"on the scale of {_unit(report)}" if report.effect else _unit(report)
+    return (
+        f"The strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, one "
+        "standard deviation</b>: so far from the mean is a typical row by this group alone. That is its strength, which can "
+        "be compared between groups."
+    )
 
 
 def _ratio_words(report: FitReport) -> str:
@@ -247,7 +273,17 @@ def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> d
         "bytes": _dtype(report).itemsize,
         "outputs": max(len(frames.outputs), 1),
         "effect": report.effect,
+        "csv": _csv(report),
     }
+
+
+def _csv(report: FitReport) -> dict[str, object]:
+    """What the table as a file needs beside the numbers: heads, and of each group its name and what does not change."""
+    rows = [
+        [group.name, group.size, None if np.isnan(group.woke) else group.woke, group.folds]
+        for group in report.frames.groups
+    ]
+    return {"name": "groups-of-the-model.csv", "rows": rows}
 
 
 def _series(report: FitReport) -> str:

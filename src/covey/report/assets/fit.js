@@ -179,6 +179,34 @@
     follow(event);
   });
   area.addEventListener("pointermove", (event) => event.buttons && follow(event));
+  // The table as a file: what is shown, every number in full. Text that a spreadsheet would run gets an apostrophe.
+  function cell(value) {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return String(value);
+    const formula = /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(value);
+    const number = value.trim() !== "" && Number.isFinite(Number(value));
+    const text = formula && !number ? `'${value}` : value;
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  }
+
+  function asCsv() {
+    const heads = ["group", "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
+    const lines = order
+      .map((i) => [data.csv.rows[i], at(groups[i], frame)])
+      .filter(([, now]) => now?.strength > 0)
+      .map(([[name, size, woke, folds], now]) =>
+        [name, now.strength, now.norm, size, woke, folds, now.plus, now.minus].map(cell).join(","));
+    return [heads.join(","), ...lines, ""].join("\r\n");
+  }
+
+  $("#save").addEventListener("click", () => {
+    const address = URL.createObjectURL(new Blob(["\ufeff", asCsv()], { type: "text/csv;charset=utf-8" }));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = data.csv.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  });
   $("#more").addEventListener("click", () => {
     table.classList.toggle("all");
     fillTable();
