@@ -23,9 +23,11 @@ from covey.losses import Squared
 from covey.losses.risk_sets import STOP
 from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
+from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
+from covey.report.residuals import Residuals, residuals
 from covey.report.response_section import ResponsePart, response_parts
 from covey.report.survival_curves import SurvivalPart, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
@@ -106,6 +108,12 @@ class FitReport:
         Curves and hazard ratios of survival times.
     stability : StabilitySelection or None
         Which groups are found again in halves of the rows.
+    effects : tuple of Effect
+        What columns do that were expanded.
+    residuals : Residuals or None
+        Observed and predicted, for a response of numbers.
+    command : str
+        The command line that repeats it, where there is one.
     """
 
     title: str
@@ -137,6 +145,9 @@ class FitReport:
     responses: tuple[ResponsePart, ...] = ()
     survival: SurvivalPart | None = None
     stability: StabilitySelection | None = None
+    effects: tuple[Effect, ...] = ()
+    residuals: Residuals | None = None
+    command: str = ""
 
     @property
     def moves(self) -> bool:
@@ -158,7 +169,9 @@ class FitReport:
         test: tuple[Any, ...] | None = None,
         nested: NestedScore | int = 5,
         stability: StabilitySelection | None = None,
+        effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
+        command: str = "",
     ) -> FitReport:
         """Gather what a report shows.
 
@@ -184,8 +197,13 @@ class FitReport:
             none. Or what `covey.nested_score` has given.
         stability : StabilitySelection, optional
             What `covey.stability_selection` found on the same data, for a section of its own.
+        effects : tuple of Effect, optional
+            What columns do that were expanded; by default found from a pipeline of a `ColumnTransformer` and an
+            estimator.
         settings : mapping, optional
-            Further lines for the section on how to repeat the fit: the command, the file and its hash, the seed.
+            Further lines for the section on how to repeat the fit: the file and its hash, the seed.
+        command : str
+            The command line that repeats the fit.
 
         Returns
         -------
@@ -240,6 +258,9 @@ class FitReport:
             responses=response_parts(model, X, y, names),
             survival=survival_part(model, X, y, sample_weight, offset, known),
             stability=stability,
+            effects=term_effects(*given, known) if effects is None else effects,
+            residuals=residuals(model, X, y, offset, known),
+            command=command,
         )
 
 
@@ -310,7 +331,7 @@ def _nested(
     if X is None or not given:
         return None, ""
     try:
-        return nested_score(model, X, y, given, sample_weight=weight, offset=offset), ""
+        return nested_score(model, X, y, given, sample_weight=weight, offset=offset, return_estimator=True), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
 

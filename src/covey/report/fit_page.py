@@ -11,6 +11,7 @@ import numpy as np
 from covey.report.along import along_plot
 from covey.report.axis import Axis
 from covey.report.class_section import class_section
+from covey.report.effect_section import effect_section
 from covey.report.group_table import MOST_SHOWN, group_table, short_name
 from covey.report.held_out import HeldOut
 from covey.report.nested_section import nested_section
@@ -18,6 +19,7 @@ from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
 from covey.report.plot import LEVEL_END, MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
+from covey.report.residuals import residual_section
 from covey.report.response_section import response_section
 from covey.report.stability_section import stability_section
 from covey.report.survival_section import survival_section
@@ -69,6 +71,13 @@ def render_page(report: FitReport) -> str:
         ratio_words=_ratio_words(report),
         table=group_table(frames, report.effect, report.n_folds, label),
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
+        effects=_section("effects", "What each term does", effect_section(report.effects, _unit(report)))
+        if report.effects
+        else "",
+        residuals=_section("residuals", "Observed and predicted", residual_section(report.residuals))
+        if report.residuals is not None
+        else "",
+        command=_command(report),
         nested=_nested(report),
         classes=_classes(report),
         responses=_responses(report),
@@ -252,6 +261,12 @@ def _remark(remark: Remark) -> str:
     remedy = f"<p><b>What to do.</b> {escape(remark.remedy)}</p>" if remark.remedy else ""
     kind = "serious" if remark.serious else "mild"
     return f'<div class="remark {kind}"><h3>{escape(remark.heading)}</h3><p>{escape(remark.meaning)}</p>{remedy}</div>'
+
+
+def _command(report: FitReport) -> str:
+    if not report.command:
+        return ""
+    return f'<h3>Command line</h3><pre id="command"><code>{escape(report.command)}</code></pre>'
 
 
 def _settings(values: Mapping[str, str]) -> str:

@@ -18,8 +18,10 @@ import covey
 from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
+from covey.report.effects import term_effects
 from covey.selection.judged import how_chosen
 from covey.tables.spreadsheet import guarded
+from covey.workflow.command import command_line
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
 
@@ -154,6 +156,7 @@ def _report(fit: Fit) -> str:
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
-        stability=fit.stability,
+        stability=fit.stability, effects=term_effects(fit.model, fit.problem.raw, fit.nested),
+        command=command_line(fit.settings),
     )  # fmt: skip
     return render(report)
