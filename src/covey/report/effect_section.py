@@ -48,7 +48,7 @@ def _curves(curves: list[Effect], unit: str) -> str:
 def _curve(i: int, one: Effect, values: Axis) -> str:
     across = Axis(float(one.values[0]), max(float(one.values[-1]), float(one.values[0]) + 1e-12))
     x, y = across.position(one.values), 1 - values.position(one.effect)
-    ticks: Ticks = [(float(across.position(v)), f"{v:g}") for v in across.ticks(4)]
+    ticks: Ticks = [(float(across.position(v)), f"{v:g}") for v in across.ticks(6)]
     band = ""
     if one.low is not None and one.high is not None:
         upper, lower = 1 - values.position(one.high), 1 - values.position(one.low)

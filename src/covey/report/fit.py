@@ -114,6 +114,8 @@ class FitReport:
         Observed and predicted, for a response of numbers.
     command : str
         The command line that repeats it, where there is one.
+    membership : tuple of (str, str)
+        Every column and its group, for a file that repeats it with the groups as they were.
     """
 
     title: str
@@ -148,6 +150,7 @@ class FitReport:
     effects: tuple[Effect, ...] = ()
     residuals: Residuals | None = None
     command: str = ""
+    membership: tuple[tuple[str, str], ...] = ()
 
     @property
     def moves(self) -> bool:
@@ -172,6 +175,7 @@ class FitReport:
         effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
         command: str = "",
+        membership: Sequence[tuple[str, str]] | None = None,
     ) -> FitReport:
         """Gather what a report shows.
 
@@ -204,6 +208,8 @@ class FitReport:
             Further lines for the section on how to repeat the fit: the file and its hash, the seed.
         command : str
             The command line that repeats the fit.
+        membership : sequence of (str, str), optional
+            Every column of the table and its group; by default those of the fit.
 
         Returns
         -------
@@ -261,6 +267,7 @@ class FitReport:
             effects=term_effects(*given, known) if effects is None else effects,
             residuals=residuals(model, X, y, offset, known),
             command=command,
+            membership=_membership(model.groups_) if membership is None else tuple(membership),
         )
 
 
@@ -334,6 +341,13 @@ def _nested(
         return nested_score(model, X, y, given, sample_weight=weight, offset=offset, return_estimator=True), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
+
+
+def _membership(groups: Any) -> tuple[tuple[str, str], ...]:
+    """Every column and its group; nothing where a column has several."""
+    if groups.overlapping:
+        return ()
+    return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
 
 
 def _numbers(model: Any, y: Any) -> Any:

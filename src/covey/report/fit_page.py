@@ -37,6 +37,10 @@ LIMIT = (
 NETWORK = "Groups of the network wake up one after another, the strongest first, up to the chosen iteration."
 
 
+# Names of columns and groups that a page carries for the file of groups.
+MOST_LETTERS = 150_000
+
+
 def render_page(report: FitReport) -> str:
     """The page."""
     frames = report.frames
@@ -264,9 +268,16 @@ def _remark(remark: Remark) -> str:
 
 
 def _command(report: FitReport) -> str:
-    if not report.command:
-        return ""
-    return f'<h3>Command line</h3><pre id="command"><code>{escape(report.command)}</code></pre>'
+    told = ""
+    if report.command:
+        told = f'<h3>Command line</h3><pre id="command"><code>{escape(report.command)}</code></pre>'
+    if _membership(report):
+        instead = ", in case files or names change: <code>--groups groups-as-they-were.csv</code> reads it"
+        told += (
+            '<p class="tools paperless live"><button type="button" id="save-groups">Download the groups as CSV</button>'
+            f"<span>Every column and its group{instead if report.command else ''}.</span></p>"
+        )
+    return told
 
 
 def _settings(values: Mapping[str, str]) -> str:
@@ -288,17 +299,26 @@ def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> d
         "bytes": _dtype(report).itemsize,
         "outputs": max(len(frames.outputs), 1),
         "effect": report.effect,
-        "csv": _csv(report),
+        "rows": _rows(report),
+        "columns": _membership(report),
     }
 
 
-def _csv(report: FitReport) -> dict[str, object]:
-    """What the table as a file needs beside the numbers: heads, and of each group its name and what does not change."""
-    rows = [
+def _membership(report: FitReport) -> list[list[str]]:
+    """Every column and its group, a list per group that begins with its name; nothing where it is too much."""
+    columns_of: dict[str, list[str]] = {}
+    for column, group in report.membership:
+        columns_of.setdefault(group, [group]).append(column)
+    rows = list(columns_of.values())
+    return rows if sum(len(name) for row in rows for name in row) <= MOST_LETTERS else []
+
+
+def _rows(report: FitReport) -> list[list[object]]:
+    """What the table as a file needs beside the numbers: of each group its name and what does not change."""
+    return [
         [group.name, group.size, None if np.isnan(group.woke) else group.woke, group.folds]
         for group in report.frames.groups
     ]
-    return {"name": "groups-of-the-model.csv", "rows": rows}
 
 
 def _series(report: FitReport) -> str:

@@ -18,7 +18,7 @@ __all__ = ["LEVEL_END", "MOST_NAMED", "end_labels", "judged_plot", "path_plot", 
 MOST_NAMED = 7
 
 # Lines beyond these would only blacken the plot.
-MOST_DRAWN = 250
+MOST_DRAWN = 120
 
 # From here on a linear axis shows the first groups in its first few per cent, and a logarithmic one is drawn.
 WIDE_RANGE = 25.0

@@ -19,6 +19,9 @@ __all__ = ["Residuals", "residual_section", "residuals"]
 # Rows that are drawn: evenly among all, in the order of the table.
 MOST_POINTS = 600
 
+# A mean below this share of the largest residual is rounding.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Residuals:
@@ -63,9 +66,9 @@ def residual_section(found: Residuals) -> str:
     across, left = _axis(x), _axis(np.r_[y - x, 0.0])
     zero = f"M{_point(across, left, across.low, 0.0)}L{_point(across, left, across.high, 0.0)}"
     return (
-        f"<p>Predictions are {whose}.{few}</p><div class=\"effects\">"
+        f"<p>Predictions are {whose}; a residual is what was observed minus what was predicted.{few}</p><div class=\"effects\">"
         f"{_scatter('observed', 'Observed against predicted', x, y, both, both, line)}"
-        f"{_scatter('left-over', 'Residual (observed minus predicted) against predicted', x, y - x, across, left, zero)}"
+        f"{_scatter('left-over', 'Residual against predicted', x, y - x, across, left, zero)}"
         f"</div>{_numbers(found)}"
     )
 
@@ -81,7 +84,7 @@ def _point(across: Axis, values: Axis, x: float, y: float) -> str:
 
 
 def _scatter(id: str, title: str, x: Vector, y: Vector, across: Axis, values: Axis, line: str) -> str:
-    ticks: Ticks = [(float(across.position(t)), f"{t:g}") for t in across.ticks(4)]
+    ticks: Ticks = [(float(across.position(t)), f"{t:g}") for t in across.ticks(6)]
     left, top = 1000 * across.position(x), 1000 * (1 - values.position(y))
     # a dot is a line of no length with round ends, which has one size however the plot is stretched
     dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(left, top, strict=True))
@@ -114,7 +117,7 @@ def _summary(observed: FloatArray, predicted: FloatArray) -> dict[str, str]:
     most = int(np.argmax(np.abs(left)))
     low, quarter, middle, three, high = np.quantile(left, [0.05, 0.25, 0.5, 0.75, 0.95])
     return {
-        "mean": shown(float(left.mean())),
+        "mean": shown(float(left.mean()) if abs(left.mean()) > ROUNDING * np.abs(left).max() else 0.0),
         "standard deviation": shown(float(left.std())),
         "median": shown(float(middle)),
         "middle half": f"{shown(float(quarter))} to {shown(float(three))}",

@@ -138,6 +138,13 @@ def _parquet(fit: Fit) -> bytes:
     return stream.getvalue()
 
 
+def _membership(fit: Fit) -> list[tuple[str, str]]:
+    """Every column of the table and its group, as a file for ``--groups`` has them."""
+    groups = fit.problem.groups
+    names = [str(groups.names[l]) for l in groups.labels]
+    return list(dict(zip(fit.problem.sources, names, strict=True)).items())
+
+
 def _report(fit: Fit) -> str:
     table = fit.settings.table
     files = fit.problem.inputs
@@ -157,6 +164,6 @@ def _report(fit: Fit) -> str:
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
         stability=fit.stability, effects=term_effects(fit.model, fit.problem.raw, fit.nested),
-        command=command_line(fit.settings),
+        command=command_line(fit.settings), membership=_membership(fit),
     )  # fmt: skip
     return render(report)

@@ -192,20 +192,26 @@
   function asCsv() {
     const heads = ["group", "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
     const lines = order
-      .map((i) => [data.csv.rows[i], at(groups[i], frame)])
+      .map((i) => [data.rows[i], at(groups[i], frame)])
       .filter(([, now]) => now?.strength > 0)
       .map(([[name, size, woke, folds], now]) =>
         [name, now.strength, now.norm, size, woke, folds, now.plus, now.minus].map(cell).join(","));
     return [heads.join(","), ...lines, ""].join("\r\n");
   }
 
-  $("#save").addEventListener("click", () => {
-    const address = URL.createObjectURL(new Blob(["\ufeff", asCsv()], { type: "text/csv;charset=utf-8" }));
+  function save(name, text) {
+    const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
     const link = document.createElement("a");
     link.href = address;
-    link.download = data.csv.name;
+    link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
+  }
+
+  $("#save").addEventListener("click", () => save("groups-of-the-model.csv", asCsv()));
+  $("#save-groups")?.addEventListener("click", () => {
+    const lines = data.columns.flatMap(([group, ...columns]) => columns.map((name) => `${cell(name)},${cell(group)}`));
+    save("groups-as-they-were.csv", ["column,group", ...lines, ""].join("\r\n"));
   });
   $("#more").addEventListener("click", () => {
     table.classList.toggle("all");
