@@ -62,7 +62,8 @@ def expected(report, frame: int) -> list[list[str]]:
         (strength, norm, plus, minus), coefs = (values.tolist() for values in group.at(frame))
         signs = " ".join(filter(None, [f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else ""]))
         signs = shown(coefs[0], 4) if group.size == 1 else signs
-        facts = [shown(strength), shown(norm), str(group.size), time(group.woke), str(group.folds), signs]
+        folds = f"{group.folds} of {report.n_folds}"
+        facts = [shown(strength), shown(norm), str(group.size), time(group.woke), folds, signs]
         rows.append([str(rank), group.name, *facts])
     return rows
 
