@@ -59,7 +59,9 @@ def _curve(i: int, one: Effect, values: Axis) -> str:
         f"Line plot: effect of {one.column}, from {shown(float(one.effect[0]))} at {one.values[0]:g} to "
         f"{shown(float(one.effect[-1]))} at {one.values[-1]:g}."
     )
-    drawing = f'{grid(ticks, values, 4)}{zero}{band}<path class="curve" d="{points(x, y)}"/><path class="rug" d="{rug}"/>'
+    drawing = (
+        f'{grid(ticks, values, 4)}{zero}{band}<path class="curve" d="{points(x, y)}"/><path class="rug" d="{rug}"/>'
+    )
     return (
         f'<figure class="effect"><h3><bdi>{short_name(one.column)}</bdi>{_refits(one)}</h3>'
         f"{plot(f'effect-{i}', description, drawing, tick_labels(ticks, values, 4))}</figure>"

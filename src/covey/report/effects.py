@@ -119,7 +119,9 @@ def _is_curve(step: Any, values: Any) -> bool:
     return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(_last(step), OneHotEncoder)
 
 
-def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool) -> tuple[Any, ...] | None:
+def _effect(
+    model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool
+) -> tuple[Any, ...] | None:
     known = values.dropna()
     if is_curve:
         numbers = known.to_numpy(dtype=float)

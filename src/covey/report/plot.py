@@ -12,7 +12,17 @@ from covey.report.timeline import count_ticks, stretches
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 from covey.selection.judged import Judged
 
-__all__ = ["LEVEL_END", "MOST_NAMED", "end_labels", "judged_plot", "path_plot", "positions", "strength_axis", "swatch", "time_axis"]
+__all__ = [
+    "LEVEL_END",
+    "MOST_NAMED",
+    "end_labels",
+    "judged_plot",
+    "path_plot",
+    "positions",
+    "strength_axis",
+    "swatch",
+    "time_axis",
+]
 
 # Groups with a colour and a label of their own; further ones are grey.
 MOST_NAMED = 7

@@ -61,7 +61,7 @@ def timeline(frames: Frames, x: Vector, level_end: float) -> str:
     more = f'<p class="note">{left_out} weaker groups are not drawn here.</p>' if left_out > 0 else ""
     return (
         '<p class="ylabel">Who is in: a line from where a group wakes up, <span class="cross">×</span> where it is '
-        'dropped, ● in the fitted model</p>'
+        "dropped, ● in the fitted model</p>"
         f'<ol class="timeline">{rows}</ol>{more}'
     )
 

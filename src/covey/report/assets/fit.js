@@ -10,6 +10,7 @@
   const body = table.tBodies[0];
   const rows = [...body.rows]; // as written: group i of the data is row i
   const order = rows.map((_, i) => i);
+  const hidden = rows.map((row) => row.hidden);
   const lines = new Map([...document.querySelectorAll("[data-line]")].map((line) => [Number(line.dataset.line), line]));
   const dots = [...document.querySelectorAll("[data-dot]")];
   const cursor = $(".cursor");
@@ -118,9 +119,11 @@
     const limit = table.classList.contains("all") ? Infinity : data.limit;
     order.forEach((i, place) => {
       const row = rows[i];
-      if (row.hidden !== (strengths[i] === 0)) row.hidden = strengths[i] === 0;
-      put(row.cells[0], String(place + 1));
-      if (!row.hidden && place < limit) fillRow(row, groups[i], values[i], strongest);
+      const asleep = strengths[i] === 0;
+      if (hidden[i] !== asleep) row.hidden = hidden[i] = asleep;
+      if (asleep || place >= limit) return;
+      put(row.firstElementChild, String(place + 1));
+      fillRow(row, groups[i], values[i], strongest);
     });
     const awake = strengths.filter((value) => value > 0).length;
     $("#no-group").hidden = awake > 0;
