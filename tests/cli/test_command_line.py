@@ -3,13 +3,13 @@
 import shlex
 
 import pytest
+from typer.testing import CliRunner
 
 import covey.workflow
 from covey.cli.app import app
 from covey.workflow import FitSettings
 from covey.workflow.command import command_line
 from covey.workflow.settings import TableSettings
-from typer.testing import CliRunner
 
 
 class Asked(Exception):
