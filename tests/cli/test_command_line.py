@@ -12,7 +12,7 @@ from covey.workflow.command import command_line
 from covey.workflow.settings import TableSettings
 
 
-class Asked(Exception):
+class AskedError(Exception):
     """Carries the settings out of the command."""
 
 
@@ -39,7 +39,7 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
 
     def record(settings, told):
         seen.append(settings)
-        raise Asked
+        raise AskedError
 
     monkeypatch.setattr(covey.workflow, "fit_table", record)
     words = shlex.split(command_line(SETTINGS[case], str(tmp_path / "out")))

@@ -78,7 +78,8 @@ def _contrasts(one: Effect) -> str:
     return (
         f'<h3><bdi>{short_name(one.column)}</bdi>{_refits(one)}</h3><div class="scroll"><table class="contrasts">'
         f'<thead><tr><th scope="col">level</th><th scope="col">rows</th><th scope="col">against '
-        f'<bdi>{short_name(str(one.values[0]))}</bdi></th>{spread}<th scope="col"><span class="sr">drawn</span></th></tr>'
+        f"<bdi>{short_name(str(one.values[0]))}</bdi></th>{spread}"
+        '<th scope="col"><span class="sr">drawn</span></th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -129,9 +129,9 @@ def _strength_words(report: FitReport) -> str:
     number = shown(strength)
     unit = f"on the scale of {_unit(report)}" if report.effect else _unit(report)
     return (
-        f"The strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, one "
-        "standard deviation</b>: so far from the mean is a typical row by this group alone. That is its strength, which can "
-        "be compared between groups."
+        f"The strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, "
+        "one standard deviation</b>: so far from the mean is a typical row by this group alone. That is its strength, "
+        "which can be compared between groups."
     )
 
 

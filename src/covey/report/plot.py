@@ -87,13 +87,14 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
         "the right edge. The values are in the table of selected groups below."
     )
     ticks: Ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
-    top = "".join(f'<b class="toptick" style="left:{100 * at:.2f}%">{n}</b>' for at, n in count_ticks(frames, x))
+    counts = "".join(f'<b class="toptick" style="left:{100 * at:.2f}%">{n}</b>' for at, n in count_ticks(frames, x))
     crosses = "".join(_crosses(group, x, strengths, frames) for _, group in drawn[:MOST_NAMED])
     return plot(
         "path-plot",
         description,
         f"{grid(ticks, strengths)}{lines}{rule(1.0)}",
-        f'{tick_labels(ticks, strengths)}<span aria-hidden="true"><b class="toptick name">groups</b>{top}{crosses}</span>'
+        f"{tick_labels(ticks, strengths)}"
+        f'<span aria-hidden="true"><b class="toptick name">groups</b>{counts}{crosses}</span>'
         f"{mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
     )
 

@@ -66,7 +66,8 @@ def residual_section(found: Residuals) -> str:
     across, left = _axis(x), _axis(np.r_[y - x, 0.0])
     zero = f"M{_point(across, left, across.low, 0.0)}L{_point(across, left, across.high, 0.0)}"
     return (
-        f'<p>Predictions are {whose}; a residual is what was observed minus what was predicted.{few}</p><div class="effects">'
+        f"<p>Predictions are {whose}; a residual is what was observed minus what was predicted.{few}</p>"
+        '<div class="effects">'
         f"{_scatter('observed', 'Observed against predicted', x, y, both, both, line)}"
         f"{_scatter('left-over', 'Residual against predicted', x, y - x, across, left, zero)}"
         f"</div>{_numbers(found)}"
