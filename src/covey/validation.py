@@ -24,7 +24,9 @@ __all__ = [
     "name_columns",
     "on_host",
     "one_of",
+    "pandas_frame",
     "positive",
+    "real",
     "refuse_odd",
     "whole",
 ]
@@ -36,6 +38,27 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """The column names of a DataFrame (pandas, polars, ...); None for anything else."""
     columns = getattr(X, "columns", None)
     return tuple(map(str, columns)) if columns is not None and hasattr(X, "to_numpy") else None
+
+
+def pandas_frame(values: Any, name: str = "X") -> Any:
+    """A table of another library (polars, pyarrow, cudf, ...) as a pandas DataFrame; anything else as it is.
+
+    Columns are taken one by one, so that no library is needed but the one that the table came from.
+    """
+    if hasattr(values, "to_native"):  # narwhals' wrapper
+        values = values.to_native()
+    if type(values).__module__.partition(".")[0] in ("pandas", "dask"):
+        return values
+    if hasattr(values, "collect") and hasattr(values, "collect_schema") and not hasattr(values, "to_numpy"):
+        raise ValueError(f"{name} is lazy, a {type(values).__name__}: pass {name}.collect().")
+    if not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__dataframe__"):
+        return values
+    columns = getattr(values, "column_names", None) or getattr(values, "columns", None)
+    if columns is None:
+        return values
+    import pandas as pd
+
+    return pd.DataFrame({str(column): np.asarray(values[column]) for column in columns})
 
 
 def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
@@ -200,6 +223,13 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
 def on_host(values: Any) -> Any:
     """A torch tensor as a numpy array, wherever it lies; anything else as it is."""
     return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
+
+
+def real(value: Any, name: str) -> float:
+    """A number, of any sign and size."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or np.isnan(float(value)):
+        raise ValueError(f"{name} must be a number, not {_short(value)}.")
+    return float(value)
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:

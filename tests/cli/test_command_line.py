@@ -21,7 +21,8 @@ SETTINGS = {
     "terms": FitSettings(
         TableSettings(
             ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
-            drop=("id",), impute="median", weights="w",
+            drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";", decimal=",",
+            weights="w",
         ),
         selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),

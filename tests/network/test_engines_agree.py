@@ -12,4 +12,4 @@ from engine_problems import apart
 def test_the_engines_choose_the_same_model(seed):
     distance, differ = apart(seed)
     assert not differ
-    assert distance < 0.02
+    assert distance < 0.1

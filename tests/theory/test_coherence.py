@@ -176,7 +176,7 @@ def test_degenerate_designs():
         (np.ones(3), None, "rows and columns"),
         (np.empty((0, 2)), None, "0 rows"),
         ([["a", "b"]], None, "real numbers"),
-        (np.ones((2, 2)) * 1j, None, "real numbers"),
+        (np.ones((2, 2)) * 1j, None, "[Cc]omplex"),
         (np.ones((3, 5)), 2, "do not divide"),
         (np.ones((3, 4)), Groups.from_size(2, 6), "6 columns, but X has 4"),
     ],

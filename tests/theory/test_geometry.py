@@ -201,7 +201,7 @@ def test_symbolic_pairing():
         (lambda: lie_bracket((0, 1, 1), [1.0], [1.0, 2.0]), "two sides"),
         (lambda: lie_bracket((0, True), [1.0], [1.0, 2.0]), "not a column"),
         (lambda: lie_bracket((0, 1), [1.0, 2.0], [1.0, 2.0]), "u must have shape"),
-        (lambda: lie_bracket((0, 1), [1.0], [[1.0, 2.0]]), "v must be a vector"),
+        (lambda: lie_bracket((0, 1), [1.0], [[1.0, 2.0]]), "v must have 1 dimension"),
         (lambda: lie_bracket((0, 1), [1.0], [1.0, 2.0], depth=0), "depth"),
         (lambda: GroupedNetwork(GROUPS).value([1.0]), "Parameters must have shape"),
     ],

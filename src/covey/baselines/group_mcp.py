@@ -17,7 +17,7 @@ from covey.baselines.kernels import group_descent
 from covey.baselines.units import read_group_weights, read_table
 from covey.groups import Groups
 from covey.path import Path
-from covey.validation import FloatArray, boolean, column_names, positive, whole
+from covey.validation import FloatArray, boolean, column_names, positive, real, whole
 
 __all__ = ["GroupMCP", "GroupSCAD"]
 
@@ -149,7 +149,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     def _pose(self, X: Any, y: Any) -> OrthonormalProblem:
         names = column_names(X)
         X, y = read_table(self, X, y)
-        if self.gamma != np.inf and not positive(self.gamma, "gamma") > self._least_gamma:
+        if not real(self.gamma, "gamma") > self._least_gamma:
             raise ValueError(f"gamma must be above {self._least_gamma:g}, not {self.gamma!r}.")
         groups = Groups.coerce(self.groups, X.shape[1], names)
         return OrthonormalProblem.of(

@@ -71,7 +71,7 @@ def read_table(estimator: BaseEstimator, X: Any, y: Any) -> tuple[FloatArray, Fl
         made: tuple[FloatArray, FloatArray] = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
     except ValueError as error:
         text = str(error)
-        if "convert" in text or "inhomogeneous" in text or "array element" in text:
+        if any(words in text for words in ("could not convert", "inhomogeneous", "array element", "float() argument")):
             raise ValueError("X must be a table of numbers, and y must hold one number per row.") from None
         raise
     return made

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
+from covey.wording import as_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +26,7 @@ __all__ = [
     "INTERRUPTED",
     "NOT_CONVERGED",
     "check_out",
+    "check_there",
     "complaints",
     "notice",
     "plain",
@@ -34,6 +38,9 @@ __all__ = [
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
 BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
+
+# What stands before an item of a list; elsewhere a line end becomes a space.
+ITEM = "\n  - "
 
 
 @contextmanager
@@ -60,7 +67,8 @@ def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[N
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"{typer.style('error:', fg='red') if _colours() else 'error:'} {plain(message)}", err=True)
+    lines = ITEM.join(plain(line) for line in as_options(message).split(ITEM))
+    typer.echo(f"{typer.style('error:', fg='red') if _colours() else 'error:'} {lines}", err=True)
     raise typer.Exit(BAD_INPUT)
 
 
@@ -81,7 +89,7 @@ def _colours() -> bool:
 
 def notice(message: str) -> None:
     """Something the user should know, on the error stream."""
-    typer.echo(f"notice: {plain(message)}", err=True)
+    typer.echo(f"notice: {plain(as_options(message))}", err=True)
 
 
 def plain(text: object) -> str:
@@ -146,6 +154,17 @@ def write(frame: Any, file: Path) -> None:
     else:
         frame.to_feather(stream)
     write_atomically(file, stream.getvalue())
+
+
+def check_there(*sources: str | Path) -> None:
+    """Refuse files that are not there, before the imports that reading them takes."""
+    for source in map(Path, sources):
+        if source.exists() or has_magic(str(source)):
+            continue
+        beside = [file.name for file in source.parent.iterdir()] if source.parent.is_dir() else []
+        close = difflib.get_close_matches(source.name, beside, n=1)
+        hint = f" Did you mean {source.parent / close[0]}?" if close else ""
+        raise FileNotFoundError(f"There is no file {source}.{hint}")
 
 
 def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out") -> None:

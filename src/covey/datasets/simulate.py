@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, whole
+from covey.summary import brief
+from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, real, whole
 
 __all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
 
@@ -21,7 +21,7 @@ Noise = Literal["gaussian", "rademacher", "uniform", "student"]
 NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "student")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupSparseData:
     """Data from ``y = X w_star + noise`` with ``w_star`` zero outside a few groups.
 
@@ -46,6 +46,8 @@ class GroupSparseData:
     sigma: float
     X_val: FloatArray | None = None
     y_val: FloatArray | None = None
+
+    __repr__ = brief
 
     @property
     def u_star(self) -> FloatArray:
@@ -202,7 +204,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
     if design == "gaussian":
         return rng.standard_normal((n, p))
     if design == "ar":
-        if not isinstance(rho, numbers.Real) or not -1 < rho < 1:
+        if not -1 < real(rho, "rho") < 1:
             raise ValueError(f"rho must lie in (-1, 1) for an autoregressive design, not {rho!r}.")
         X = rng.standard_normal((n, p))
         X[:, 1:] *= np.sqrt(1 - rho**2)
@@ -210,7 +212,7 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
             X[:, j] += rho * X[:, j - 1]
         return X
     if design == "equicorrelated":
-        if not isinstance(rho, numbers.Real) or not 0 <= rho < 1:
+        if not 0 <= real(rho, "rho") < 1:
             raise ValueError(f"rho must lie in [0, 1) for an equicorrelated design, not {rho!r}.")
         common = rng.standard_normal((n, 1))
         return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.standard_normal((n, p))

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from covey.files import write_atomically
+from covey.optional import optional
 from covey.persistence.archive import LARGEST, TooLargeError, foreign_types, inspect
 from covey.persistence.attributes import FITTED
 from covey.persistence.contents import check_contents
@@ -113,6 +114,11 @@ def save(model: Any, file: str | Path) -> None:
 
 def dump_bytes(model: Any) -> bytes:
     """The content of a model's file."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "formula_"):
+        raise ModelFileError(
+            "A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it."
+        )
     skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
@@ -203,8 +209,9 @@ def import_skops() -> ModuleType:
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:
-        import scipy.special  # noqa: F401  before the modules of scikit-learn, so that its functions are found early
-        import skops.io
+        with optional("A model in a file"):
+            import scipy.special  # noqa: F401  before the modules of scikit-learn: its functions are then found early
+            import skops.io
     finally:
         sys.meta_path.remove(absent)
     return skops.io

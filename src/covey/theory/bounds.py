@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from covey.path import Path
 from covey.theory.formulas import Bounds, corollary_epsilon, largest_init_scale
-from covey.validation import as_numbers, check_scale, positive, whole
+from covey.validation import as_numbers, check_scale, positive, real, whole
 
 __all__ = ["Bounds", "bounds", "bounds_from_path"]
 
@@ -75,9 +75,9 @@ def bounds(
         raise ValueError(f"There are {L} groups but only {p} columns; every group needs at least one.")
     magnitudes = _magnitudes(u_star, s, L)
     if sigma is not None:
-        sigma = positive(sigma, "sigma", zero=True)
-        if sigma == 0:
+        if real(sigma, "sigma") == 0:
             raise ValueError("sigma must be above 0; for noiseless data leave sigma out and give epsilon.")
+        sigma = positive(sigma, "sigma")
         check_scale(np.array(sigma), "sigma")
     if epsilon is None and sigma is None:
         raise ValueError(

@@ -83,7 +83,7 @@ class Parameterization(ABC):
         """The vector field of a bracket expression, as polynomials."""
         if isinstance(word, tuple | list):
             if len(word) != 2:
-                raise ValueError(f"A word is a column or two of them, like (0, 1) or (0, (0, 1)); got {word!r}.")
+                raise ValueError(f"A word has two sides, columns or words, like (0, 1) or (0, (0, 1)); got {word!r}.")
             return bracket(self.field(word[0]), self.field(word[1]))
         return gradient(self.coordinate(self._column(word)))
 

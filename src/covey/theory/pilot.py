@@ -51,7 +51,7 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
         raise ValueError(f"groups are for {groups.n_columns} columns, but X has {p}.")
     max_groups = whole(max_groups, "max_groups")
     if not isinstance(X, Design):
-        y = as_response(y, n)
+        y = np.asarray(as_response(y, n), dtype=np.float64)
         check_scale(y, "y")
     root_size = np.sqrt(groups.sizes)
     lists = groups.lists()

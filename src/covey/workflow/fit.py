@@ -21,6 +21,7 @@ from covey.selection import Size
 from covey.stability import StabilitySelection
 from covey.stability.stability import default_first
 from covey.tables import TableError
+from covey.wording import as_options
 from covey.workflow.always import read_always
 from covey.workflow.nested import repeat_fit
 from covey.workflow.problem import Problem, pose
@@ -123,8 +124,8 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         estimator.fit(problem.X, problem.y, problem.weight, problem.offset)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    notices = [f"{problem.response.hint}."] if problem.response.hint else []
-    notices += list(dict.fromkeys(str(w.message) for w in caught))
+    notices = [*problem.notices, *([f"{problem.response.hint}."] if problem.response.hint else [])]
+    notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
     if cut_short(estimator):
         converged = False
         notices.append(
@@ -136,7 +137,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     # what `covey predict` needs to know of the table; it travels with the model's file
     model.table_ = {
         "targets": list(problem.response.targets), "offset": settings.table.offset,
-        "survival": about_survival(settings.table, problem.y),
+        "survival": about_survival(problem.settings, problem.y), "dates": problem.dates,
     }  # fmt: skip
     scores = score(problem, estimator, nested)
     stability = None
@@ -163,7 +164,7 @@ def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told)
     try:
         return repeat_fit(problem, estimator, settings.table.impute, settings.seed, told), ""
     except ValueError as reason:
-        return None, f"No held-out score: {str(reason).rstrip('.')}."
+        return None, f"No held-out score: {as_options(str(reason)).rstrip('.')}."
 
 
 def check_settings(settings: FitSettings) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ from covey.report import FitReport, render
 from covey.report.effects import term_effects
 from covey.selection.judged import how_chosen
 from covey.tables.spreadsheet import guarded
+from covey.wording import as_options
 from covey.workflow.command import command_line
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
@@ -156,7 +157,7 @@ def _report(fit: Fit) -> str:
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(table.groups) or "each column on its own",
         "seed": fit.settings.seed,
-        **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
+        **{name: " ".join(asked) for name in ("spline", "onehot", "drop", "date") if (asked := getattr(table, name))},
         **{name: " ".join(asked) for name in ("event_value", "strata") if (asked := getattr(table, name))},
         **{name: asked for name in ("start", "impute", "weights", "offset") if (asked := getattr(table, name))},
     }
@@ -166,4 +167,5 @@ def _report(fit: Fit) -> str:
         stability=fit.stability, effects=term_effects(fit.model, fit.problem.raw, fit.nested),
         command=command_line(fit.settings), membership=_membership(fit),
     )  # fmt: skip
-    return render(report)
+    told = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
+    return render(replace(report, remarks=tuple(told)))

@@ -83,6 +83,8 @@ def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, wher
     if len(set(targets)) < len(targets):
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
     if len(targets) > 1:
+        if squared:
+            raise TableError(f"{squared} has one response: give one --target.")
         return _several(frame, targets, family)
     column = frame[targets[0]]
     if family == "auto":
@@ -230,4 +232,4 @@ def _refuse_missing(missing: Any, column: pd.Series[Any], option: str) -> None:
     n = int(missing.sum())
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
-        raise TableError(f"{option} {column.name!r} is missing in {rows}; drop those rows.")
+        raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

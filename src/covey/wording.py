@@ -1,0 +1,44 @@
+"""What the library calls a parameter, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["as_options"]
+
+# Parameters that `covey fit` has as options of the same name.
+SHARED = "selection|rule|factors|standardize|group_weights|max_iter|init_scale|algorithm|ties|offset|always"
+
+# In this order: what is special first.
+WORDS = (
+    (r"Leave step_size at 'auto', or fit without network\b", "Fit without --network"),
+    (r"\baverage=True\b", "--average"),
+    (r"\baverage=False\b", "--no-average"),
+    (r"\bstandardize=(?:False|None)", "--standardize none"),
+    (r"\bgroup_weights=None\b", "--group-weights none"),
+    (r"\bNetwork\(max_iter=(\d+)\)", r"--max-iter \1"),
+    (r"\bnetwork=", "--network"),
+    (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
+    (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
+    (r"\bcovey\.stability_selection\b", "covey stability"),
+    (r"(?<![-\w])max_iter(?!\w|=)", "--max-iter"),
+)
+_VALUE = re.compile(rf"(?<![-\w])({SHARED})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")
+
+
+def as_options(text: str) -> str:
+    """A message in which parameters of the estimators are options of ``covey fit``.
+
+    >>> as_options("Use fewer folds, or choose selection='ebic'. rule='1se' selects fewer groups.")
+    'Use fewer folds, or choose --selection ebic. --rule 1se selects fewer groups.'
+    >>> as_options("For one model fit with average=False, or give a larger max_iter.")
+    'For one model fit with --no-average, or give a larger --max-iter.'
+    """
+    for pattern, words in WORDS:
+        text = re.sub(pattern, words, text)
+    return _VALUE.sub(_option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    value = next((part for part in found.groups()[1:] if part is not None), "")
+    return f"--{found[1].replace('_', '-')} {value}".rstrip()
