@@ -21,8 +21,8 @@ SETTINGS = {
     "terms": FitSettings(
         TableSettings(
             ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
-            drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";", decimal=",",
-            weights="w",
+            drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";",
+            decimal=",", weights="w",
         ),
         selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
@@ -43,6 +43,9 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
         raise AskedError
 
     monkeypatch.setattr(covey.workflow, "fit_table", record)
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "a b.csv", "c1.parquet"):
+        (tmp_path / name).touch()
     words = shlex.split(command_line(SETTINGS[case], str(tmp_path / "out")))
     assert words[:2] == ["covey", "fit"]
     CliRunner().invoke(app, words[1:])
