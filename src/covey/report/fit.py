@@ -7,17 +7,14 @@ and `fit_report` does all three.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import covey
 from covey.files import write_atomically
 from covey.losses import Squared
 from covey.losses.risk_sets import STOP
@@ -27,6 +24,8 @@ from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
+from covey.report.repeating import membership as members
+from covey.report.repeating import parameters, shorten, versions
 from covey.report.residuals import Residuals, residuals
 from covey.report.response_section import ResponsePart, response_parts
 from covey.report.survival_curves import SurvivalPart, as_records, survival_part
@@ -36,13 +35,8 @@ from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
-
 # What the strength of a group is where groups were made comparable.
 SPREAD = "standard deviation of the group's part of the prediction"
-
-# A longer value of a setting, such as the list of every column's group, is cut: the page is for people.
-LONGEST_SETTING = 300
 
 # What linear predictors are, where their exponentials have a name.
 UNITS = {
@@ -251,8 +245,8 @@ class FitReport:
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
             remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
-            settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
-            versions=_versions(),
+            settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
+            versions=versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
             strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
@@ -267,7 +261,7 @@ class FitReport:
             effects=term_effects(*given, known) if effects is None else effects,
             residuals=residuals(model, X, y, offset, known),
             command=command,
-            membership=_membership(model.groups_) if membership is None else tuple(membership),
+            membership=members(model.groups_) if membership is None else tuple(membership),
         )
 
 
@@ -343,13 +337,6 @@ def _nested(
         return None, str(reason).rstrip(".")
 
 
-def _membership(groups: Any) -> tuple[tuple[str, str], ...]:
-    """Every column and its group; nothing where a column has several."""
-    if groups.overlapping:
-        return ()
-    return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
-
-
 def _numbers(model: Any, y: Any) -> Any:
     """A response of one number per row; it does not matter which where groups are compared."""
     if y is None or isinstance(model.loss_, Squared):
@@ -367,23 +354,3 @@ def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, A
         return last, X, test
     X = None if X is None else before.transform(X)
     return last, X, None if test is None else (before.transform(test[0]), *test[1:])
-
-
-def _parameters(model: Any) -> dict[str, str]:
-    """The constructor's parameters, those that were changed and those that were not."""
-    return {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
-
-
-def _shorten(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
-
-
-def _versions() -> dict[str, str]:
-    found = {"covey": covey.__version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "system": platform.platform(terse=True)}
