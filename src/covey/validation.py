@@ -174,7 +174,9 @@ def listed(values: Any, name: str) -> list[Any]:
 def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
     """One of some names."""
     if not isinstance(value, str | int | None) or value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {_short(value)}.")
+        shown = list(map(repr, options))
+        allowed = " or ".join(shown) if len(shown) == 2 else f"one of {', '.join(shown)}"
+        raise ValueError(f"{name} must be {allowed}, not {_short(value)}.")
     return value
 
 

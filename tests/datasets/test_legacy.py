@@ -34,7 +34,7 @@ def test_legacy_leaves_the_global_generator_alone():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"design": "ar"}, "'rademacher', 'gaussian'"),
+        ({"design": "ar"}, "'rademacher' or 'gaussian'"),
         ({"support": range(301)}, "at most 300"),
         ({"seed": -1}, "seed"),
     ],

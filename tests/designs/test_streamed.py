@@ -65,11 +65,11 @@ def test_held_out_rows_and_folds_share_the_readings_of_all_rows(data, npy):
     _, y = data
     design = MemmapDesign(npy, memory_budget=2**24)
     GroupSparseRegressor(4, selection="holdout", random_state=0).fit(design, y)
-    # keys of rows, moments, Gram matrices
-    assert design.n_passes == 3
+    # keys of rows, moments, correlations for factors, Gram matrices
+    assert design.n_passes == 4
     design = MemmapDesign(npy, memory_budget=2**24)
     GroupSparseRegressor(4).fit(design, y)
-    assert design.n_passes == 2
+    assert design.n_passes == 3
 
 
 def test_another_response_is_not_taken_for_the_last_one(data, npy):

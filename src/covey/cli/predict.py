@@ -89,7 +89,8 @@ def predict(
       covey predict fit test.csv --target months --target dead
     """
     with complaints():
-        check_there(model, *data)
+        check_there(model, what="model file")
+        check_there(*data)
         check_out(out)
         from covey.persistence import import_skops
 

@@ -46,6 +46,7 @@ TRUSTED = (
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these the function that made their arrays
     "scipy.interpolate._bsplines.BSpline",
+    "scipy.interpolate._bsplines._BSpline",  # what one holds from scipy 1.18 on
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     # splitters that may be given as selection=
     *(

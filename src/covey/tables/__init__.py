@@ -5,7 +5,7 @@ from covey.tables.complaint import TableError
 from covey.tables.dates import days_since, earliest
 from covey.tables.grouping import read_groups
 from covey.tables.reading import find_files, read_table, read_tables
-from covey.tables.unreadable import is_identifier
+from covey.tables.unreadable import has_decimal_commas, is_identifier
 
 __all__ = [
     "TableError",
@@ -14,6 +14,7 @@ __all__ = [
     "earliest",
     "find_columns",
     "find_files",
+    "has_decimal_commas",
     "is_identifier",
     "missing_values",
     "numbers",

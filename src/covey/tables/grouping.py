@@ -12,7 +12,7 @@ import pandas as pd
 
 from covey.groups import Groups
 from covey.groups.checks import is_separator
-from covey.tables.complaint import TableError, listed
+from covey.tables.complaint import TableError, listed, near
 from covey.tables.reading import read_table
 
 __all__ = ["read_groups"]
@@ -146,7 +146,8 @@ def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Grou
     )
     for what, which in complaints:
         if which:
-            raise TableError(f"{path} {what}: {listed(which)}.")
+            hint = f" For {which[0]!r}, {near(which[0], list(columns))}" if which[0] not in columns else ""
+            raise TableError(f"{path} {what}: {listed(which)}.{hint}")
     label_of = dict(zip(names, table.iloc[:, 1], strict=True))
     labels = [label_of.get(name, name) for name in columns]
     if not all(isinstance(label, int) for label in labels):

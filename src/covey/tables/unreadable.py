@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Unreadable", "complaint", "is_identifier", "read_unreadable"]
+__all__ = ["Unreadable", "complaint", "has_decimal_commas", "is_identifier", "read_unreadable"]
 
 # A column whose values differ in so many of the rows is an identifier or free text: a category that is seen once
 # says nothing about another row. A few values that happen to repeat do not make categories of the rest.
@@ -57,6 +57,16 @@ def is_identifier(column: pd.Series[Any]) -> bool:
     """
     known = column.dropna()
     return len(known) > 1 and known.nunique() >= MOSTLY_DIFFERENT * len(known)
+
+
+def has_decimal_commas(column: pd.Series[Any]) -> bool:
+    """Whether a column of text holds numbers such as 1,5.
+
+    >>> has_decimal_commas(pd.Series(["1,5", "2"])), has_decimal_commas(pd.Series(["1,5", "low"]))
+    (True, False)
+    """
+    texts = [str(value).strip() for value in column.dropna().head(LOOKED_AT)]
+    return _all_match(DECIMAL_COMMA, texts) and any("," in text for text in texts)
 
 
 def read_unreadable(column: pd.Series[Any], bad: Any) -> Unreadable:

@@ -96,9 +96,12 @@ def predict_table(
                 encoder.handle_unknown = handle_unknown
         made = _predict(fitted, frame, target, keep, at)
         return replace(made, notices=(*gone, *made.notices))
-    except (ValueError, MemoryError):
+    except (TableError, ModelFileError, MemoryError):
         raise
-    except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
+    except Exception as reason:
+        if type(reason) is ValueError:  # of covey and scikit-learn; other libraries have kinds of their own
+            raise
+        # tables are checked: what is left is a pipeline whose steps were tampered with
         raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
 
 

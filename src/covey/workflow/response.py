@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.tables import TableError, numbers
+from covey.tables import TableError, has_decimal_commas, numbers
 from covey.tables.columns import to_numbers
 from covey.tables.complaint import listed, near
 
@@ -105,6 +105,10 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
     """The family of a column, why, and what else it may be: classes where it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
+        if has_decimal_commas(column):
+            raise TableError(
+                f"The target {name!r} holds numbers with a decimal comma; read the table with --decimal ,."
+            )
         if squared:
             raise TableError(f"{squared} needs numbers, and the target {name!r} holds text.")
         n = column.nunique()
