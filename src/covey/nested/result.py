@@ -75,6 +75,8 @@ class NestedScore:
         The groups that each outer fold's model selected; groups that are always in are not among them.
     notes : tuple of str
         What is missing, and why.
+    estimators : list
+        The model as it was fitted without each outer fold, where ``return_estimator=True``.
     """
 
     mean: float
@@ -89,6 +91,7 @@ class NestedScore:
     weight: Any = field(repr=False, default=None)
     selected: list[tuple[Any, ...]] = field(repr=False, default_factory=list)
     notes: tuple[str, ...] = ()
+    estimators: list[Any] = field(repr=False, default_factory=list)
 
     @property
     def n_folds(self) -> int:

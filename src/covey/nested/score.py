@@ -37,6 +37,7 @@ def nested_score(
     references: bool | Mapping[str, Any] = True,
     n_jobs: int | None = None,
     random_state: int = 0,
+    return_estimator: bool = False,
     progress: Callable[[int], None] | None = None,
     verbose: int = 0,
 ) -> NestedScore:
@@ -78,6 +79,8 @@ def nested_score(
         How many folds to run at a time.
     random_state : int
         Seed for the folds if `cv` is a number.
+    return_estimator : bool
+        Whether to keep the model of each outer fold, as `estimators`.
     progress : callable, optional
         Called after each fold with the number of folds that are done.
     verbose : int
@@ -121,7 +124,7 @@ def nested_score(
     known = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     given = Given(
         model, row_taker(X), response, weight, sample_weight is not None, offset, split_groups,
-        known and references is not False, others, random_state,
+        known and references is not False, others, random_state, return_estimator,
     )  # fmt: skip
     scorer = None if scoring is None else get_scorer(scoring) if isinstance(scoring, str) else scoring
     tasks = (
@@ -210,6 +213,7 @@ def _from_rows(
     return NestedScore(
         made.mean, made.std_error, made.folds, found, measure, folds, predictions, response.classes, response.values,
         weight, [one.selected for one in results], tuple(filter(None, {results[0].note})),
+        [one.fitted for one in results if one.fitted is not None],
     )  # fmt: skip
 
 
@@ -230,7 +234,7 @@ def _from_scores(
     return NestedScore(
         float(own.mean()), fold_error(own), own, found, measure, folds, _predictions(results, len(weight)),
         response.classes, response.values, weight, [one.selected for one in results],
-        tuple(filter(None, {results[0].note})),
+        tuple(filter(None, {results[0].note})), [one.fitted for one in results if one.fitted is not None],
     )  # fmt: skip
 
 
