@@ -15,7 +15,7 @@ export MPLBACKEND ?= Agg
 QUICK := tests/limit tests/selection tests/stopping tests/tables tests/datasets tests/persistence tests/test_groups.py \
 	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
 
-.PHONY: help install demo test quick check format reproduce bench mutants robustness docs clean
+.PHONY: help install demo test quick check format reproduce bench mutants robustness docs wheel-check clean
 
 help:
 	@echo "make demo       set up .venv and run the demonstration"
@@ -28,12 +28,13 @@ help:
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
 	@echo "make robustness  every attack of docs/robustness.md, counted (hours)"
 	@echo "make docs       the documentation, into docs/_build/html"
+	@echo "make wheel-check  build wheel and sdist, and use them in clean environments (PYTHON=python3.12, ...)"
 	@echo "make clean      remove .venv and everything generated"
 
 $(STAMP): pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torch,dask]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,all]'
 	touch $(STAMP)
 
 install: $(STAMP)
@@ -93,6 +94,9 @@ docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+wheel-check:
+	tools/check_wheel.sh $(PYTHON)
 
 clean:
 	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build covey-demo covey-fit reproduction docs/_build docs/gallery docs/generated

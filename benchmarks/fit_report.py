@@ -19,7 +19,7 @@ from covey import Groups
 from covey.report import write
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from report.pages import constructed_report
+from report.pages import constructed_path, constructed_report
 
 ANSWERS = """() => {
   const slider = document.querySelector("#time");
@@ -44,7 +44,7 @@ def main() -> None:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (groups, options) in CASES.items():
-            report = constructed_report(groups, n_times=200, **options)
+            report = constructed_report(groups, constructed_path(groups, n_times=200, **options))
             start = time.perf_counter()
             file = write(report, Path(folder) / "report.html")
             wrote = time.perf_counter() - start
@@ -55,7 +55,7 @@ def main() -> None:
             unfolded = page.evaluate(ANSWERS)
             page.close()
             print(
-                f"{name:<34} {file.stat().st_size / 1e6:>5.2f} {wrote:>8.2f} {statistics.median(folded):>10.0f} "
+                f"{name:<34} {file.stat().st_size / 1e6:>5.2f} {wrote:>8.2f} {statistics.median(folded):>10.1f} "
                 f"{max(folded):>6.0f} {statistics.median(unfolded):>14.0f}"
             )
         browser.close()

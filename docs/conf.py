@@ -18,6 +18,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "shown_output",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "covey"
@@ -33,7 +34,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "api": []}
+# pages without a section of their own leave the room to the text
+ALONE = ("index", "api", "install", "quickstart", "cli", "scale", "coming_from", "faq", "glossary")
+html_sidebars = {page: [] for page in ALONE}
 copyright = "the covey developers, BSD 3-clause"
 exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -47,6 +50,9 @@ suppress_warnings = ["myst.xref_missing", "myst.header", "ref.ref"]
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 default_role = "literal"
+
+# pages whose Python is run while they are built, its output shown below it
+shown_output_pages = ("guide/", "quickstart", "report")
 
 sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],

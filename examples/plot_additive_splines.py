@@ -29,7 +29,7 @@ columns = ColumnTransformer(
 ).set_output(transform="pandas")
 pipeline = make_pipeline(columns, GroupSparseRegressor(groups=TermGroups(frame), rule="1se")).fit(frame, y)
 model = pipeline[-1]
-model.summary()
+print(model.summary())
 
 # %%
 # The effect of a variable is its part of the prediction: move it over its range and hold the others at their median.

@@ -39,7 +39,7 @@ def group_sparse(**options):
 
 
 grouped = group_sparse().fit(table, price)
-grouped[-1].summary()
+print(grouped[-1].summary())
 
 # %%
 # All levels are kept: the columns of a variable then add up to the intercept's, and a group is orthonormalised with

@@ -34,7 +34,7 @@ X = pd.concat([smooth.fit_transform(table[["age", "power"]]), pd.get_dummies(tab
 train, test = np.arange(n) < 1000, np.arange(n) >= 1000
 model = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se")
 model.fit(X[train], claims[train], offset=np.log(years[train]))
-model.summary()
+print(model.summary())
 
 # %%
 # Without the offset the years are noise. The third fit takes claims per year with squared loss: a policy of a month

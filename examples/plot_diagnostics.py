@@ -39,7 +39,7 @@ print(report.to_frame()[["condition", "measured", "required", "passed"]].to_stri
 # how many folds the same recipe has each group.
 
 model = GroupSparseRegressor(groups=4).fit(X, data.y)
-model.summary()
+print(model.summary())
 often = np.argsort(-model.fold_frequencies_)[:8]
 print("in how many folds:", {int(group): int(model.fold_frequencies_[group]) for group in often})
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")

@@ -43,7 +43,7 @@ except DataNotFoundError:
 # in the order in which they woke up, and in how many folds the same recipe has each.
 
 model = GroupSparseRegressor(groups=groups, rule="1se").fit(X, y)
-model.summary()
+print(model.summary())
 
 # %%
 # Genes are correlated with one another, and with 120 rats several of them could stand in for the first. So do not stop
@@ -51,7 +51,7 @@ model.summary()
 # the threshold, the data predict, but they do not say by which genes.
 
 found = stability_selection(X, y, groups, max_false=1, n_pairs=20, random_state=0)
-found.summary()
+print(found.summary())
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 GroupPathDisplay.from_estimator(model, ax=axes[0])

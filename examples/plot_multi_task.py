@@ -22,7 +22,7 @@ markers = rng.standard_normal((n_rows, n_markers))
 traits = markers @ truth.T + rng.normal(0, 0.7, (n_rows, n_traits))
 
 together = GroupSparseRegressor().fit(markers, traits)
-together.summary()
+print(together.summary())
 print("coefficients:", together.coef_.shape, "predictions:", together.predict(markers).shape)
 
 # %%

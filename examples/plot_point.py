@@ -54,7 +54,7 @@ def best(models):
 # the model that the validation rows choose. On covey's path nothing moves between two events; at the end groups that
 # the validation rows do not need are dropped, and the others are fitted again by least squares.
 
-model.summary()
+print(model.summary())
 true = data.groups.norms(data.w_star)
 last = len(model.path_) - 1
 panels = {

@@ -50,7 +50,7 @@ main = data.X.iloc[:, :28]
 # Seven factors first. The coefficients are logarithms of odds ratios, those of the second class in alphabetical order.
 
 model = GroupSparseClassifier(groups=np.repeat([f"Pos.{k}" for k in range(1, 8)], 4), rule="1se").fit(main, site)
-model.summary()
+print(model.summary())
 
 # %%
 # Does a pair of positions say more than the two alone? All 21 pairs are groups to select from, and the positions are
@@ -58,7 +58,7 @@ model.summary()
 
 positions = list(dict.fromkeys(model.groups_.names))
 pairs = GroupSparseClassifier(groups=data.groups, always=positions, selection="ebic").fit(data.X, site)
-pairs.summary()
+print(pairs.summary())
 
 # %%
 # Which of the two predicts better is for rows to say that neither has seen: the whole fit is repeated without each

@@ -67,7 +67,7 @@ print(f"{len(model.selected_groups_)} groups: {model.recipe_}")
 # Whoever can afford to measure only five genes asks for the best five.
 
 short = GroupSparseCox(data.groups, always=clinical, selection=Size(5)).fit(X, y)
-short.summary()
+print(short.summary())
 genes = [name for name in short.selected_groups_ if name not in clinical]
 print("hazard ratios per standard deviation:")
 for name in genes:

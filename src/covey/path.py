@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.summary import brief
 from covey.validation import FloatArray, as_numeric_matrix, is_sparse, on_host
 
 __all__ = ["Path", "PathState"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PathState:
     """Where a path stands: enough to continue it, or to start one from chosen groups.
 
@@ -48,8 +49,10 @@ class PathState:
     directions: FloatArray | None = None
     armed: bool = False
 
+    __repr__ = brief
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Path:
     """Models in the order in which they were reached, on the user's scale.
 
@@ -115,6 +118,12 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        models = "1 model" if len(self) == 1 else f"{len(self)} models"
+        outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
+        woke = len({l for l, _ in self.entered})
+        return f"Path({models}, {woke} of {self.groups.n_groups} groups woke up{outputs}, {self.status})"
 
     @property
     def ends_apart(self) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "name_columns",
     "on_host",
     "one_of",
+    "pandas_frame",
     "positive",
     "real",
     "refuse_odd",
@@ -37,6 +38,27 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """The column names of a DataFrame (pandas, polars, ...); None for anything else."""
     columns = getattr(X, "columns", None)
     return tuple(map(str, columns)) if columns is not None and hasattr(X, "to_numpy") else None
+
+
+def pandas_frame(values: Any, name: str = "X") -> Any:
+    """A table of another library (polars, pyarrow, cudf, ...) as a pandas DataFrame; anything else as it is.
+
+    Columns are taken one by one, so that no library is needed but the one that the table came from.
+    """
+    if hasattr(values, "to_native"):  # narwhals' wrapper
+        values = values.to_native()
+    if type(values).__module__.partition(".")[0] in ("pandas", "dask"):
+        return values
+    if hasattr(values, "collect") and hasattr(values, "collect_schema") and not hasattr(values, "to_numpy"):
+        raise ValueError(f"{name} is lazy, a {type(values).__name__}: pass {name}.collect().")
+    if not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__dataframe__"):
+        return values
+    columns = getattr(values, "column_names", None) or getattr(values, "columns", None)
+    if columns is None:
+        return values
+    import pandas as pd
+
+    return pd.DataFrame({str(column): np.asarray(values[column]) for column in columns})
 
 
 def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:

@@ -39,7 +39,12 @@ CASES = {
     "infinite target": ("a,y\n1,inf\n2,1\n", "'y' is infinite in row 1"),
     "target alone": ("y\n1\n2\n", "No column is left"),
     "mixed types": ("a,y\n1,1\nred,2\n3,3\n", "Column 'a' holds 'red' in row 2", "--onehot", "--drop"),
-    "dates": ("when,y\n2020-01-01,1\n2020-01-02,2\n", "Column 'when' holds '2020-01-01'", "--drop"),
+    "dates": (
+        "when,y\n2020-01-01,1\n2020-01-02,2\n",
+        "Column 'when' holds dates, '2020-01-01'",
+        "--date when",
+        "--drop when",
+    ),
     "infinite": ("a,y\n1,1\ninf,2\n3,3\n", "infinite in 'a'"),
     "missing": ("a,b,y\n1,,1\n2,5,2\n,6,3\n", "missing in 'a' (1), 'b' (1)", "--impute median"),
     "row numbers": (",a,y\n0,1,1\n1,5,2\n", "column without a name", "--drop 'Unnamed: 0'"),

@@ -113,7 +113,7 @@ def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
     frame.assign(age=np.where(frame.index == 3, np.nan, frame["age"])).to_csv(other, index=False)
     refused(covey("predict", fitted, other), "missing in 'age' (1)", "--impute median")
     frame.to_csv(other, index=False)
-    refused(covey("predict", tmp_path / "nowhere", other), "no model file")
+    refused(covey("predict", tmp_path / "nowhere", other), "There is no")
     refused(covey("predict", other, other), "no model file, or it is damaged")
     refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
     refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".csv, .tsv, .parquet, .feather")
@@ -275,7 +275,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_pat
     if Path("/proc/self").exists():
         refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
     monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
-    refused(covey("predict", tmp_path / "fit", table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
+    refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
 
 
 def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):

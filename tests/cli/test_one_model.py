@@ -101,6 +101,8 @@ def test_everything_describes_the_estimators_model(case, frame, tmp_path):
     assert f"<b>{found} of {every} groups</b>" in page
     assert page.count('<small class="always">always in</small>') == len(always)
     assert model.recipe_ in page
+    assert "average=False" not in page  # remedies are options of the command line
+    assert ("--no-average" in page) == (case == "mean")
     body = page.split('id="group-table"')[1].split("<tbody>")[1].split('<p id="no-group"')[0]
     rows = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
     assert rows == [(name, shown(float(np.float32(norms[name])))) for name in selected]

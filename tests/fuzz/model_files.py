@@ -273,7 +273,7 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
     model.path_.group_norms
     model.path_.at(model.path_.times[-1])
     model.group_table()
-    model.summary(io.StringIO())
+    str(model.summary())
     judged(model)
     in_words(model)
     how_chosen(model)

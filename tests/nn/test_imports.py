@@ -28,7 +28,7 @@ def python(code, blocked=()):
 def test_without_torch_the_room_says_what_to_install():
     out = python("import covey\nfrom covey.datasets import make_digits\nimport covey.nn", ["torch"])
     assert out.returncode == 1
-    assert "ModuleNotFoundError: covey.nn needs torch, which is not installed: pip install 'covey[torch]'" in out.stderr
+    assert "MissingExtraError: covey.nn needs torch, which is not installed: pip install 'covey[torch]'" in out.stderr
     assert "covey.nn" in out.stderr.splitlines()[-1]
 
 

@@ -168,11 +168,15 @@ def test_the_file_is_written_whole(model, data, tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 5, 10_000])
-def test_ten_thousand_columns_stay_below_three_megabytes(size, tmp_path):
+def test_ten_thousand_columns_stay_below_one_and_a_half_megabytes(size, tmp_path):
     names = [f"a column with a name of some length, number {j}" for j in range(10_000)]
     groups = Groups.from_size(size, 10_000).with_columns(names)
-    file = write(constructed_report(groups, constructed_path(groups, n_times=170)), tmp_path / "wide.html")
-    assert file.stat().st_size < 3_000_000
+    made = replace(
+        constructed_report(groups, constructed_path(groups, n_times=170)),
+        membership=tuple((name[:9], str(l)) for name, l in zip(names, groups.labels, strict=True)),
+    )
+    file = write(made, tmp_path / "wide.html")
+    assert file.stat().st_size < 1_500_000
 
 
 def test_frames_keep_what_matters():

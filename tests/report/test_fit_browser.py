@@ -1,14 +1,18 @@
 """The report of a fit in a real browser: the slider, what follows it, and that it is readable and safe everywhere."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from covey import Groups
 from covey.report import write
 from covey.report.numbers import shown, time
 from covey.report.remarks import Remark
+from covey.tables import read_groups
 from report.browser import launched, opened
 from report.pages import constructed_path, constructed_report
 
@@ -58,7 +62,8 @@ def expected(report, frame: int) -> list[list[str]]:
         (strength, norm, plus, minus), coefs = (values.tolist() for values in group.at(frame))
         signs = " ".join(filter(None, [f"+{plus:g}" if plus else "", f"−{minus:g}" if minus else ""]))
         signs = shown(coefs[0], 4) if group.size == 1 else signs
-        facts = [shown(strength), shown(norm), str(group.size), time(group.woke), str(group.folds), signs]
+        folds = f"{group.folds} of {report.n_folds}"
+        facts = [shown(strength), shown(norm), str(group.size), time(group.woke), folds, signs]
         rows.append([str(rank), group.name, *facts])
     return rows
 
@@ -178,6 +183,43 @@ def test_hostile_names_are_text(browser, tmp_path):
         page.locator("#time").press("End")
         page.locator("#time").press("ArrowLeft")
         assert len(table(page)) == len(HOSTILE)
+
+
+def saved(page, button: str, folder: Path) -> Path:
+    """The file that a button gives."""
+    with page.expect_download() as found:
+        page.locator(button).click()
+    file = folder / found.value.suggested_filename
+    found.value.save_as(file)
+    return file
+
+
+def test_the_table_is_saved_as_it_is_shown_and_no_spreadsheet_runs_it(browser, tmp_path):
+    names = ["=1+1", "@sum(a)", "-2", 'a "b", c', "plain"]
+    made = constructed_report(Groups.from_labels(names, columns=[f"{name}x" for name in names]))
+    report = replace(made, membership=tuple((f"{name}x", name) for name in names))
+    with opened(browser, write(report, tmp_path / "save.html"), quiet=False) as page:
+        page.locator("#time").press("ArrowLeft")
+        table = pd.read_csv(saved(page, "#save", tmp_path), encoding="utf-8-sig")
+        groups_file = saved(page, "#save-groups", tmp_path)
+    frame = report.frames.chosen - 1
+    awake = sorted((g for g in report.frames.groups if g.strength(frame) > 0), key=lambda g: -g.strength(frame))
+    guard = {"=1+1": "'=1+1", "@sum(a)": "'@sum(a)"}
+    assert table["group"].tolist() == [guard.get(group.name, group.name) for group in awake]
+    np.testing.assert_allclose(table["strength"], [group.strength(frame) for group in awake], rtol=1e-6)
+    assert table["folds"].tolist() == [group.folds for group in awake]
+    # the groups are read back as they were
+    columns = [f"{name}x" for name in names]
+    again = read_groups(str(groups_file), columns)
+    assert [again.names[l] for l in again.labels] == names
+
+
+def test_the_norm_is_hidden_until_asked_for(browser, file):
+    with opened(browser, file) as page:
+        norms = page.locator("#group-table .norm")
+        assert not any(norms.evaluate_all("all => all.map(e => e.checkVisibility())"))
+        page.locator("#show-norm").check()
+        assert norms.first.is_visible()
 
 
 def test_the_page_may_fetch_nothing_and_run_nothing_else(browser, file):

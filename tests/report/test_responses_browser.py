@@ -86,5 +86,5 @@ def test_pictures_and_headings_have_names(browser, made):
         )
     assert len(found["ids"]) == len(set(found["ids"]))
     assert all(b - a <= 1 for a, b in zip(found["headings"], found["headings"][1:], strict=False))
-    assert all(label.startswith(("Line plot: ", "Calibration plot: ")) for label in found["images"])
+    assert all(label.startswith(("Line plot: ", "Scatter plot: ", "Calibration plot: ")) for label in found["images"])
     assert set(found["headers"]) == {"row", "col"}

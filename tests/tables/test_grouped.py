@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from covey.cli.app import app
-from covey.tables import TableError, read_grouped, read_groups, read_table
+from covey.tables import TableError, read_groups, read_table
 
 
 @pytest.fixture
@@ -38,28 +38,6 @@ def test_groups_of_every_kind(table, tmp_path):
     assert read_groups("sep:_", columns).names == ("a", "b")
     assert read_groups("regex:(.)_", columns).names == ("a", "b")
     assert read_groups(str(pairs), columns).names == ("A", "B")
-    assert read_grouped(table, "y", "sep:_").groups.columns == tuple(columns)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "cannot be read as a table"),
-        ("a,y\n", "has no rows"),
-        ("a,a,y\n1,2,3\n", "columns of the same name: 'a'"),
-        ("a,b\n1,2\n", "no column 'y' for --target"),
-        ("y\n1\n", "no column besides the target"),
-        ("a,y\n1,2\n,3\n", r"missing in 'a' \(1\)"),
-        ("a,y\n1,2\nred,3\n", "Column 'a' holds 'red' in row 2 below the header, which is no number"),
-        ("a,y\n1,2\n3,red\n", "Column 'y' holds 'red'"),
-        ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(tmp_path, content, message):
-    path = tmp_path / "bad.csv"
-    path.write_text(content)
-    with pytest.raises(TableError, match=message):
-        read_grouped(path, "y", None)
 
 
 @pytest.mark.parametrize(

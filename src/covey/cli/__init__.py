@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,8 +17,13 @@ INTERRUPTED = 130
 def main() -> None:
     """Entry point of the ``covey`` command."""
     signal.signal(signal.SIGINT, _leave)  # before the imports, which take a good part of a second
-    from covey.cli.app import run
+    from covey.optional import MissingExtraError, optional
 
+    try:
+        with optional("The command line"):
+            from covey.cli.app import run
+    except MissingExtraError as reason:
+        sys.exit(f"error: {reason}")
     run()
 
 

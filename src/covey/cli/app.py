@@ -59,16 +59,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def covey(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Group-sparse regression without a penalty: which groups of columns matter?
 
-    A table has a target and columns that belong together: the levels of a
-    category, the spline of a variable, the probes of a gene. In covey
-    groups wake up one after another, strongest first, those not needed are
-    dropped again, and held-out rows choose one model. A group is in it whole or
-    not at all.
+    For tables with a target and columns that belong together: the levels of a
+    category, the spline basis of a variable, the probes of a gene. Groups enter
+    one after another, strongest first; those that are not needed are dropped
+    again, and held-out rows choose one model. Each group is in it with all its
+    columns or not at all.
 
     \b
     Examples:
@@ -81,13 +81,13 @@ def covey(
       0    done
       1    an experiment of `covey reproduce` failed
       2    bad usage or bad input; nothing was written
-      3    the fit did not converge; what was found is written, with the reason
-      130  interrupted; nothing was half-written
+      3    the fit did not converge; the result is written, with the reason
+      130  interrupted; nothing is left half-written
 
     \b
     Environment:
       NO_COLOR     no colours
-      COVEY_DATA   where data sets of the paper are looked for
+      COVEY_DATA   the folder with the paper's data sets
     """
 
 

@@ -39,16 +39,16 @@ def train(
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     patience: Annotated[
         int | None,
-        typer.Option("--patience", min=1, help="Stop after so many epochs without a better validation loss."),
+        typer.Option("--patience", min=1, help="Stop after this many epochs without a better validation loss."),
     ] = None,
     latent: Annotated[int, typer.Option("--latent", min=1, help="Dimension of the latent space.")] = 512,
     width: Annotated[int, typer.Option("--width", min=1, help="Channels of the first convolution.")] = 32,
     images: Images = None,
     synthetic: Synthetic = False,
     device: Device = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of going on from a checkpoint.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of resuming from a checkpoint.")] = False,
 ) -> None:
-    """Train a model; writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and goes on from there."""
+    """Train a model; writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and resumes from there."""
     with complaints(KEPT):
         from covey.nn.models import build
         from covey.nn.training import CHECKPOINT
@@ -84,10 +84,14 @@ def interpolate(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Pairs of digits.")] = 6,
     synthetic: Synthetic = False,
 ) -> None:
-    """Draw the way between test digits in a trained model's latent space."""
+    """Draw interpolations between test digits in a trained model's latent space."""
     with complaints(KEPT):
         import numpy as np
-        from matplotlib.image import imsave
+
+        from covey.optional import optional
+
+        with optional("A picture"):
+            from matplotlib.image import imsave
 
         from covey.files import write_atomically
         from covey.nn.checkpoint import load_model
@@ -134,7 +138,7 @@ def report(
 
 
 def _print(results: Any) -> None:
-    """One row a measure, one column a model: means and standard errors over seeds."""
+    """One row per measure, one column per model: means and standard errors over seeds."""
     from rich.console import Console
     from rich.table import Table
 

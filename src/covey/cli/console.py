@@ -156,7 +156,7 @@ def write(frame: Any, file: Path) -> None:
     write_atomically(file, stream.getvalue())
 
 
-def check_there(*sources: str | Path) -> None:
+def check_there(*sources: str | Path, what: str = "file") -> None:
     """Refuse files that are not there, before the imports that reading them takes."""
     for source in map(Path, sources):
         if source.exists() or has_magic(str(source)):
@@ -164,7 +164,7 @@ def check_there(*sources: str | Path) -> None:
         beside = [file.name for file in source.parent.iterdir()] if source.parent.is_dir() else []
         close = difflib.get_close_matches(source.name, beside, n=1)
         hint = f" Did you mean {source.parent / close[0]}?" if close else ""
-        raise FileNotFoundError(f"There is no file {source}.{hint}")
+        raise FileNotFoundError(f"There is no {what} {source}.{hint}")
 
 
 def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out") -> None:

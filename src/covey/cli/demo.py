@@ -15,13 +15,13 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-demo"),
 ) -> None:
-    """Show everything on data that come along: what LDL cholesterol is made of.
+    """Show what covey does, on bundled data: what is LDL cholesterol computed from?
 
-    Of 442 people nine other measurements are given, each with a spline. LDL
-    was computed from three of them, which nothing tells covey. Writes the table,
-    fits it, prints what matters and how well it predicts beside a lasso and a
-    ridge, and says with which command to do the same by hand. It needs no
-    network, and takes a few seconds.
+    The table has nine other measurements of 442 people. LDL was computed from
+    three of them, but nothing tells covey which. Writes the table, fits it with
+    a spline for each measurement, prints what matters and how well it predicts
+    next to a lasso and a ridge, and shows the command that does the same. It
+    works offline and takes a few seconds.
 
     \b
     Examples:

@@ -7,24 +7,48 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.options import Json
+from covey.cli.console import check_there, complaints, notice, stages
+from covey.cli.options import (
+    Data,
+    Date,
+    Decimal,
+    Drop,
+    DropMissing,
+    GroupsOption,
+    Impute,
+    Json,
+    OneHot,
+    Sep,
+    Spline,
+    Weights,
+    table_settings,
+)
 
 __all__ = ["diagnose"]
 
 
 def diagnose(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A table: .csv, .tsv, .parquet or .feather.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups", "-g", help="A file of (column, group), a size, a separator such as _, or regex:PATTERN."
-        ),
+    context: typer.Context,
+    data: Data,
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="COL", help="The column to predict.", show_default=False)
+    ],
+    groups: GroupsOption = None,
+    spline: Spline = None,
+    onehot: OneHot = None,
+    drop: Drop = None,
+    date: Date = None,
+    impute: Impute = None,
+    drop_missing: DropMissing = False,
+    sep: Sep = None,
+    decimal: Decimal = ".",
+    weights: Weights = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the picture of the coherence.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the picture of the coherence.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether a table meets the conditions of the convergence theorem, and what it means where it does not.
+    """Check whether a table meets the conditions of the convergence theorem, and what it means if it does not.
 
     The theorem is on squared loss: the target is numbers, and not classes, counts
     or survival times.
@@ -32,7 +56,18 @@ def diagnose(
     \b
     Examples:
       covey diagnose bardet.csv --target TRIM32 --groups _ --out diagnosis
+      covey diagnose patients.csv --target y --spline '*:5' --onehot sex --drop id
     """
-    from covey.report.diagnosis import diagnose_and_print
+    with complaints():
+        check_there(*data)
+        from covey.files import check_writable
+        from covey.report.diagnosis import diagnose_and_print
+        from covey.workflow import pose
 
-    raise typer.Exit(diagnose_and_print(data, target, groups, out, as_json))
+        if out is not None:
+            check_writable(out / "coherence.png")
+        with stages(["reading", "expanding"], quiet=as_json) as told:
+            problem = pose(table_settings(context), told, squared="covey diagnose")
+        diagnose_and_print(problem.X, problem.y, problem.groups, problem.weight, out, as_json)
+        for message in problem.notices:
+            notice(message)

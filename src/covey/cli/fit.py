@@ -16,15 +16,20 @@ from covey.cli.options import (
     TABLE_OPTIONS,
     Always,
     Data,
+    Date,
+    Decimal,
     Drop,
+    DropMissing,
     Event,
     EventValue,
     Family,
     GroupsOption,
+    HandleUnknown,
     Impute,
     Json,
     Offset,
     OneHot,
+    Sep,
     Spline,
     Start,
     Strata,
@@ -68,7 +73,12 @@ def fit(
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
+    date: Date = None,
     impute: Impute = None,
+    drop_missing: DropMissing = False,
+    handle_unknown: HandleUnknown = "error",
+    sep: Sep = None,
+    decimal: Decimal = ".",
     weights: Weights = None,
     family: Family = "auto",
     offset: Offset = None,
@@ -79,7 +89,7 @@ def fit(
     strata: Strata = None,
     ties: Ties = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a fit that is in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
     as_json: Json = False,
     selection: Annotated[
         str,
@@ -92,8 +102,8 @@ def fit(
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="Of the models judged by held-out rows, the simplest in the middle of the best, or the simplest "
-            "within one standard error of the best, which has fewer groups.",
+            help="min, for prediction: a simple model from the middle of the best. 1se, for fewer groups: the "
+            "simplest within one standard error of the best.",
             show_default="min",
             rich_help_panel=MODEL,
         ),
@@ -102,7 +112,7 @@ def fit(
         bool | None,
         typer.Option(
             "--average/--no-average",
-            help="Take the mean of the candidates, each weighted by its error: dense, and a little better under noise.",
+            help="Take the weighted mean of all candidates: a little better under strong noise, but dense.",
             show_default="no-average",
             rich_help_panel=MODEL,
         ),
@@ -112,7 +122,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="N",
-            help="Common factors of the columns that are in the model while the order of the groups is found.",
+            help="How many common factors of the columns to take into account while the order of the groups is found.",
             show_default="auto",
             rich_help_panel=MODEL,
         ),
@@ -120,7 +130,7 @@ def fit(
     standardize: Annotated[
         Literal["group", "column", "block", "none"] | None,
         typer.Option(
-            help="Orthonormalise within groups, scale columns, scale groups as blocks, or none of it.",
+            help="Orthonormalise columns within groups, scale single columns, scale groups as blocks, or do nothing.",
             show_default="group",
             rich_help_panel=MODEL,
         ),
@@ -128,18 +138,18 @@ def fit(
     group_weights: Annotated[
         Literal["noise", "sqrt", "none"] | None,
         typer.Option(
-            help="Hold groups back by what noise reaches in them, by the root of their size, or not.",
+            help="Hold groups back by what noise reaches in them, by the square root of their size, or not at all.",
             show_default="noise",
             rich_help_panel=MODEL,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds, or of the rows held out.", rich_help_panel=MODEL)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for folds or held-out rows.", rich_help_panel=MODEL)] = 0,
     nested: Annotated[
         bool,
         typer.Option(
             "--nested/--no-nested",
-            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that took no part "
-            "in choosing, beside those of a lasso and a ridge. It takes several times as long as the fit.",
+            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that played no part "
+            "in choosing, next to a lasso and a ridge. It takes several times as long as the fit.",
             rich_help_panel=MODEL,
         ),
     ] = True,
@@ -168,17 +178,17 @@ def fit(
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
-    Reads the table, expands columns where asked, lets groups wake up one after
-    another, chooses one model by cross-validation, prints its groups, and writes
-    a folder that is whole or not there:
+    Reads the table, expands columns as asked, chooses one model by
+    cross-validation, prints its groups and how well it predicts, and writes a
+    folder (completely or not at all):
 
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
       coefficients.csv  every column's coefficient, in the table's units, and ratios
                         of odds, rates or hazards
-      groups.csv        every group: selected or not, strength, norm, wake-up, folds
-      path.parquet      every coefficient along the path; the model is its last
+      groups.csv        every group: selected or not, strength, norm, time, folds
+      path.parquet      every coefficient along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
 
     \b

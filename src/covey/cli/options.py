@@ -17,15 +17,20 @@ __all__ = [
     "TABLE_OPTIONS",
     "Always",
     "Data",
+    "Date",
+    "Decimal",
     "Drop",
+    "DropMissing",
     "Event",
     "EventValue",
     "Family",
     "GroupsOption",
+    "HandleUnknown",
     "Impute",
     "Json",
     "Offset",
     "OneHot",
+    "Sep",
     "Spline",
     "Start",
     "Strata",
@@ -44,8 +49,8 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files of the same columns, a pattern "
-        "such as 'parts/*.parquet', or a folder of Parquet.",
+        help="A table: .csv, .tsv (gzipped or not), .parquet or .feather; several files with the same columns, a "
+        "pattern such as 'parts/*.parquet', or a folder of Parquet files.",
         show_default=False,
     ),
 ]
@@ -60,7 +65,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Option(
         "--target", "-t", metavar="COL",
-        help="The column to predict. Repeat it for several responses. Survival times have --time and --event instead.",
+        help="The column to predict. Repeat it, or give a list, for several responses. Survival times have --time and "
+        "--event instead.",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -70,10 +76,10 @@ GroupsOption = Annotated[
         "--groups",
         "-g",
         metavar="GROUPS",
-        help="Which columns belong together: a file of two columns (column, group); a size; a separator such as _ "
-        "before which the group's name stands; regex:PATTERN, whose first bracket is the name; or patterns of names, "
-        "one a group, such as 'gene01_*' or 'size=h_*' (repeat the option). Without it, or where no pattern matches, a "
-        "column is a group of its own.",
+        help="Which columns belong together: a file with two columns (column, group); a size; a separator such as _ "
+        "that ends the group's part of a column name; regex:PATTERN, whose first parentheses match the group; or "
+        "patterns of names, one per group, such as 'gene01_*' or 'size=h_*' (repeat the option). Otherwise, or if no "
+        "pattern matches, a column is its own group.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -83,8 +89,8 @@ Spline = Annotated[
     typer.Option(
         "--spline",
         metavar="COL:5",
-        help="Expand a column in a cubic spline of so many columns (5 if no number is given), which stay together. "
-        "Repeat it, or use a pattern ('*:5').",
+        help="Expand a column into a cubic spline with this many columns (5 if no number is given), which form one "
+        "group. Repeat it, or give a list (age:5,bmi) or a pattern ('*:5').",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -94,7 +100,8 @@ OneHot = Annotated[
     typer.Option(
         "--onehot",
         metavar="COL",
-        help="Expand a column of categories, one column each, which stay together. Repeat it, or use a pattern.",
+        help="Expand a column of categories into one column per category, which form one group. Repeat it, or give a "
+        "list or a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -104,7 +111,7 @@ Drop = Annotated[
     typer.Option(
         "--drop",
         metavar="COL",
-        help="Leave out a column, such as an identifier. Repeat it, or use a pattern.",
+        help="Leave out a column, such as an identifier. Repeat it, or give a list or a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -113,18 +120,62 @@ Impute = Annotated[
     Literal["median", "mean"] | None,
     typer.Option(
         "--impute",
-        help="Fill missing numbers with the column's median or mean; a missing category counts as one of its own. "
-        "Without it missing values are an error.",
+        help="Fill missing numbers with the column's median or mean; a missing category becomes a category of its own. "
+        "Without this option missing values are an error.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        metavar="COL",
+        help="A column of dates, such as 2020-12-31, which become days since the earliest. Repeat it, or give a list "
+        "or a pattern.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing",
+        help="Leave out rows with missing values. With --impute, only those that lack what cannot be filled, such as "
+        "the target.",
+        rich_help_panel=TABLE,
+    ),
+]
+HandleUnknown = Annotated[
+    Literal["error", "ignore"],
+    typer.Option(
+        "--handle-unknown",
+        help="What `covey predict` does with a category that the fit has not seen: refuse it, or take it as none of "
+        "the known ones.",
+        rich_help_panel=TABLE,
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="CHAR",
+        help="What stands between the values of a text file: a character, tab or space. By default what the name and "
+        "the header of the file say.",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    Literal[".", ","],
+    typer.Option("--decimal", help="The decimal mark of a text file.", rich_help_panel=TABLE),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
         metavar="COL",
-        help="The column of row weights: two is the same as the row twice.",
+        help="The column with row weights; a weight of two counts as the row twice.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -132,7 +183,7 @@ Weights = Annotated[
 Family = Annotated[
     Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
     typer.Option(
-        help="What the target is: numbers (gaussian; huber where some are wild), counts (poisson), positive "
+        help="What the target is: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
         "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
         "all other numbers as gaussian, and says so; --time and --event are cox.",
         rich_help_panel=TABLE,
@@ -142,7 +193,7 @@ Offset = Annotated[
     str | None,
     typer.Option(
         metavar="COL",
-        help="A column that is added to the linear predictor with a coefficient of one; log:COL takes its "
+        help="A column to add to the linear predictor with a coefficient of one; log:COL adds its "
         "logarithm, for the exposure of counts.",
         rich_help_panel=TABLE,
         show_default=False,
@@ -162,7 +213,7 @@ Time = Annotated[
     typer.Option(
         "--time",
         metavar="COL",
-        help="Survival times: the column of the time of the event, or up to which it had not happened (family cox).",
+        help="Survival times: the column with the time of the event, or of censoring (family cox).",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -172,7 +223,7 @@ Event = Annotated[
     typer.Option(
         "--event",
         metavar="COL",
-        help="The column that is 1 or true where the event happened, 0 or false where the row is censored.",
+        help="The column that is 1 or true if the event happened, and 0 or false if the row is censored.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -182,7 +233,7 @@ EventValue = Annotated[
     typer.Option(
         "--event-value",
         metavar="VALUE",
-        help="The value of --event that is the event, where that holds other values, such as 2 or dead. Repeat it.",
+        help="The value of --event that means an event, if it is not 1 or true, such as 2 or dead. Repeatable.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -192,7 +243,7 @@ Start = Annotated[
     typer.Option(
         "--start",
         metavar="COL",
-        help="The column of the time of entry: a row is at risk after it and not before.",
+        help="The column with the time of entry; a row is at risk only after it.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -202,7 +253,8 @@ Strata = Annotated[
     typer.Option(
         "--strata",
         metavar="COL",
-        help="A column of strata, each with a baseline hazard of its own. Repeat it for those of several columns.",
+        help="A column of strata, each with its own baseline hazard. Repeat it, or give a list, to combine several "
+        "columns.",
         rich_help_panel=SURVIVAL,
         show_default=False,
     ),
@@ -211,18 +263,21 @@ Ties = Annotated[
     Literal["efron", "breslow"] | None,
     typer.Option(
         "--ties",
-        help="How events at the same time are treated.",
+        help="How tied events are handled.",
         rich_help_panel=SURVIVAL,
         show_default="efron",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else, on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
 
 # "none" on the command line is what a parameter of the estimators calls None or False.
 NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
 
 
-TABLE_OPTIONS = ("data", "target", "groups", "spline", "onehot", "drop", "impute", "weights")
+TABLE_OPTIONS = (
+    "data", "target", "groups", "spline", "onehot", "drop", "date", "impute", "drop_missing", "handle_unknown", "sep",
+    "decimal", "weights",
+)  # fmt: skip
 SURVIVAL_OPTIONS = ("time", "event", "event_value", "start", "strata")
 RESPONSE_OPTIONS = ("family", "offset", *SURVIVAL_OPTIONS)
 
@@ -231,7 +286,7 @@ def table_settings(context: typer.Context) -> TableSettings:
     """The table and how its columns are used, from the options of a command that has all of them."""
     from covey.workflow import TableSettings
 
-    several = ("data", "groups", "spline", "onehot", "drop", "event_value", "strata")
+    several = ("data", "groups", "spline", "onehot", "drop", "date", "event_value", "strata")
     given = {name: context.params[name] for name in (*TABLE_OPTIONS, *RESPONSE_OPTIONS) if name in context.params}
     values: dict[str, Any] = {name: tuple(v or ()) if name in several else v for name, v in given.items()}
     target: Any = values["target"] or ()

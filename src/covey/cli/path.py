@@ -8,16 +8,20 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, stages, table, write
+from covey.cli.console import check_out, check_there, complaints, notice, stages, table, write
 from covey.cli.options import (
     Data,
+    Date,
+    Decimal,
     Drop,
+    DropMissing,
     Event,
     EventValue,
     GroupsOption,
     Impute,
     Json,
     OneHot,
+    Sep,
     Spline,
     Start,
     Strata,
@@ -39,7 +43,11 @@ def path(
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
+    date: Date = None,
     impute: Impute = None,
+    drop_missing: DropMissing = False,
+    sep: Sep = None,
+    decimal: Decimal = ".",
     weights: Weights = None,
     time: Time = None,
     event: Event = None,
@@ -47,7 +55,7 @@ def path(
     start: Start = None,
     strata: Strata = None,
     ties: Ties = None,
-    most: Annotated[int, typer.Option(min=1, help="Stop when so many groups are awake.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Stop when this many groups have entered.")] = 20,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -59,7 +67,7 @@ def path(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the path of a table: in which order its groups wake up, with no model chosen.
+    """Run the path only: in which order do the groups enter? No model is chosen.
 
     \b
     Examples:
@@ -76,7 +84,7 @@ def path(
         check_out(plot, PICTURES, "--plot")
 
         with stages(["reading", "expanding", "running"], quiet=as_json) as told:
-            traced = trace_table(table_settings(context), most=most, ties=ties, told=told)
+            traced = trace_table(table_settings(context), most=most, ties=ties, told=told, notice=notice)
         order = order_table(traced)
         if out is not None:
             write(coefficients_along(traced), out)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, plain, stages, write
-from covey.cli.options import Data, Json
+from covey.cli.console import check_out, check_there, complaints, notice, plain, stages, write
+from covey.cli.options import Data, Decimal, Json, Sep
 
 __all__ = ["predict"]
 
@@ -18,19 +18,21 @@ __all__ = ["predict"]
 def predict(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="A folder of `covey fit`, or a .skops file.", show_default=False),
+        typer.Argument(metavar="MODEL", help="A folder written by `covey fit`, or a .skops file.", show_default=False),
     ],
     data: Data,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather; standard output if not given."
+            "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file; standard output by default."
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            "--keep", metavar="COL", help="Copy a column beside the predictions, such as an identifier. Repeat it."
+            "--keep",
+            metavar="COL",
+            help="Copy a column next to the predictions, such as an identifier. Repeat it, or give a list.",
         ),
     ] = None,
     target: Annotated[
@@ -39,7 +41,7 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values: also print how good the predictions are. Repeat it for several responses; of "
+            help="The true values, to print how good the predictions are. Repeat it for several responses; for "
             "survival give the time and then the event.",
         ),
     ] = None,
@@ -48,21 +50,35 @@ def predict(
         typer.Option(
             "--at",
             metavar="TIMES",
-            help="Survival times: when survival is predicted, such as 1,2,5; at the quartiles of the times of the fit "
-            "if not given.",
+            help="Survival times: when to predict survival, such as 1,2,5; by default at the quartiles of the times of "
+            "the fit.",
         ),
     ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value which the model needs.")
+    ] = False,
+    handle_unknown: Annotated[
+        Literal["error", "ignore"] | None,
+        typer.Option(
+            "--handle-unknown",
+            help="What to do with a category that the fit has not seen: refuse it, or take it as none of the known "
+            "ones. As at the fit if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    sep: Sep = None,
+    decimal: Decimal = ".",
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    The table is the raw one: columns are found by name, expanded and filled as
-    at the fit; others are ignored. The column `prediction` is a mean; for classes
-    it is the class, and the columns probability_CLASS follow; several responses
-    have a column prediction_RESPONSE each. Of survival times it is the log risk,
-    and columns survival_TIME say how likely a row is to be without the event by
-    then. A model with an offset reads its column again. A model file is data, not
-    a program: nothing in it is run.
+    Give the raw table: columns are found by name, then expanded and filled as in
+    the fit; only those of selected groups are needed, and others are ignored. The
+    column `prediction` is the mean; for classes it is the class, followed by
+    columns probability_CLASS; several responses have one column
+    prediction_RESPONSE each. For survival times it is the log risk, followed by
+    columns survival_TIME, the probability of no event by then. A model with an
+    offset reads its column again. A model file is data: nothing in it is executed.
 
     \b
     Examples:
@@ -73,7 +89,8 @@ def predict(
       covey predict fit test.csv --target months --target dead
     """
     with complaints():
-        check_there(model, *data)
+        check_there(model, what="model file")
+        check_there(*data)
         check_out(out)
         from covey.persistence import import_skops
 
@@ -81,7 +98,12 @@ def predict(
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(model, data, target=target or (), keep=keep or (), at=at or (), told=told)
+            made = predict_table(
+                model, data, target=target or (), keep=keep or (), at=at or (), drop_missing=drop_missing,
+                handle_unknown=handle_unknown, sep=sep, decimal=decimal, told=told,
+            )  # fmt: skip
+        for message in made.notices:
+            notice(message)
         if out is not None:
             write(made.table, out)
         if as_json:

@@ -22,13 +22,13 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", help="The folder for tables, figures and the report.")] = Path(
         "reproduction"
     ),
-    jobs: Annotated[int, typer.Option("--jobs", help="Repeats at a time; -1 for one a core.")] = -1,
+    jobs: Annotated[int, typer.Option("--jobs", help="How many repeats to run at a time; -1 for one per core.")] = -1,
 ) -> None:
     """Run the paper's figures and tables, and judge its claims.
 
     Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, claims.md, and
-    index.html, which holds everything. Results are kept: the same command again
-    takes up where it was stopped.
+    index.html, which has everything on one page. Results are kept: the same
+    command resumes where it was stopped.
 
     \b
     Examples:

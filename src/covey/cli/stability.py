@@ -14,7 +14,10 @@ from covey.cli.options import (
     TABLE_OPTIONS,
     Always,
     Data,
+    Date,
+    Decimal,
     Drop,
+    DropMissing,
     Event,
     EventValue,
     Family,
@@ -23,6 +26,7 @@ from covey.cli.options import (
     Json,
     Offset,
     OneHot,
+    Sep,
     Spline,
     Start,
     Strata,
@@ -54,7 +58,11 @@ def stability(
     spline: Spline = None,
     onehot: OneHot = None,
     drop: Drop = None,
+    date: Date = None,
     impute: Impute = None,
+    drop_missing: DropMissing = False,
+    sep: Sep = None,
+    decimal: Decimal = ".",
     weights: Weights = None,
     family: Family = "auto",
     offset: Offset = None,
@@ -171,7 +179,7 @@ def stability(
             typer.echo(json.dumps(describe_stability(believed), ensure_ascii=False))
         else:
             _print(believed, out)
-        for remark in believed.found.remarks:
+        for remark in (*believed.problem.notices, *believed.found.remarks):
             notice(remark)
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.groups import Groups
+from covey.summary import brief
 from covey.validation import FloatArray
 
 __all__ = ["GroupedData"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupedData:
     """A table, a response, and which columns belong together.
 
@@ -26,3 +27,5 @@ class GroupedData:
     X: pd.DataFrame
     y: FloatArray
     groups: Groups
+
+    __repr__ = brief

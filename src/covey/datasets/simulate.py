@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covey.groups import Groups
+from covey.summary import brief
 from covey.validation import FloatArray, as_numbers, check_scale, one_of, positive, real, whole
 
 __all__ = ["DESIGNS", "NOISES", "GroupSparseData", "Noise", "draw_noise", "make_group_sparse"]
@@ -20,7 +21,7 @@ Noise = Literal["gaussian", "rademacher", "uniform", "student"]
 NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "student")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupSparseData:
     """Data from ``y = X w_star + noise`` with ``w_star`` zero outside a few groups.
 
@@ -45,6 +46,8 @@ class GroupSparseData:
     sigma: float
     X_val: FloatArray | None = None
     y_val: FloatArray | None = None
+
+    __repr__ = brief
 
     @property
     def u_star(self) -> FloatArray:

@@ -18,7 +18,7 @@ from covey.designs.protocol import Design, Moments
 from covey.designs.repeated import RepeatedColumns
 from covey.designs.sparse import SparseDesign
 from covey.designs.zarr import ZarrDesign
-from covey.validation import as_numeric_matrix, column_names
+from covey.validation import as_numeric_matrix, column_names, pandas_frame
 
 __all__ = [
     "DenseDesign",
@@ -57,6 +57,7 @@ def as_design(X: Any, *, name: str = "X") -> Design:
     """
     if isinstance(X, Design):
         return X
+    X = pandas_frame(X, name)
     module = _kind(X)
     if module is None:
         _refuse_other_kinds(X, name)

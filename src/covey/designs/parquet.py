@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.optional import optional
 from covey.validation import name_columns
 
 __all__ = ["ParquetDesign"]
@@ -131,10 +132,8 @@ class ParquetDesign(StreamedDesign):
     # ------------------------------------------------------------------ files and types
 
     def _open(self, file: Path) -> Any:
-        try:
+        with optional("Reading Parquet"):
             import pyarrow.parquet as pq
-        except ImportError:
-            raise ImportError("Reading Parquet needs pyarrow: pip install 'covey[parquet]'.") from None
         try:
             opened = pq.ParquetFile(file, metadata=self._footers.get(file))
             # a footer of thousands of columns takes longer to parse than some of its blocks to read

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.optional import optional
 
 __all__ = ["ZarrDesign", "wrap"]
 
@@ -118,10 +119,8 @@ class ZarrDesign(StreamedDesign):
 
 
 def _open(path: str | Path) -> Any:
-    try:
+    with optional("Reading Zarr"):
         import zarr
-    except ImportError:
-        raise ImportError("Reading Zarr needs the zarr package: pip install 'covey[zarr]'.") from None
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no Zarr array {path}.")
     try:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.summary import brief
 from covey.validation import FloatArray
 
 __all__ = ["Status", "Trajectory"]
@@ -24,7 +25,7 @@ class Status(StrEnum):
     DIVERGED = "diverged"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trajectory:
     """The recorded iterates of a run; the first axis of every array is time, entry 0 is the start.
 
@@ -66,6 +67,8 @@ class Trajectory:
     status: Status = Status.COMPLETED
     message: str = ""
     _dense: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = field(default=None, repr=False)
+
+    __repr__ = brief
 
     def __len__(self) -> int:
         return len(self.t)

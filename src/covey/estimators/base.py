@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Any, TextIO
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -17,15 +16,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from covey.designs import Design
+from covey.estimators.formula import number_response, read_formula
 from covey.estimators.reading import read_rows
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
+from covey.progress import showing
 from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.reading import Selection
-from covey.validation import FloatArray, boolean
+from covey.summary import Summary
+from covey.validation import FloatArray, boolean, on_host
 
 __all__ = ["GroupSparseEstimator"]
 
@@ -48,11 +50,67 @@ class GroupSparseEstimator(BaseEstimator):
     n_splits_: int
     path_: Path
     n_features_in_: int
+    formula_: Any
+
+    # reads the left side of a formula
+    _formula_response = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @classmethod
+    def from_formula(
+        cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any
+    ) -> Self:
+        """Fit a model that is written as a formula: each term is a group.
+
+        Terms are formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for splines,
+        ``x1:x2`` for interactions, ``- 1`` for no constant. What is learned from `data`, the knots of splines and the
+        levels of categories, is kept: `predict` and `score` then take a table with the same variables.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ bs(age, df=6) + C(site) + x1:x2"``. The response of a classifier is a column of labels, that
+            of a Cox model ``survival(time, event)``. A formula is code: do not run that of a stranger.
+        data : DataFrame
+            Of pandas, polars or any other library.
+        sample_weight, offset : array-like, optional
+            As in `fit`.
+        **settings
+            The estimator's own, but for `groups` and `fit_intercept`, which the formula says.
+
+        Returns
+        -------
+        estimator, fitted
+            ``formula_`` is formulaic's specification. `covey.save` cannot write it: keep such a model by pickle.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from covey import GroupSparseRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"age": rng.uniform(20, 60, 200), "site": rng.choice(list("abc"), 200)})
+        >>> data["x"], data["y"] = rng.standard_normal(200), np.sin(data["age"] / 6) + 0.1 * rng.standard_normal(200)
+        >>> model = GroupSparseRegressor.from_formula("y ~ bs(age, df=8) + C(site) + x", data, rule="1se")
+        >>> model.selected_groups_
+        ['bs(age, df=8)']
+        >>> model.predict(data.head(3)).shape
+        (3,)
+        """
+        said = [name for name in ("groups", "fit_intercept") if name in settings]
+        if said:
+            raise ValueError(
+                f"{said[0]} is what the formula says: leave it out (terms are groups, '- 1' is no constant)."
+            )
+        X, y, groups, spec, constant = read_formula(formula, data, cls._formula_response)
+        if "fit_intercept" in cls._get_param_names():
+            settings["fit_intercept"] = constant
+        model = cls(groups=groups, **settings).fit(X, y, sample_weight=sample_weight, offset=offset)
+        model.formula_ = spec
+        return model
 
     def _fit(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
         """Choose a model; `y` as the loss takes it."""
@@ -63,7 +121,8 @@ class GroupSparseEstimator(BaseEstimator):
         selection = self._read_selection(split_groups)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         problem = Problem(design, y, weight, groups, always, options, loss, offset)
-        made = self._select(problem, selection)
+        with showing(type(self).__name__, self.verbose):
+            made = self._select(problem, selection)
         self.loss_, self.groups_ = loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         return made
@@ -156,31 +215,70 @@ class GroupSparseEstimator(BaseEstimator):
             table["folds"] = np.asarray(self.fold_frequencies_)[chosen]
         return table
 
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print what was selected: how the model was made, one line per group, and whether it depends on the split.
+    def partial_effect(self, X: Any, group: Any) -> FloatArray:
+        """What one group adds to the linear predictor of each row, less its mean over these rows.
 
-        How well it predicts is not among it: `covey.nested_score` says that.
+        Parameters
+        ----------
+        X : array-like or any kind of design, of shape (n_rows, n_features)
+        group : str or int
+            The name of a group.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) where there are several classes or responses
+            `covey.plots.PartialEffectDisplay` draws it.
+        """
+        check_is_fitted(self)
+        if self.groups_.overlapping:
+            raise ValueError(
+                "Groups share columns, so that what one of them adds is not told by the columns' coefficients."
+            )
+        columns = np.sort(self.groups_[group])
+        coef = np.atleast_2d(self.coef_)
+        made = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
+        effect = np.asarray(on_host(made), dtype=float)
+        effect -= effect.mean(axis=0)
+        return effect[:, 0] if len(coef) == 1 else effect
+
+    def summary(self) -> Summary:
+        """How the model was made, one line per selected group, and whether the selection depends on the split.
+
+        It does not say how well the model predicts: use `covey.nested_score` for that.
+
+        Returns
+        -------
+        Summary
+            ``print(model.summary())`` prints it, and a notebook shows it as a table; at most the first 20 groups.
         """
         table = self.group_table()
-        out = sys.stdout if file is None else file
         used = np.atleast_2d(self.coef_).any(axis=0)
         always = f", {len(self.always_groups_)} more always in" if self.always_groups_ else ""
         of = self.groups_.n_groups - len(self.always_groups_)
-        print(
+        head = (
             f"{type(self).__name__}: {len(self._found())} of {of} groups selected{always} "
-            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)\nModel: {self.recipe_}"
-            f"{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
-            file=out,
+            f"({np.count_nonzero(used)} of {self.n_features_in_} columns)",
+            f"Model: {self.recipe_}{'' if self.shrunk_ or not len(table) else '; coefficients are not shrunk'}.",
         )
-        if len(table):
-            shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
-            if "folds" in shown:
-                shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
-            print(shown.reset_index().to_string(index=False), file=out)
+        shown = table.assign(**{name: table[name].map("{:.4g}".format) for name in ("strength", "norm", "woke_up")})
+        if "folds" in shown:
+            shown["folds"] = [f"{count} of {self.n_splits_}" for count in table["folds"]]
         counts = fold_counts(self)
         warning = split_warning(self._found(), counts, self.n_splits_) if counts else ""
-        if warning:
-            print(warning, file=out)
+        return Summary(head, shown.reset_index(), (warning,) if warning else (), "group_table()")
+
+    def _repr_html_(self) -> str:
+        """The summary of a fitted model, in notebooks; scikit-learn's picture of one that is not fitted."""
+        if hasattr(self, "path_"):
+            return self.summary()._repr_html_()
+        made: str = super()._repr_html_()
+        return made
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "path_"):
+            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return bundle
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _found(self) -> list[Any]:
         """The selected groups without those that are always in."""

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
+from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
@@ -31,85 +32,89 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     The loss is minus the log-likelihood, :math:`\frac{1}{n} \sum_i \log(1 + e^{\eta_i}) - y_i \eta_i` for two classes,
     and :math:`\frac{1}{n} \sum_i \log \sum_k e^{\eta_{ik}} - \eta_{i y_i}` for more. Groups wake up one after
     another, strongest first, along the path of a diagonally grouped linear network in the limit of small starts; groups
-    that turn out not to be needed are dropped again. Of all models that come of it, fitted by maximum likelihood and by
-    ridges, cross-validation chooses one by its deviance. A group is in or out for all classes together.
+    that turn out not to be needed are dropped again. Cross-validation chooses one of the resulting models, which are
+    fitted by maximum likelihood and by ridges, by its deviance. A group is in the model for all classes or for none.
 
-    Where the selected groups tell the classes apart without error, maximum likelihood is infinite, and the fit has a
-    ridge of 0.001 (`covey.limit.likelihood.SEPARATED_RIDGE`) instead.
+    If the selected groups separate the classes perfectly, the maximum-likelihood estimate is infinite, and the fit has
+    a ridge of 0.001 (`covey.limit.likelihood.SEPARATED_RIDGE`) instead.
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
-        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
-        lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    groups : None, int, labels, lists, dict, callable, str or Groups
+        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
+        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
+        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
     always : iterable
-        Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
-        nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.
+        Names of groups (or of columns that form a group of their own) that are in every model: they are neither
+        selected nor shrunk nor dropped. Linearly dependent columns among them count by their rank.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
-        (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; a
+        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the
         number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
     rule : {"min", "1se"}
-        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the simplest of
-        those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
-        that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
+        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
+        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
+        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
+        one standard error of the best.
     average : bool
-        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
-        a little better under strong noise and is dense; everything then describes the mean.
+        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     factors : "auto" or int
-        How many common factors of the columns are in the model while the order of the groups is found, so that groups
-        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
-        itself has no factors in it.
+        How many common factors of the columns are part of the model while the order of the groups is found, so that
+        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
+        The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
         What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,
-        which favours small groups, and None favours large ones.
+        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None favours large ones.
     standardize : {"group", "column", "block", False}
-        The coordinates in which the path runs: columns orthonormal within each group; or each of unit variance; or the
-        columns of each group divided by one number; or as they are. Coefficients are always those of the columns as
-        given.
+        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
+        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
     class_weight : dict, "balanced" or None
-        What the rows of each class count, on top of their weights; "balanced" lets every class count the same.
+        How much the rows of each class count, in addition to their weights; "balanced" makes every class count the
+        same.
     random_state : int or None
-        For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
+        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) where there are more than two
-        Of the linear predictor: logarithms of odds ratios. With two classes they are those of ``classes_[1]``; with
-        more, those of each class against the geometric mean of all, so that they add up to zero over the classes.
+        Coefficients of the linear predictor: logarithms of odds ratios. With two classes they are those of
+        ``classes_[1]``; with more, those of each class relative to the geometric mean of all, so that they add up to
+        zero over the classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     loss_ : Loss
         `covey.losses.Binomial` or `covey.losses.Multinomial`.
     groups_ : Groups
     always_groups_ : list
-        Names of the groups that were to be in every model.
+        Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, in the order in which they woke up.
     group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, those of all classes together.
+        Norm of each group's coefficients, over all classes.
     group_strengths_ : ndarray of shape (n_groups,)
-        How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
+        How far each group moves the prediction: with ``standardize="group"`` the standard deviation of its
+        contribution.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
-        Whether it was shrunk by a ridge or is a mean of models; otherwise it is maximum likelihood on the selected
-        groups.
+        False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
+        models.
     candidates_ : DataFrame
-        Every candidate with its judged deviance, the chosen one marked.
+        Every candidate with its cross-validated deviance, the chosen one marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many folds (`n_splits_` of them) the chosen recipe has each group; None where no rows judged.
+        In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
-        The path on all rows; its last model is the chosen one.
+        The path on all rows; it ends with the chosen model.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        Only if X has column names.
 
     References
     ----------
@@ -128,6 +133,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     """
 
     classes_: Any
+
+    _formula_response = staticmethod(column_response)
 
     def __init__(
         self,

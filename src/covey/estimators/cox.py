@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.concordance import censoring_survival, concordance_index
+from covey.estimators.formula import survival_response
 from covey.estimators.reading import read_problem
 from covey.estimators.steps import StepFunction
 from covey.losses import Cox
@@ -21,7 +22,7 @@ from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.losses.survival import FieldNames, SurvivalTimes, check_estimable, read_survival
 from covey.selection import HoldOut
 from covey.selection.reading import Selection
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
 
@@ -31,87 +32,88 @@ class GroupSparseCox(GroupSparseEstimator):
 
     The hazard of a row is :math:`h_0(t) \exp(x^\top w)`, and the loss minus the log of the partial likelihood. Groups
     wake up one after another, strongest first, along the path of a diagonally grouped linear network in the limit of
-    small starts; groups that turn out not to be needed are dropped again. Of all models that come of it, fitted by
-    maximum partial likelihood and by ridges, cross-validation chooses one: by what the held-out rows add to the
-    deviance of the training rows, at the model of the training rows.
+    small starts; groups that turn out not to be needed are dropped again. Cross-validation chooses one of the resulting
+    models, which are fitted by maximum partial likelihood and by ridges: the criterion is what the held-out rows add to
+    the deviance of the training rows, at the model fitted to the training rows.
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
-        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
-        lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    groups : None, int, labels, lists, dict, callable, str or Groups
+        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
+        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
+        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     always : iterable
-        Names of groups, or of columns that are groups of their own, that are in every model, such as clinical columns:
-        they are neither selected nor shrunk, and not dropped again.
+        Names of groups (or of columns that form a group of their own) that are in every model, such as clinical
+        columns: they are neither selected nor shrunk nor dropped.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
-        (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion, which counts
-        events; a number of groups (``covey.selection.Size(k)``). Folds are balanced on events and their times.
+        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
+        events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
     rule : {"min", "1se"}
-        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the simplest of
-        those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
-        that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
+        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
+        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
+        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
+        one standard error of the best.
     average : bool
-        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
-        a little better under strong noise and is dense; everything then describes the mean.
+        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     factors : "auto" or int
-        How many common factors of the columns are in the model while the order of the groups is found, so that groups
-        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
-        itself has no factors in it.
+        How many common factors of the columns are part of the model while the order of the groups is found, so that
+        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
+        The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
         What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,
-        which favours small groups, and None favours large ones.
+        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None favours large ones.
     standardize : {"group", "column", "block", False}
-        The coordinates in which the path runs: columns orthonormal within each group; or each of unit variance; or the
-        columns of each group divided by one number; or as they are. Coefficients are always those of the columns as
-        given.
+        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
+        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
     time, event, start, stratum : str
-        What the columns of `y` are called where it is a table, or the fields of a structured array. The last two are
-        used where they are there.
+        Names of the columns of `y` if it is a table, or of the fields of a structured array. The last two are
+        optional in `y`.
     random_state : int or None
-        For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
+        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Logarithms of hazard ratios.
     intercept_ : float
-        Makes the log risk zero for a row at the means of all columns; nothing depends on it.
+        Makes the log risk zero for a row at the means of all columns; nothing else depends on it.
     loss_ : Loss
         `covey.losses.Cox`.
     strata_ : ndarray or None
         Labels of the strata.
     event_times_ : ndarray of shape (n_times,)
-        All times at which there was an event.
+        All times at which an event happened.
     groups_ : Groups
     always_groups_ : list
-        Names of the groups that were to be in every model.
+        Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, in the order in which they woke up.
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
-        How much each group does: with ``standardize="group"`` the standard deviation of its part of the log risk.
+        How far each group moves the log risk: with ``standardize="group"`` the standard deviation of its contribution.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
-        Whether it was shrunk by a ridge or is a mean of models; otherwise it is maximum partial likelihood on the
-        selected groups.
+        False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
+        mean of models.
     candidates_ : DataFrame
-        Every candidate with its judged deviance per event, the chosen one marked.
+        Every candidate with its cross-validated deviance per event, the chosen one marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many folds (`n_splits_` of them) the chosen recipe has each group; None where no rows judged.
+        In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
-        The path on all rows; its last model is the chosen one.
+        The path on all rows; it ends with the chosen model.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        Only if X has column names.
 
     References
     ----------
@@ -127,7 +129,7 @@ class GroupSparseCox(GroupSparseEstimator):
     >>> death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(2.0, 200)
     >>> y = survival(np.minimum(death, lost), death <= lost)
     >>> model = GroupSparseCox(groups=3).fit(X, y)
-    >>> model.selected_groups_, bool(model.score(X, y) > 0.8)
+    >>> model.selected_groups_, bool(model.score(X, y) > 0.75)
     ([0], True)
     """
 
@@ -136,6 +138,8 @@ class GroupSparseCox(GroupSparseEstimator):
     # what `score` is, and what a model without any group has
     score_name = "concordance"
     null_score = 0.5
+
+    _formula_response = staticmethod(survival_response)
 
     strata_: Any
     event_times_: FloatArray
@@ -231,7 +235,7 @@ class GroupSparseCox(GroupSparseEstimator):
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
     def _read(self, y: Any, name: str = "y") -> SurvivalTimes:
-        return read_survival(on_host(y), name, FieldNames.of(self))
+        return read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """With the strata of a validation set coded as those of the rows."""

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from covey.designs import DenseDesign, Design, as_design, is_table
+from covey.estimators.formula import formula_columns
 from covey.losses import Loss, Squared
-from covey.validation import on_host, refuse_odd
+from covey.validation import on_host, pandas_frame, refuse_odd
 
 __all__ = ["read_problem", "read_rows"]
 
@@ -34,6 +35,9 @@ def read_problem(
     """
     if loss is not None:
         _refuse_text(y)
+    X, y = pandas_frame(X), pandas_frame(y, "y")
+    if hasattr(estimator, "formula_"):  # of an earlier fit, by `from_formula`
+        del estimator.formula_
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     if is_table(X) or sp.issparse(X):
@@ -110,6 +114,9 @@ def read_rows(estimator: BaseEstimator, X: Any) -> Design:
     """Rows to predict, with as many columns as were fitted, by the same names."""
     if _is_ready(estimator, X):
         return DenseDesign(X)
+    X = pandas_frame(X)
+    if hasattr(estimator, "formula_"):
+        X = formula_columns(estimator.formula_, X)
     refuse_odd(X, "X")
     if is_table(X) or sp.issparse(X):
         with np.errstate(invalid="ignore", over="ignore"):

@@ -32,91 +32,94 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
     Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the
-    limit of small starts; groups that turn out not to be needed are dropped again. Of all models that come of it,
-    fitted by least squares and, where noise is strong, by ridges, cross-validation chooses one. That model, fitted on
-    all rows, is what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
+    limit of small starts; groups that turn out not to be needed are dropped again. Cross-validation chooses one of the
+    resulting models, which are fitted by least squares and, if the noise is strong, by ridge regression. That model,
+    fitted on all rows, is what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
 
     Parameters
     ----------
-    groups : None, int, labels, lists, dict, callable or Groups
-        Which columns belong together: None for each on its own (a sparse linear model), a size, one label per column,
-        lists of columns (positions, or names of a DataFrame), a dictionary from names to columns, or a function of the
-        column names such as `TermGroups`. For sizes use ``Groups.from_sizes``.
+    groups : None, int, labels, lists, dict, callable, str or Groups
+        Which columns belong together: None for every column on its own (a sparse linear model), one size for all
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
+        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
+        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
     loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
-        What is minimised: squared errors; Huber's loss, for responses with a few wild values; the negative
-        log-likelihood of counts (log link), of positive values whose spread grows with their mean (log link), or of
-        proportions (logistic). Any `covey.losses.Loss` may be given. Several responses (2-d `y`) share their groups,
-        under squared loss. For classes there is `GroupSparseClassifier`.
+        What is minimised: squared errors; Huber's loss, for responses with outliers; or the negative log-likelihood of
+        counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
+        link). Any `covey.losses.Loss` works too. Several responses (2-d `y`) share their groups and need squared loss.
+        For classes there is `GroupSparseClassifier`, for survival times `GroupSparseCox`.
     always : iterable
-        Names of groups, or of columns that are groups of their own, that are in every model: they are neither selected
-        nor shrunk, and not dropped again. Where their columns depend on each other they count by their rank.
+        Names of groups (or of columns that form a group of their own) that are in every model: they are neither
+        selected nor shrunk nor dropped. Linearly dependent columns among them count by their rank.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
-        How the model is chosen: a number of folds or anything that scikit-learn takes as ``cv``; rows held out once
-        (`covey.selection.HoldOut`, also with a validation set of your own); an information criterion; the discrepancy
-        principle; a number of groups (``covey.selection.Size(k)``). With `network`, rules of `covey.stopping` too.
+        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
+        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``). With `network`, also by the
+        rules of `covey.stopping`.
     rule : {"min", "1se"}
-        Of the models judged by held-out rows, the one in the middle of those of least error ("min": the simplest of
-        those nearest to their mean, each counted by the likelihood of the held-out rows; where one is clearly best,
-        that one), or the simplest within one standard error of the best ("1se"), which has fewer groups.
+        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
+        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
+        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
+        one standard error of the best.
     average : bool
-        Take the mean of the candidates itself instead, each counted by the likelihood of the held-out rows. It predicts
-        a little better under strong noise and is dense; everything then describes the mean.
+        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     network : Network, optional
-        Run the paper's network from a finite start instead, and choose a time on its path. ``Network.paper()`` is the
-        paper's Algorithm 1 to the letter, ``Network.paper(2)`` Algorithm 2: the printed step on raw columns, no
-        weights, no factors. It decides on `standardize`, `group_weights` and `fit_intercept` itself.
+        Train the paper's network from a finite start instead, and choose a time at which to stop. ``Network.paper()``
+        is the paper's Algorithm 1 to the letter, ``Network.paper(2)`` Algorithm 2: the printed step on raw columns,
+        without weights and factors; `standardize`, `group_weights` and `fit_intercept` then have no effect.
     factors : "auto" or int
-        How many common factors of the columns are in the model while the order of the groups is found, so that groups
-        do not wake up for what all columns share. ``"auto"`` counts those that stand out, usually none. The model
-        itself has no factors in it.
+        How many common factors of the columns are part of the model while the order of the groups is found, so that
+        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
+        The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
         What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up on it; ``"sqrt"`` is the square root of the size,
-        which favours small groups, and None favours large ones.
+        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None favours large ones.
     standardize : {"group", "column", "block", False}
-        The coordinates in which the path runs: columns orthonormal within each group; or each of unit variance; or the
-        columns of each group divided by one number; or as they are. Coefficients are always those of the columns as
-        given.
+        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
+        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
     n_jobs : int, optional
-        Folds of a network in parallel, through joblib. The default search runs all folds together.
+        How many folds of a network to run in parallel, through joblib. The default search runs all folds together.
     checkpoint : path, optional
-        With `network` and folds: a folder in which finished folds are kept, so that an interrupted fit goes on there.
+        With `network` and folds: a folder for finished folds, so that an interrupted fit resumes from there.
     random_state : int or None
-        For the rows that are held out, and for how neighbours are dealt to folds; None is 0, so that fits repeat.
+        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
     verbose : int
-        1: a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,), or (n_responses, n_features)
-        Of the linear predictor: with a log link, logarithms of ratios.
+        Coefficients of the linear predictor; with a log link, logarithms of ratios.
     intercept_ : float or ndarray of shape (n_responses,)
     loss_ : Loss
-        With the threshold that was found, for Huber's.
+        The loss; Huber's has the threshold that was found.
     groups_ : Groups
     always_groups_ : list
-        Names of the groups that were to be in every model.
+        Names of the groups that are in every model.
     selected_groups_ : list
-        Names of the groups with coefficients, in the order in which they woke up.
+        Names of the groups with non-zero coefficients, in the order in which they woke up.
     group_norms_ : ndarray of shape (n_groups,)
-        Norm of each group's coefficients, those of all responses together.
+        Norm of each group's coefficients, over all responses.
     group_strengths_ : ndarray of shape (n_groups,)
-        How much each group does: with ``standardize="group"`` the standard deviation of its part of the prediction.
+        How far each group moves the prediction: with ``standardize="group"`` the standard deviation of its
+        contribution.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
-        Whether it was shrunk by a ridge, is a mean of models, or a network's model, whose last groups may still be on
-        the rise; otherwise it is least squares, or maximum likelihood, on the selected groups.
+        False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
+        ridge, is a mean of models, or comes from a network, whose last groups may still be rising.
     candidates_ : DataFrame
-        Every candidate with its judged error, the chosen one marked.
+        Every candidate with its cross-validated error, the chosen one marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
-        In how many folds (`n_splits_` of them) the chosen recipe has each group; None where no rows judged.
+        In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
-        The path on all rows; its last model is the chosen one.
+        The path on all rows; it ends with the chosen model.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        Only if X has column names.
 
     References
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["TermGroups"]
@@ -11,17 +11,20 @@ __all__ = ["TermGroups"]
 
 @dataclass(frozen=True)
 class TermGroups:
-    """Groups the output columns of a transformer by the input variable that they came from.
+    """Groups the output columns of a transformer by the input variable they came from.
 
     One-hot, spline and polynomial transformers name their output after the input: ``age_sp_0``, ``sex_male``,
-    ``spline__age_sp_0``. Given the names of the inputs, each output column goes to the longest input name that it
-    starts with, so that one-hot and spline blocks stay whole. Pass it as ``groups=`` to an estimator: it is asked
-    when the names are known, in `fit`.
+    ``spline__age_sp_0``. Given the names of the inputs, each output column is assigned to the longest input name that
+    it starts with, so that one-hot and spline blocks stay whole. Pass it to an estimator as ``groups=``; it is called
+    in `fit`, when the column names are known.
 
     Parameters
     ----------
     inputs : iterable of str
         The names of the variables before the transformer.
+    outputs : iterable of str, optional
+        The names of the columns behind it, as its ``get_feature_names_out()`` has them: for an X without names, such as
+        an array or a sparse matrix. `from_transformer` takes both from a fitted transformer.
 
     Examples
     --------
@@ -42,17 +45,29 @@ class TermGroups:
     """
 
     inputs: tuple[str, ...]
+    outputs: tuple[str, ...] | None = field(default=None, compare=False)
 
-    def __init__(self, inputs: Iterable[str]) -> None:
+    def __init__(self, inputs: Iterable[str], outputs: Iterable[str] | None = None) -> None:
         object.__setattr__(self, "inputs", tuple(str(name) for name in inputs))
+        object.__setattr__(self, "outputs", None if outputs is None else tuple(str(name) for name in outputs))
 
     @classmethod
     def from_transformer(cls, transformer: Any) -> TermGroups:
-        """From a fitted transformer that has seen column names."""
+        """Make one from a fitted transformer that has seen column names; its output then needs none.
+
+        >>> import pandas as pd
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from covey import GroupSparseRegressor, TermGroups
+        >>> data = pd.DataFrame({"site": list("abcd") * 10, "sex": list("mfffm") * 8})
+        >>> encoder = OneHotEncoder().fit(data)
+        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder))
+        >>> model.fit(encoder.transform(data), 2.0 * (data["site"] == "b")).selected_groups_  # a sparse matrix
+        ['site']
+        """
         names = getattr(transformer, "feature_names_in_", None)
         if names is None:
             raise ValueError("The transformer has seen no column names: fit it on a DataFrame first.")
-        return cls(names)
+        return cls(names, transformer.get_feature_names_out())
 
     def __call__(self, columns: Sequence[str]) -> list[str]:
         """The input variable of each output column."""

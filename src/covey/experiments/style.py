@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from covey.optional import optional
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -56,7 +58,8 @@ def styled(plot: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], F
 
     @functools.wraps(plot)
     def drawn(frame: pd.DataFrame) -> Figure:
-        import matplotlib
+        with optional("Drawing"):
+            import matplotlib
 
         with matplotlib.rc_context():
             matplotlib.rcdefaults()

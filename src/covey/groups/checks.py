@@ -1,9 +1,10 @@
-"""What is no partition of the columns, and how it is said."""
+"""Checks that groups are a partition of the columns, and what the errors say."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable, Iterable, Sequence
+from glob import has_magic
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "check_label",
     "check_partition",
     "is_nested",
+    "is_separator",
     "plural",
     "positions",
 ]
@@ -127,3 +129,14 @@ def is_nested(groups: Any) -> bool:
         return False
     first = next(iter(groups), None)
     return isinstance(first, Iterable) and not isinstance(first, str | bytes)
+
+
+def is_separator(spec: str) -> bool:
+    """Whether a text is what stands between the name of a group and the rest of a column's name.
+
+    >>> [spec for spec in ("_", "__", "sep:x", "x", "*", "") if is_separator(spec)]
+    ['_', '__', 'sep:x']
+    """
+    if spec.startswith("sep:"):
+        return len(spec) > 4
+    return bool(spec) and not any(c.isalnum() for c in spec) and not has_magic(spec)

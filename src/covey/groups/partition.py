@@ -24,6 +24,7 @@ from covey.groups.checks import (
     check_label,
     check_partition,
     is_nested,
+    is_separator,
     plural,
     positions,
 )
@@ -31,22 +32,26 @@ from covey.validation import as_numbers, boolean, is_sparse, listed, name_column
 
 __all__ = ["Groups"]
 
+NAMES_WANTED = (
+    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; or, "
+    "for arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
+)
+
 
 class Groups:
-    """A partition of the columns of a design into named groups; or, where asked for, groups that share columns.
+    """Which columns belong together: named groups, with every column in exactly one of them unless they may overlap.
 
-    Make one with a constructor that says what it is given: `from_size`, `from_sizes`, `from_labels`,
-    `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
-    the order of the design. The last two take ``overlap=True``, by which a column may stand in several groups: each of
-    them then has a coefficient of its own for it, and a model's coefficient is their sum. `group_path` and the
-    estimators take such groups.
+    Use the constructor that matches what you have: `from_size`, `from_sizes`, `from_labels`, `from_lists` or
+    `from_names`. Groups keep the order in which they first appear, and the columns of a group keep their order in the
+    table. The last two take ``overlap=True``, which lets a column be in several groups: each of them then has its own
+    coefficient for it, and the model's coefficient is their sum. `group_path` and the estimators accept such groups.
 
     Attributes
     ----------
     names : tuple
-        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` where none were given.
+        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` if none were given.
     columns : tuple of str or None
-        The names of the columns where they are known. Used in messages and tables only.
+        The names of the columns, if known. Used only in messages and tables.
     members : ndarray of int, shape (n_columns,), or longer with overlaps
         The columns in the contiguous layout: group after group.
     starts : ndarray of int, shape (n_groups + 1,)
@@ -254,12 +259,26 @@ class Groups:
         return cls.from_lists(groups.values(), names=groups.keys(), columns=columns, overlap=overlap)
 
     @classmethod
+    def from_separator(cls, separator: str, columns: Iterable[str]) -> Groups:
+        """The group of a column is what stands in its name before the separator; all of it where there is none.
+
+        >>> Groups.from_separator("_", ["gene1_a", "gene1_b", "gene2_a", "age"]).names
+        ('gene1', 'gene2', 'age')
+        """
+        names = tuple(str(c) for c in columns)
+        if not separator or not any(separator in name for name in names):
+            shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+            raise ValueError(f"groups: no column's name holds the separator {separator!r}; they are {shown}.")
+        return cls.from_labels([name.split(separator, 1)[0] or name for name in names], columns=names)
+
+    @classmethod
     def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
         """Read what a user may pass as ``groups=``.
 
         ``None`` is groups of one column each; an int is a size; a dictionary is names to columns; a sequence of
-        sequences is lists; a flat sequence with one entry per column is labels; a function is asked with the
-        column names and answers any of these. Sizes are never guessed: use `from_sizes`.
+        sequences is lists; a flat sequence with one entry per column is labels; a separator such as ``"_"``, or
+        ``"sep:_x_"`` where it holds letters, puts together the columns whose names are equal up to it; a function is
+        asked with the column names and answers any of these. Sizes are never guessed: use `from_sizes`.
         """
         names, n_columns = _column_names(columns), whole(n_columns, "n_columns")
         if names is not None and len(names) != n_columns:
@@ -269,8 +288,13 @@ class Groups:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
             return groups if names is None or groups.columns is not None else groups.with_columns(names)
         if callable(groups):
+            names = getattr(groups, "outputs", None) if names is None else names
+            if names is not None and len(names) != n_columns:
+                raise ValueError(
+                    f"groups knows {len(names)} columns, but X has {n_columns}: fit the transformer again."
+                )
             if names is None:
-                raise ValueError("groups is a function of column names, but X has none: pass a DataFrame.")
+                raise ValueError(f"groups is a function of column names, but X has none: {NAMES_WANTED}.")
             return cls.coerce(groups(names), n_columns, names)
         if groups is None:
             each = tuple(range(n_columns)) if names is None else names
@@ -279,12 +303,19 @@ class Groups:
             return cls(np.arange(n_columns)[:, None], n_columns, names=names, columns=names)
         if isinstance(groups, bool | np.bool_):
             raise ValueError("groups must not be a boolean; give a size, labels, lists of columns or a Groups.")
+        if isinstance(groups, str) and is_separator(groups):
+            if names is None:
+                raise ValueError(f"groups={groups!r} is read from column names, but X has none: {NAMES_WANTED}.")
+            return cls.from_separator(groups.removeprefix("sep:"), names)
         if isinstance(groups, numbers.Integral):
             made = cls.from_size(int(groups), n_columns)
         elif isinstance(groups, Mapping):
             made = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
         elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable) or is_sparse(groups):
-            raise ValueError(f"groups cannot be read from {type(groups).__name__} {groups!r}; see covey.Groups.")
+            raise ValueError(
+                f"groups cannot be read from {type(groups).__name__} {groups!r}; a separator of column names is "
+                "one such as '_', or 'sep:x'. See covey.Groups for what else there is."
+            )
         else:
             flat: Any = groups if hasattr(groups, "to_numpy") else listed(groups, "groups")
             if is_nested(flat):
@@ -339,7 +370,7 @@ class Groups:
 
     @property
     def overlapping(self) -> bool:
-        """Whether a column stands in several groups."""
+        """Whether any column is in several groups."""
         return self.members.size > self._labels.size
 
     @property
@@ -352,7 +383,7 @@ class Groups:
         return np.split(self.members, self.starts[1:-1])
 
     def column_name(self, j: int) -> str:
-        """The name of a column, or its position where no names are known."""
+        """The name of a column, or its position if names are not known."""
         return str(j) if self.columns is None else self.columns[j]
 
     def __len__(self) -> int:

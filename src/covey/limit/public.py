@@ -39,41 +39,40 @@ def limit_path(
     loss: str | Loss = "squared",
     offset: ArrayLike | None = None,
 ) -> Path:
-    r"""Models along the network's path in the limit of small starts, for the loss :math:`\frac{1}{2n}\|y - Xw\|^2`.
+    r"""The order in which groups enter, and the model after each: the network's path in the limit of small starts.
 
-    (Or another one, see `loss`.)
-
-    As the start scale goes to 0, the path of the network :math:`w_l = u_l^N v_l` becomes a list of events, the same for
-    every depth :math:`N \ge 2`: a sleeping group adds up :math:`\|g_l\| / c_l` over time, with :math:`g_l` minus the
-    gradient of the loss on its columns (their correlation with the residual) and :math:`c_l` its weight, and wakes when
-    the sum reaches 1; the awake groups are at the minimiser of the loss (least squares, or maximum likelihood) at once.
-    There is no step size, and nothing is shrunk.
+    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2` unless `loss` says otherwise. As the scale of the start goes to 0, the
+    path of the network :math:`w_l = u_l^N v_l` becomes a list of events, the same for every depth :math:`N \ge 2`. A
+    sleeping group accumulates :math:`\|g_l\| / c_l` over time, where :math:`g_l` is minus the gradient of the loss on
+    its columns (their correlation with the residual) and :math:`c_l` is its weight, and wakes up when the sum reaches
+    1. The groups that are awake are at the minimiser of the loss (least squares, or maximum likelihood) at once. There
+    is no step size, and nothing is shrunk.
 
     Parameters
     ----------
     X : array-like or Design, shape (n, p)
-        Any kind that `covey.designs.as_design` knows; never copied.
+        Any kind of storage that `covey.designs.as_design` accepts; never copied.
     y : array-like, shape (n,), or (n, n_outputs) for several responses or classes
     groups : None, int, labels, lists of columns, dict or Groups
-        See `covey.Groups`; None is every column for itself.
+        See `covey.Groups`; None makes every column its own group.
     always : iterable
         Names of groups that are awake from the start.
     start : iterable
-        Names of further groups that are awake from the start, those of an earlier model for instance.
+        Names of further groups that are awake from the start, for instance those of an earlier model.
     max_groups : int, optional
-        The path ends when so many groups are awake; by default when nothing is left to explain.
+        The path ends when this many groups are awake; by default when nothing is left to explain.
     group_weights : "noise", "sqrt", None or array-like, shape (n_groups,)
         :math:`c_l`. "noise" is what noise alone would reach in a group of this dimension, so that groups of all sizes
-        are about equally likely to wake on it; "sqrt" is the square root of the dimension, under which small groups
-        wake early; None lets large ones do so. Scaled to mean 1.
+        are about equally likely to wake up by chance; "sqrt" is the square root of the dimension, which favours small
+        groups; None favours large ones. Scaled to mean 1.
     standardize : {"group", "column", "block", False}
-        Orthonormalise within groups; or scale each column; or the columns of each group by one number; or none of it.
+        Orthonormalise columns within groups, scale each column, divide each group by one number, or do nothing.
     fit_intercept : bool
     factors : int or "auto"
-        Common factors of the columns that are in the model from the start while the order of the groups is found. The
-        models on the path are those of the groups alone.
+        How many common factors of the columns are part of the model while the order of the groups is found. The models
+        on the path contain the groups alone.
     sample_weight : array-like, shape (n,), or None
-        Equal to repeating rows that often.
+        The same as repeating rows this often.
     loss : str or Loss
         By name or from `covey.losses`; "squared" takes several responses too. Classes are 0 and 1 for "binomial" and a
         column each for "multinomial". A `Huber` loss without a threshold takes its scale from the model without groups.
@@ -84,14 +83,14 @@ def limit_path(
     -------
     Path
         One model per event: the minimiser of the loss on the groups awake after it. Times are those of the events, for
-        a response of unit standard deviation where the loss is squared. Where the awake groups tell classes apart
-        without error (or counts of zero from others), the minimiser lies at infinity: models from there on have a small
-        ridge, the status is "separated", and the message says from when on. ``path.predict`` gives linear predictors,
-        without the offset.
+        a response of unit standard deviation if the loss is squared. If the awake groups separate classes perfectly (or
+        counts of zero from the others), the minimiser is infinite: from there on models have a small ridge, the status
+        is "separated", and the message says from which event. ``path.predict`` gives linear predictors, without the
+        offset.
 
     See Also
     --------
-    group_path : the network's path from a start that is not infinitely small.
+    group_path : the path of the network from a finite start.
 
     References
     ----------
@@ -109,7 +108,7 @@ def limit_path(
     >>> path.entered[0][0], path.status, len(path)
     (0, 'completed', 3)
 
-    Counts, each over a time of its own:
+    Counts with different exposures:
 
     >>> hours = rng.uniform(1, 5, 60)
     >>> counts = rng.poisson(hours * np.exp(X[:, 4:8] @ [0.5, -0.5, 0.5, 0.5]))

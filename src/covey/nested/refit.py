@@ -48,6 +48,8 @@ class Given:
     others : mapping of str to estimator
         Further methods to compare with, on X as it was given.
     seed : int
+    keep : bool
+        Whether the fitted models are kept.
     """
 
     model: Any
@@ -60,6 +62,7 @@ class Given:
     references: bool
     others: Mapping[str, Any]
     seed: int
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ class FoldResult:
         What to say where references are missing.
     loss : Loss or None
         By which the losses were measured.
+    fitted : estimator or Pipeline, or None
+        The model as it was fitted without the test rows, where it is kept.
     """
 
     test: Rows
@@ -93,11 +98,12 @@ class FoldResult:
     what: dict[str, str] = field(default_factory=dict)
     note: str = ""
     loss: Loss | None = None
+    fitted: Any = None
 
 
 def refit(given: Given, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and judge every method by their deviance."""
-    fitted, X, X_test = _fit(given, train, test)
+    fitted, X, X_test, whole = _fit(given, train, test)
     response = given.response
     task = Task.of(fitted.loss_, response, given.weight, given.offset, train, test)
     shift = {} if given.offset is None else {"offset": part(given.offset, test)}
@@ -121,12 +127,12 @@ def refit(given: Given, train: Rows, test: Rows) -> FoldResult:
         made, rows = _fit_plain(other, given, given.take(train), train), given.take(test)
         mean = made.predict(rows) if response.classes is None else class_means(made, rows, response.classes)
         losses[name], what[name] = task.deviance(mean), ""
-    return FoldResult(test, means, losses, {}, _selected(fitted), what, note, task.loss)
+    return FoldResult(test, means, losses, {}, _selected(fitted), what, note, task.loss, whole)
 
 
 def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and score every method by a scorer, or the model by its own `score`."""
-    fitted, X, X_test = _fit(given, train, test)
+    fitted, X, X_test, whole = _fit(given, train, test)
     y = part(given.response.given, test)
     counted = {"sample_weight": given.weight[test]} if given.weighted else {}
     if scorer is None:
@@ -137,13 +143,14 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
         if null is not None:
             scores["null"], what["null"] = float(null), "chance"
         if not isinstance(fitted, GroupSparseCox):
-            return FoldResult(test, None, {}, scores, _selected(fitted), what)
+            return FoldResult(test, None, {}, scores, _selected(fitted), what, fitted=whole)
         if fitted.always_groups_:
             alone = _fit_last(clone(fitted).set_params(selection=Size(0), rule="min", average=False), given, X, train)
             scores[ALONE] = float(alone.score(X_test, y, **counted))
             what[ALONE] = "no group but those that are always in"
         shift = {name: value for name, value in counted.items() if name == "offset"}
-        return FoldResult(test, fitted.predict(X_test, **shift), {}, scores, _selected(fitted), what)
+        means = fitted.predict(X_test, **shift)
+        return FoldResult(test, means, {}, scores, _selected(fitted), what, fitted=whole)
     scores = {"model": float(scorer(fitted, X_test, y, **counted))}
     has_classes, what, note = given.response.classes is not None, {"null": ""}, ""
     methods: dict[str, Any] = {"null": DummyClassifier(strategy="prior") if has_classes else DummyRegressor()}
@@ -160,21 +167,22 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
     for name, method in given.others.items():
         made = _fit_plain(method, given, given.take(train), train)
         scores[name], what[name] = float(scorer(made, given.take(test), y, **counted)), ""
-    return FoldResult(test, None, {}, scores, _selected(fitted), what, note)
+    return FoldResult(test, None, {}, scores, _selected(fitted), what, note, fitted=whole)
 
 
-def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any]:
-    """The fitted estimator, and the rows as it sees them: training and test rows."""
+def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any, Any]:
+    """The fitted estimator, the rows as it sees them (training and test rows), and the whole model if it is kept."""
     model = clone(given.model)
     X, X_test = given.take(train), given.take(test)
-    last = model
+    last = whole = model
     if isinstance(model, Pipeline):
         last = model.steps[-1][1]
         if len(model.steps) > 1:
             before = model[:-1]
             X = before.fit_transform(X, part(given.response.given, train))
             X_test = before.transform(X_test)
-    return _fit_last(last, given, X, train), X, X_test
+            whole = Pipeline([*before.steps, model.steps[-1]])  # with a memory the steps that were fitted are copies
+    return _fit_last(last, given, X, train), X, X_test, whole if given.keep else None
 
 
 def _fit_last(last: Any, given: Given, X: Any, train: Rows) -> Any:

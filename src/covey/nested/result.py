@@ -34,9 +34,9 @@ class MethodScore:
         How far `mean` may be from the score on fresh rows, nine times in ten.
     folds : ndarray, shape (n_folds,)
     difference, difference_error : float
-        How far the model is above it, and the same for that, from the same rows.
+        How far the model is above this method on the same rows, and the error of that difference.
     what : str
-        Which estimator it is.
+        The estimator.
     """
 
     mean: float
@@ -47,9 +47,9 @@ class MethodScore:
     what: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NestedScore:
-    """The score of a model on rows that took no part in choosing or fitting it.
+    """The score of a model on rows that played no part in choosing or fitting it.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class NestedScore:
     folds : ndarray, shape (n_folds,)
         The score of each outer fold.
     references : dict of str to MethodScore
-        The null model, lasso, ridge and what else was compared, on the same rows.
+        The null model, lasso, ridge and whatever else it was compared with, on the same rows.
     measure : str
-        "R^2" for squared loss, "D^2" for others (the share of the deviance), or what scored.
+        "R^2" for squared loss, "D^2" for others (the share of the deviance), or the name of the score.
     splits : list of (train, test)
         The outer folds, for repeating it by hand.
     predictions : ndarray or None
-        For every row the mean that the models without it predict; probabilities of the classes, of the second where
-        there are two; the log risk for survival times. NaN where a row was in no test fold.
+        For every row the mean predicted by the models fitted without it; class probabilities for classes, that of the
+        second class if there are two; the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
     response, weight : ndarray
         What was predicted, and the row weights.
@@ -75,6 +75,8 @@ class NestedScore:
         The groups that each outer fold's model selected; groups that are always in are not among them.
     notes : tuple of str
         What is missing, and why.
+    estimators : list
+        The model as it was fitted without each outer fold, where ``return_estimator=True``.
     """
 
     mean: float
@@ -89,6 +91,7 @@ class NestedScore:
     weight: Any = field(repr=False, default=None)
     selected: list[tuple[Any, ...]] = field(repr=False, default_factory=list)
     notes: tuple[str, ...] = ()
+    estimators: list[Any] = field(repr=False, default_factory=list)
 
     @property
     def n_folds(self) -> int:
@@ -183,6 +186,8 @@ class NestedScore:
             error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
             lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
         return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+    __repr__ = __str__
 
 
 def _digits(error: float) -> int:

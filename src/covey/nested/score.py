@@ -19,7 +19,7 @@ from covey.nested.refit import FoldResult, Given, refit, rescore
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.spread import fold_error, pooled, row_error
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, on_host
+from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -37,51 +37,54 @@ def nested_score(
     references: bool | Mapping[str, Any] = True,
     n_jobs: int | None = None,
     random_state: int = 0,
+    return_estimator: bool = False,
     progress: Callable[[int], None] | None = None,
     verbose: int = 0,
 ) -> NestedScore:
-    r"""Score a model on rows that took no part in choosing it, beside the null model, a lasso and a ridge.
+    r"""Score a model on rows that played no part in choosing it, next to the null model, a lasso and a ridge.
 
-    The whole fit, choice of the model included, is repeated without the rows of each outer fold, and predicts them. The
-    score is the share of the null model's deviance that is removed,
+    The whole fit, including the choice of the model, is repeated without the rows of each outer fold, which are then
+    predicted. The score is the share of the null model's deviance that the model removes,
 
     .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
 
-    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, are both from fits without
-    row i: R^2 for squared loss, D^2 for the deviance of others; several responses count by their variance on the
-    training rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
-    cross_val_score(DummyRegressor(), ...)`` are `folds`. scikit-learn's ``"r2"`` differs a little, for it compares with
-    the mean of the test rows, which no model knows; ``scoring="r2"`` gives that one.
+    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, come from fits without row
+    i: R^2 for squared loss, D^2 for other losses. Several responses are weighted by their variance on the training
+    rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
+    cross_val_score(DummyRegressor(), ...)`` gives `folds`. scikit-learn's ``"r2"`` is slightly different, because it
+    compares with the mean of the test rows, which no model knows; ``scoring="r2"`` computes that.
 
     Parameters
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
-        Need not be fitted, and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
-        `score`, whose name may stand in an attribute ``score_name`` and its value for the null model in ``null_score``.
-        Where a `GroupSparseCox` has groups that are always in, they alone are scored too.
+        It need not be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
+        `score`; its attributes ``score_name`` and ``null_score`` may give the name of that score and its value for the
+        null model. If a `GroupSparseCox` has groups that are always in, the model of these alone is scored too.
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
-        The outer folds. A number gives shuffled ones, stratified for classes and for events. How the model is chosen
-        within them is the model's own ``selection=``.
+        The outer folds. A number gives shuffled folds, stratified for classes and for events. Within them the model is
+        chosen by its own ``selection=``.
     sample_weight, offset : array-like, optional
         As in `fit`. Weights also count in the score.
     split_groups : array-like of shape (n_rows,), optional
-        Labels of rows that are in the same fold, outer and inner.
+        Rows with the same label stay in the same fold, outer and inner.
     scoring : str or callable, optional
-        A scorer of scikit-learn instead of the deviance. `mean` is then the plain mean over folds, as in
+        A scikit-learn scorer to use instead of the deviance. `mean` is then the plain mean over folds, as in
         `cross_val_score`.
     references : bool or dict of str to estimator
-        Whether a lasso and a ridge (`LassoCV`, `RidgeCV`, or their like for the loss) are fitted to the same columns,
-        standardised; a dictionary adds estimators of your own, fitted to X as given.
+        Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
+        columns, standardised; a dictionary adds your own estimators, which are fitted to X as given.
     n_jobs : int, optional
-        How many folds at a time.
+        How many folds to run at a time.
     random_state : int
-        Of the folds where `cv` is a number.
+        Seed for the folds if `cv` is a number.
+    return_estimator : bool
+        Whether to keep the model of each outer fold, as `estimators`.
     progress : callable, optional
-        Called with the number of folds that are done, after each.
+        Called after each fold with the number of folds that are done.
     verbose : int
-        1: a line per fold.
+        1 prints a line per fold.
 
     Returns
     -------
@@ -90,10 +93,10 @@ def nested_score(
 
     Notes
     -----
-    `std_error` is wider than a textbook's: the score on fresh rows, of the model that is fitted to all rows, is meant
-    to be within it nine times in ten. It is 1.645 times a standard error from the deviances of single rows, with Nadeau
-    and Bengio's correction for what the training rows of different folds have in common; the spread of the folds over
-    the root of their number is several times too small. ``benchmarks/nested.py`` measures it.
+    `std_error` is wider than the textbook one: the score on new rows of the model that is fitted to all rows should
+    be within it nine times out of ten. It is 1.645 times a standard error from the deviances of single rows, with
+    Nadeau and Bengio's correction for the training rows that different folds have in common; the spread of the folds
+    over the square root of their number is several times too small. ``benchmarks/nested.py`` measures it.
 
     Examples
     --------
@@ -104,6 +107,7 @@ def nested_score(
     >>> bool(result.mean > result.references["lasso"].mean)
     True
     """
+    X, y = pandas_frame(X), pandas_frame(y, "y")
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     by_rows = scoring is None and isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     has_classes = is_classifier(model)
@@ -120,7 +124,7 @@ def nested_score(
     known = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     given = Given(
         model, row_taker(X), response, weight, sample_weight is not None, offset, split_groups,
-        known and references is not False, others, random_state,
+        known and references is not False, others, random_state, return_estimator,
     )  # fmt: skip
     scorer = None if scoring is None else get_scorer(scoring) if isinstance(scoring, str) else scoring
     tasks = (
@@ -131,7 +135,8 @@ def nested_score(
     for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
         results.append(one)
         if verbose:
-            print(f"[covey] outer fold {number} of {len(folds)}: {', '.join(map(str, one.selected)) or 'no group'}")
+            found = ", ".join(map(str, one.selected)) or "no group"
+            print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
         if progress is not None:
             progress(number)
     if by_rows:
@@ -208,6 +213,7 @@ def _from_rows(
     return NestedScore(
         made.mean, made.std_error, made.folds, found, measure, folds, predictions, response.classes, response.values,
         weight, [one.selected for one in results], tuple(filter(None, {results[0].note})),
+        [one.fitted for one in results if one.fitted is not None],
     )  # fmt: skip
 
 
@@ -228,7 +234,7 @@ def _from_scores(
     return NestedScore(
         float(own.mean()), fold_error(own), own, found, measure, folds, _predictions(results, len(weight)),
         response.classes, response.values, weight, [one.selected for one in results],
-        tuple(filter(None, {results[0].note})),
+        tuple(filter(None, {results[0].note})), [one.fitted for one in results if one.fitted is not None],
     )  # fmt: skip
 
 

@@ -48,10 +48,10 @@ def group_path(
     Parameters
     ----------
     X : array-like or Design, shape (n, p)
-        Any kind that `covey.designs.as_design` knows; never copied.
+        Any kind of storage that `covey.designs.as_design` accepts; never copied.
     y : array-like, shape (n,)
     groups : None, int, labels, lists of columns, dict or Groups
-        See `covey.Groups`; None is every column for itself.
+        See `covey.Groups`; None makes every column its own group.
     algorithm : {"single-stage", "two-stage"}
         The paper's Algorithm 1 or Algorithm 2.
     init_scale : "auto" or float

@@ -70,7 +70,7 @@ class GroupedLinearStack(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map the last axis of `x`; one batched product a layer."""
+        """Map the last axis of `x`; one batched product per layer."""
         if x.shape[-1] != self.dim:
             raise ValueError(f"The last axis must have {self.dim} channels, but the input has shape {tuple(x.shape)}.")
         h = x.reshape(-1, self.groups, self.dim // self.groups).transpose(0, 1)

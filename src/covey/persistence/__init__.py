@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from covey.files import write_atomically
+from covey.optional import optional
 from covey.persistence.archive import LARGEST, TooLargeError, foreign_types, inspect
 from covey.persistence.attributes import FITTED
 from covey.persistence.contents import check_contents
@@ -45,6 +46,7 @@ TRUSTED = (
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these the function that made their arrays
     "scipy.interpolate._bsplines.BSpline",
+    "scipy.interpolate._bsplines._BSpline",  # what one holds from scipy 1.18 on
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     # splitters that may be given as selection=
     *(
@@ -113,6 +115,11 @@ def save(model: Any, file: str | Path) -> None:
 
 def dump_bytes(model: Any) -> bytes:
     """The content of a model's file."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(last, "formula_"):
+        raise ModelFileError(
+            "A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it."
+        )
     skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
@@ -203,8 +210,9 @@ def import_skops() -> ModuleType:
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:
-        import scipy.special  # noqa: F401  before the modules of scikit-learn, so that its functions are found early
-        import skops.io
+        with optional("A model in a file"):
+            import scipy.special  # noqa: F401  before the modules of scikit-learn: its functions are then found early
+            import skops.io
     finally:
         sys.meta_path.remove(absent)
     return skops.io

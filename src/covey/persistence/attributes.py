@@ -55,7 +55,7 @@ class Numbers(Check):
         if isinstance(value, bool) or not isinstance(value, np.ndarray | np.number | numbers.Real):
             return False
         array = np.asarray(value)
-        if array.dtype.kind not in ("iu" if self.whole else "fiu"):
+        if array.dtype.kind not in ("iu" if self.whole else "fiu") or not _is_ordinary(array):
             return False
         if not any(_fits(array.shape, shape.split(), lengths) for shape in self.shapes):
             return False
@@ -71,7 +71,12 @@ class Sparse(Check):
 
     def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
         shape = tuple(int(np.prod([lengths[name] for name in side.split()])) for side in (self.rows, self.columns))
-        if not isinstance(value, sp.csr_array) or value.shape != shape or value.dtype.kind != "f":
+        if (
+            not isinstance(value, sp.csr_array)
+            or value.shape != shape
+            or value.dtype.kind != "f"
+            or not _is_ordinary(value)
+        ):
             return False
         return bool(np.isfinite(value.data).all())
 
@@ -134,6 +139,11 @@ class Length(Check):
 
     def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
         return Numbers(whole=True).holds(value, lengths) and value == lengths[self.length]
+
+
+def _is_ordinary(array: Any) -> bool:
+    """Whether floats are of single or double precision, in this machine's order of bytes."""
+    return bool(array.dtype.isnative) and (array.dtype.kind != "f" or array.dtype in (np.float32, np.float64))
 
 
 def _fits(shape: tuple[int, ...], wanted: list[str], lengths: Mapping[str, int]) -> bool:

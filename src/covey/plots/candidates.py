@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from covey.plots.estimators import fitted_step
 from covey.plots.style import MARK, PALETTE, make_axes, quiet
 from covey.selection.judged import Judged, judged
 
@@ -54,9 +55,7 @@ class CandidatesDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> CandidatesDisplay:
         """Draw the candidates of a fitted estimator."""
-        if not hasattr(estimator, "candidates_"):
-            raise ValueError(f"{type(estimator).__name__} is not fitted: call fit first.")
-        found = judged(estimator)
+        found = judged(fitted_step(estimator))
         if found is None:
             raise ValueError("There was nothing to choose from: the model is at a time that was given.")
         return cls(found).plot(ax=ax)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.path import Path
+from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
 from covey.validation import FloatArray
 
@@ -24,10 +25,10 @@ MOST_OUTGROWN = 2.0
 class GroupPathDisplay:
     """Strength of every group against time, with the fitted model marked and the selected groups labelled.
 
-    A limit path is drawn in steps, since models stand still between its events; the fitted model, in which groups may
-    have been dropped again, stands to the right of it. The strength (`Path.strengths`) is the group's norm in the
-    coordinates in which it was fitted, so that groups can be compared; where a path has none, as the baselines' have,
-    it is the norm of the coefficients.
+    A limit path is drawn in steps, since nothing changes between its events; the fitted model, in which groups may have
+    been dropped again, is to the right of it. The strength (`Path.strengths`) is the group's norm in the coordinates in
+    which it was fitted, so that groups can be compared; for paths without strengths, such as those of the baselines, it
+    is the norm of the coefficients.
 
     Parameters
     ----------
@@ -62,9 +63,8 @@ class GroupPathDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_labels: int = 8) -> GroupPathDisplay:
         """Draw the path of a fitted estimator."""
-        if not hasattr(estimator, "path_"):
-            raise ValueError(f"{type(estimator).__name__} is not fitted: call fit first.")
-        return cls(estimator.path_, float(estimator.path_.times[-1])).plot(ax=ax, n_labels=n_labels)
+        path = fitted_step(estimator).path_
+        return cls(path, float(path.times[-1])).plot(ax=ax, n_labels=n_labels)
 
     @classmethod
     def from_path(

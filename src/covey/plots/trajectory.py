@@ -54,7 +54,8 @@ class TrajectoryDisplay:
         self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
         if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
             raise ValueError(
-                f"w_star must hold {trajectory.groups.n_columns} numbers, one a column, not shape {self.w_star.shape}."
+                f"w_star must hold {trajectory.groups.n_columns} numbers, one per column; "
+                f"its shape is {self.w_star.shape}."
             )
 
     @classmethod

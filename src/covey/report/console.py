@@ -29,7 +29,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         if jobs == 0:
-            raise ValueError("--jobs must be a number of repeats at a time, or -1 for one a core, not 0.")
+            raise ValueError("--jobs must be a number of repeats at a time, or -1 for one per core, not 0.")
         wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
         prepare_folder(folder)
     except (UnknownExperimentError, OSError, ValueError) as reason:

@@ -6,46 +6,44 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from covey.files import check_writable, write_atomically
+from covey.files import write_atomically
+from covey.groups import Groups
 from covey.plots import CoherenceDisplay
-from covey.tables import read_grouped
 from covey.theory import AssumptionReport, check_assumptions
+from covey.validation import FloatArray
 
 __all__ = ["diagnose_and_print"]
 
-BAD_INPUT = 2
 
-
-def diagnose_and_print(data: Path, target: str, groups: str | None, out: Path | None, as_json: bool) -> int:
-    """Check, print and draw; returns the exit code of the command."""
-    console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
-    try:
-        if out is not None:
-            check_writable(out / "coherence.png")
-        table = read_grouped(data, target, groups)
-        X = table.X - table.X.mean()
-        report = check_assumptions(X, table.y - table.y.mean(), table.groups)
-        picture = None if out is None else out / "coherence.png"
-        if picture is not None:
-            display = CoherenceDisplay.from_design(X, table.groups, bounds=report.bounds)
-            stream = io.BytesIO()
-            display.figure_.savefig(stream, format="png", dpi=150)
-            write_atomically(picture, stream.getvalue())
-    except (ValueError, OSError) as reason:
-        complaints.print(f"[red]error:[/] {escape(str(reason))}")
-        return BAD_INPUT
+def diagnose_and_print(
+    X: pd.DataFrame, y: FloatArray, groups: Groups, weight: FloatArray | None, out: Path | None, as_json: bool
+) -> None:
+    """Check, print and draw, for squared loss with these row weights."""
+    console = Console()
+    X, y = X - np.average(X, axis=0, weights=weight), y - np.average(y, weights=weight)
+    if weight is not None:
+        root = np.sqrt(weight / weight.mean())
+        X, y = X.mul(root, axis=0), y * root
+    report = check_assumptions(X, y, groups)
+    picture = None if out is None else out / "coherence.png"
+    if picture is not None:
+        display = CoherenceDisplay.from_design(X, groups, bounds=report.bounds)
+        stream = io.BytesIO()
+        display.figure_.savefig(stream, format="png", dpi=150)
+        write_atomically(picture, stream.getvalue())
     if as_json:
         frame = report.to_frame()
         print(json.dumps({"guaranteed": report.guaranteed, "conditions": frame.to_dict("records")}, default=str))
-        return 0
+        return
     print_report(report, console)
     if picture is not None:
         console.print(f"Picture: {escape(str(picture))}")
-    return 0
 
 
 def print_report(report: AssumptionReport, console: Console) -> None:

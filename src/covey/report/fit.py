@@ -7,25 +7,26 @@ and `fit_report` does all three.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import covey
 from covey.files import write_atomically
 from covey.losses import Squared
 from covey.losses.risk_sets import STOP
 from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
+from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
+from covey.report.repeating import membership as members
+from covey.report.repeating import parameters, shorten, versions
+from covey.report.residuals import Residuals, residuals
 from covey.report.response_section import ResponsePart, response_parts
 from covey.report.survival_curves import SurvivalPart, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
@@ -34,10 +35,8 @@ from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
-
-# A longer value of a setting, such as the list of every column's group, is cut: the page is for people.
-LONGEST_SETTING = 300
+# What the strength of a group is where groups were made comparable.
+SPREAD = "standard deviation of the group's part of the prediction"
 
 # What linear predictors are, where their exponentials have a name.
 UNITS = {
@@ -103,6 +102,14 @@ class FitReport:
         Curves and hazard ratios of survival times.
     stability : StabilitySelection or None
         Which groups are found again in halves of the rows.
+    effects : tuple of Effect
+        What columns do that were expanded.
+    residuals : Residuals or None
+        Observed and predicted, for a response of numbers.
+    command : str
+        The command line that repeats it, where there is one.
+    membership : tuple of (str, str)
+        Every column and its group, for a file that repeats it with the groups as they were.
     """
 
     title: str
@@ -134,6 +141,15 @@ class FitReport:
     responses: tuple[ResponsePart, ...] = ()
     survival: SurvivalPart | None = None
     stability: StabilitySelection | None = None
+    effects: tuple[Effect, ...] = ()
+    residuals: Residuals | None = None
+    command: str = ""
+    membership: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether the strength of a group is how far it moves the prediction."""
+        return self.strength_label == SPREAD
 
     @classmethod
     def from_model(
@@ -150,7 +166,10 @@ class FitReport:
         test: tuple[Any, ...] | None = None,
         nested: NestedScore | int = 5,
         stability: StabilitySelection | None = None,
+        effects: tuple[Effect, ...] | None = None,
         settings: Mapping[str, object] | None = None,
+        command: str = "",
+        membership: Sequence[tuple[str, str]] | None = None,
     ) -> FitReport:
         """Gather what a report shows.
 
@@ -176,8 +195,15 @@ class FitReport:
             none. Or what `covey.nested_score` has given.
         stability : StabilitySelection, optional
             What `covey.stability_selection` found on the same data, for a section of its own.
+        effects : tuple of Effect, optional
+            What columns do that were expanded; by default found from a pipeline of a `ColumnTransformer` and an
+            estimator.
         settings : mapping, optional
-            Further lines for the section on how to repeat the fit: the command, the file and its hash, the seed.
+            Further lines for the section on how to repeat the fit: the file and its hash, the seed.
+        command : str
+            The command line that repeats the fit.
+        membership : sequence of (str, str), optional
+            Every column of the table and its group; by default those of the fit.
 
         Returns
         -------
@@ -213,14 +239,14 @@ class FitReport:
             n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
             scores=quality(model, chosen_by, X, y, sample_weight, offset, test, known),
             frames=frames,
-            strength_label="standard deviation of the group's part of the prediction"
+            strength_label=SPREAD
             if model.standardize == "group"
             else "norm of the group's coefficients on the columns as they were scaled for the fit",
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
             remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
-            settings={**_parameters(model), **{str(k): _shorten(v) for k, v in (settings or {}).items()}},
-            versions=_versions(),
+            settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
+            versions=versions(),
             unpenalised=model.loss_.unpenalised,
             effect=model.loss_.effect,
             strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
@@ -232,6 +258,10 @@ class FitReport:
             responses=response_parts(model, X, y, names),
             survival=survival_part(model, X, y, sample_weight, offset, known),
             stability=stability,
+            effects=term_effects(*given, known) if effects is None else effects,
+            residuals=residuals(model, X, y, offset, known),
+            command=command,
+            membership=members(model.groups_) if membership is None else tuple(membership),
         )
 
 
@@ -302,7 +332,7 @@ def _nested(
     if X is None or not given:
         return None, ""
     try:
-        return nested_score(model, X, y, given, sample_weight=weight, offset=offset), ""
+        return nested_score(model, X, y, given, sample_weight=weight, offset=offset, return_estimator=True), ""
     except ValueError as reason:
         return None, str(reason).rstrip(".")
 
@@ -324,23 +354,3 @@ def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, A
         return last, X, test
     X = None if X is None else before.transform(X)
     return last, X, None if test is None else (before.transform(test[0]), *test[1:])
-
-
-def _parameters(model: Any) -> dict[str, str]:
-    """The constructor's parameters, those that were changed and those that were not."""
-    return {name: _shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
-
-
-def _shorten(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
-
-
-def _versions() -> dict[str, str]:
-    found = {"covey": covey.__version__, "Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {**found, "system": platform.platform(terse=True)}

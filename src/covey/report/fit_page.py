@@ -11,16 +11,19 @@ import numpy as np
 from covey.report.along import along_plot
 from covey.report.axis import Axis
 from covey.report.class_section import class_section
-from covey.report.group_table import MOST_SHOWN, group_table
+from covey.report.effect_section import effect_section
+from covey.report.group_table import MOST_SHOWN, group_table, short_name
 from covey.report.held_out import HeldOut
 from covey.report.nested_section import nested_section
 from covey.report.numbers import shown, time
 from covey.report.page import escape, fill, page, script_json
-from covey.report.plot import MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
+from covey.report.plot import LEVEL_END, MOST_NAMED, judged_plot, path_plot, positions, strength_axis, time_axis
 from covey.report.remarks import Remark
+from covey.report.residuals import residual_section
 from covey.report.response_section import response_section
 from covey.report.stability_section import stability_section
 from covey.report.survival_section import survival_section
+from covey.report.timeline import timeline
 
 if TYPE_CHECKING:
     from covey.report.fit import FitReport
@@ -34,12 +37,17 @@ LIMIT = (
 NETWORK = "Groups of the network wake up one after another, the strongest first, up to the chosen iteration."
 
 
+# Names of columns and groups that a page carries for the file of groups.
+MOST_LETTERS = 150_000
+
+
 def render_page(report: FitReport) -> str:
     """The page."""
     frames = report.frames
     times, strengths = time_axis(frames), strength_axis(frames)
     told = _readouts(report)
     unit = "time" if frames.stepwise else "iteration"
+    label = "moves the prediction by" if report.moves else "strength"
     body = fill(
         "fit.html",
         title=escape(report.title),
@@ -48,20 +56,32 @@ def render_page(report: FitReport) -> str:
         figures=_figures(report),
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
-        strength_unit=escape(report.strength_unit) or f"units of <bdi>{escape(report.target)}</bdi>",
+        strength_unit=_unit(report),
         how_groups_rise=LIMIT.format(how=escape(report.unpenalised)) if frames.stepwise else NETWORK,
         path_plot=path_plot(frames, times, strengths),
         xlabel=f"{unit} (log scale)" if times.log else unit,
         readout=escape(told[frames.chosen]),
         last=str(frames.chosen),
         path_note=_path_note(report),
+        timeline=timeline(frames, positions(frames, times), LEVEL_END if frames.apart else 1.0)
+        if frames.stepwise and frames.groups
+        else "",
+        strength_words=_strength_words(report),
+        strength_head=label,
         folds_words=f" Folds: in how many of the {report.n_folds} folds the chosen recipe has the group."
         if report.n_folds
         else "",
         folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
         ratio_words=_ratio_words(report),
-        table=group_table(frames, report.effect, report.n_folds),
+        table=group_table(frames, report.effect, report.n_folds, label),
         along=_along(report, times, f"{unit} (log scale)" if times.log else unit),
+        effects=_section("effects", "What each term does", effect_section(report.effects, _unit(report)))
+        if report.effects
+        else "",
+        residuals=_section("residuals", "Observed and predicted", residual_section(report.residuals))
+        if report.residuals is not None
+        else "",
+        command=_command(report),
         nested=_nested(report),
         classes=_classes(report),
         responses=_responses(report),
@@ -94,6 +114,25 @@ def _lead(report: FitReport) -> str:
 def _listed(names: tuple[str, ...]) -> str:
     """The first few names."""
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def _unit(report: FitReport) -> str:
+    return escape(report.strength_unit) or f"units of <bdi>{escape(report.target)}</bdi>"
+
+
+def _strength_words(report: FitReport) -> str:
+    """What the strength of the strongest group says."""
+    first = report.frames.groups[0] if report.frames.groups else None
+    strength = 0.0 if first is None else first.strength(report.frames.chosen)
+    if first is None or strength == 0 or not report.moves:
+        return "The strongest group first; strengths can be compared between groups."
+    number = shown(strength)
+    unit = f"on the scale of {_unit(report)}" if report.effect else _unit(report)
+    return (
+        f"The strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, "
+        "one standard deviation</b>: so far from the mean is a typical row by this group alone. That is its strength, "
+        "which can be compared between groups."
+    )
 
 
 def _ratio_words(report: FitReport) -> str:
@@ -228,6 +267,19 @@ def _remark(remark: Remark) -> str:
     return f'<div class="remark {kind}"><h3>{escape(remark.heading)}</h3><p>{escape(remark.meaning)}</p>{remedy}</div>'
 
 
+def _command(report: FitReport) -> str:
+    told = ""
+    if report.command:
+        told = f'<h3>Command line</h3><pre id="command"><code>{escape(report.command)}</code></pre>'
+    if _membership(report):
+        instead = ", in case files or names change: <code>--groups groups-as-they-were.csv</code> reads it"
+        told += (
+            '<p class="tools paperless live"><button type="button" id="save-groups">Download the groups as CSV</button>'
+            f"<span>Every column and its group{instead if report.command else ''}.</span></p>"
+        )
+    return told
+
+
 def _settings(values: Mapping[str, str]) -> str:
     return "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in values.items()
@@ -247,7 +299,26 @@ def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> d
         "bytes": _dtype(report).itemsize,
         "outputs": max(len(frames.outputs), 1),
         "effect": report.effect,
+        "rows": _rows(report),
+        "columns": _membership(report),
     }
+
+
+def _membership(report: FitReport) -> list[list[str]]:
+    """Every column and its group, a list per group that begins with its name; nothing where it is too much."""
+    columns_of: dict[str, list[str]] = {}
+    for column, group in report.membership:
+        columns_of.setdefault(group, [group]).append(column)
+    rows = list(columns_of.values())
+    return rows if sum(len(name) for row in rows for name in row) <= MOST_LETTERS else []
+
+
+def _rows(report: FitReport) -> list[list[object]]:
+    """What the table as a file needs beside the numbers: of each group its name and what does not change."""
+    return [
+        [group.name, group.size, None if np.isnan(group.woke) else group.woke, group.folds]
+        for group in report.frames.groups
+    ]
 
 
 def _series(report: FitReport) -> str:

@@ -25,7 +25,7 @@ LONGEST_NAME = 120
 LARGEST_POWER = 700.0
 
 
-def group_table(frames: Frames, effect: str | None = None, n_folds: int = 0) -> str:
+def group_table(frames: Frames, effect: str | None = None, n_folds: int = 0, label: str = "strength") -> str:
     """The body of the table, the strongest group first.
 
     Parameters
@@ -35,12 +35,16 @@ def group_table(frames: Frames, effect: str | None = None, n_folds: int = 0) -> 
         What the exponential of a coefficient is called.
     n_folds : int
         How many folds judged.
+    label : str
+        What the column of strengths is called.
     """
     strongest = max((group.strength(frames.chosen) for group in frames.groups), default=0.0) or 1.0
-    return "".join(_row(i, group, frames, strongest, effect, n_folds) for i, group in enumerate(frames.groups))
+    return "".join(_row(i, group, frames, strongest, effect, n_folds, label) for i, group in enumerate(frames.groups))
 
 
-def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: str | None, n_folds: int) -> str:
+def _row(
+    i: int, group: GroupTrace, frames: Frames, strongest: float, effect: str | None, n_folds: int, label: str
+) -> str:
     facts, coefs = group.at(frames.chosen)
     strength, norm, plus, minus = facts.tolist()
     hidden = "" if strength > 0 else " hidden"
@@ -53,9 +57,9 @@ def _row(i: int, group: GroupTrace, frames: Frames, strongest: float, effect: st
     return (
         f'<tr{hidden}><td class="rank">{i + 1}</td>'
         f'<th scope="row">{swatch(i)}<bdi>{short_name(group.name)}</bdi>{always}</th>'
-        f'<td class="strength" data-label="strength"><b>{shown(strength)}</b>'
+        f'<td class="strength" data-label="{label}"><b>{shown(strength)}</b>'
         f'<i class="bar" style="transform:scaleX({strength / strongest:.3f})"></i></td>'
-        f'<td data-label="norm">{shown(norm)}</td>'
+        f'<td class="norm" data-label="norm">{shown(norm)}</td>'
         f'<td data-label="columns">{group.size}</td><td data-label="woke up at">{time(group.woke)}</td>'
         f"{_folds(group, n_folds)}"
         f'<td class="signs" data-label="coefficients">{signs}</td></tr>'

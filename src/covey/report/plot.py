@@ -8,16 +8,27 @@ from covey.report.axis import Axis
 from covey.report.drawing import Ticks, Vector, from_top, grid, mark_label, place, plot, points, rule, tick_labels
 from covey.report.numbers import shown
 from covey.report.page import escape
+from covey.report.timeline import count_ticks, stretches
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 from covey.selection.judged import Judged
 
-__all__ = ["MOST_NAMED", "end_labels", "judged_plot", "path_plot", "positions", "strength_axis", "swatch", "time_axis"]
+__all__ = [
+    "LEVEL_END",
+    "MOST_NAMED",
+    "end_labels",
+    "judged_plot",
+    "path_plot",
+    "positions",
+    "strength_axis",
+    "swatch",
+    "time_axis",
+]
 
 # Groups with a colour and a label of their own; further ones are grey.
 MOST_NAMED = 7
 
 # Lines beyond these would only blacken the plot.
-MOST_DRAWN = 250
+MOST_DRAWN = 120
 
 # From here on a linear axis shows the first groups in its first few per cent, and a logarithmic one is drawn.
 WIDE_RANGE = 25.0
@@ -76,11 +87,15 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
         "the right edge. The values are in the table of selected groups below."
     )
     ticks: Ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
+    counts = "".join(f'<b class="toptick" style="left:{100 * at:.2f}%">{n}</b>' for at, n in count_ticks(frames, x))
+    crosses = "".join(_crosses(group, x, strengths, frames) for _, group in drawn[:MOST_NAMED])
     return plot(
         "path-plot",
         description,
         f"{grid(ticks, strengths)}{lines}{rule(1.0)}",
-        f"{tick_labels(ticks, strengths)}{mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
+        f"{tick_labels(ticks, strengths)}"
+        f'<span aria-hidden="true"><b class="toptick name">groups</b>{counts}{crosses}</span>'
+        f"{mark_label(1.0, 'the model')}{ends}{_cursor(1.0)}{dots}",
     )
 
 
@@ -145,14 +160,47 @@ def swatch(i: int) -> str:
 
 def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, frames: Frames) -> str:
     """A group's line along the path: in steps where models stand still between times."""
-    end = len(x) - 1 if frames.apart else len(x)
-    first = max(group.first - 1, 0)
-    values = np.concatenate([np.zeros(group.first - first), group.strengths])[: end - first]
-    x, y = x[first:end], 1 - strengths.position(values)
     if frames.stepwise:
-        x, y = np.append(np.repeat(x, 2)[1:], LEVEL_END if frames.apart else 1.0)[: 2 * len(y)], np.repeat(y, 2)
+        drawn = "".join(_steps(group, run, x, strengths, frames) for run in stretches(group, frames))
+    else:
+        first = max(group.first - 1, 0)
+        values = np.concatenate([np.zeros(group.first - first), group.strengths])
+        drawn = points(x[first:], 1 - strengths.position(values))
     style = f"c{i + 1}" if i < MOST_NAMED else "grey"
-    return f'<path class="line {style}" data-line="{i}" d="{points(x, y)}"/>'
+    return f'<path class="line {style}" data-line="{i}" d="{drawn}"/>'
+
+
+def _steps(group: GroupTrace, run: tuple[int, int], x: Vector, strengths: Axis, frames: Frames) -> str:
+    """One stretch of a path in steps: up where the group enters, and down again where it is dropped on the way."""
+    begin, end = run
+    levels = 1 - strengths.position(group.strengths[begin - group.first : end - group.first + 1])
+    across = np.append(np.repeat(x[begin : end + 1], 2)[1:], _end_of(run, x, frames))
+    across, down = np.r_[across[0], across], np.r_[1.0, np.repeat(levels, 2)]
+    if _dropped_on_the_way(run, frames):
+        across, down = np.append(across, across[-1]), np.append(down, 1.0)
+    return points(across, down)
+
+
+def _end_of(run: tuple[int, int], x: Vector, frames: Frames) -> float:
+    if _dropped_on_the_way(run, frames):
+        return float(x[run[1] + 1])
+    return LEVEL_END if frames.apart else 1.0
+
+
+def _dropped_on_the_way(run: tuple[int, int], frames: Frames) -> bool:
+    return run[1] + 1 < len(frames.times) - (1 if frames.apart else 0)
+
+
+def _crosses(group: GroupTrace, x: Vector, strengths: Axis, frames: Frames) -> str:
+    """Where a group is dropped, on the way or for the fitted model."""
+    if not frames.stepwise:
+        return ""
+    chosen, made = group.strength(frames.chosen) > 0, ""
+    for run in stretches(group, frames):
+        if _dropped_on_the_way(run, frames) or (frames.apart and not chosen):
+            top = from_top(group.strength(run[1]), strengths)
+            made += f'<b class="cross" style="{place(_end_of(run, x, frames), top)}">×</b>'
+    return made
 
 
 def _dot(i: int, mark: float, strength: float, strengths: Axis) -> str:

@@ -16,16 +16,16 @@ __all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
 
 # Positions of the slider: enough for a smooth move, and every transition shows in several.
 MOST_FRAMES = 200
-FEWEST_FRAMES = 40
+FEWEST_FRAMES = 30
 
 # Where the first frame lies, as a share of the time at which the first group wakes up: nothing happens before.
 LEAD_IN = 0.85
 
-# What a page of 3 MB can carry. A number takes 5.3 bytes (4-byte floats in base64), a group's row of the table about
+# What a page of 1.5 MB can carry. A number takes 5.3 bytes (4-byte floats in base64), a group's row of the table about
 # 600, a column's row 100 and its name.
-MOST_NUMBERS = 250_000
+MOST_NUMBERS = 100_000
 MOST_GROUPS = 500
-MOST_COLUMNS = 4_000
+MOST_COLUMNS = 2_000
 MOST_COLUMNS_OF_A_GROUP = 200
 
 # Coefficients of more outputs than this, responses or classes, fill no table that can be read.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from covey.limit.cleaning import eliminate_all
 from covey.limit.least_squares import DEPENDENT, LeastSquares, NormalEquations
 from covey.limit.ridges import Penalties, ridge_models
+from covey.progress import tell
 from covey.selection.recipe import Cleaned
 from covey.validation import FloatArray
 
@@ -83,6 +84,7 @@ def cleaned_models(
         M = _penalty(objective, whole, own, n_always, penalties) if ridges else None
         eliminated = [(equations, *next(done)) for equations in parts]
         made.append(_models(whole, eliminated, objective.deficient, round_, n_always, ridges, M))
+        tell(f"candidates of round {round_ + 1}", "fit", len(made), len(objectives))
     return made
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.limit.reweighted import noise_norms, shares_of
+from covey.progress import tell
 from covey.selection.fitting import Fitting
 from covey.selection.judge import Judge
 from covey.selection.recipe import Recipe, Reweighted
@@ -107,6 +108,7 @@ class DenseSearch:
             made = self._kernel if self._is_wide(recipes[0]) else self._rows
             table = made.predictions(self.posed.splits[s], self._fitted(recipes, s))
             judge.add(at, recipes, table, [DENSE_SIZE - r.round for r in recipes])
+            tell("ridges on all groups", "fold", at + 1, len(judged))
         self.recipes += recipes
 
     def _is_wide(self, recipe: Reweighted) -> bool:

@@ -18,6 +18,7 @@ from covey.limit.newton import Fit, minimise
 from covey.limit.posed_loss import PosedLoss
 from covey.limit.ridges import Penalties
 from covey.preprocess.layout import offsets
+from covey.progress import tell
 from covey.selection.candidates import CleanedModels, is_tried
 from covey.selection.fitting import Fitting
 from covey.selection.recipe import Cleaned
@@ -79,6 +80,7 @@ class LossFitting(Fitting):
                 if prefix == lengths[-1] or lengths[-1] > LONGER * prefix:
                     fits.add(prefix, round_, ridges)
             made.append(fits.models())
+            tell(f"candidates of round {round_ + 1}", "fit", split + 1, len(prefixes))
         return made
 
     def predictions(self, models: CleanedModels, split: int) -> FloatArray:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from covey.groups import Groups
+from covey.summary import Summary
 from covey.validation import FloatArray
 
 __all__ = ["KnockoffSelection"]
@@ -101,14 +102,15 @@ class KnockoffSelection:
             f"{self.fdr:g}, {how})"
         )
 
-    def summary(self) -> None:
-        """Print the selected groups, the promise, and what to mind."""
+    def summary(self) -> Summary:
+        """The selected groups, the promise, and what to mind; ``print`` it, or let a notebook show it."""
         chosen = self.to_frame().query("selected")
         what = "copy" if self.n_draws == 1 else f"copies of {self.n_draws} draws"
-        print(f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up so much faster than their {what}.")
-        print(self.promise())
-        if len(chosen):
-            shown = chosen[["size", "statistic", "before_copy"]].reset_index()
-            print(shown.to_string(index=False, float_format="{:.3g}".format))
-        for remark in self.remarks:
-            print(f"Mind: {remark}")
+        head = f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up so much faster than their {what}."
+        shown = chosen[["size", "statistic", "before_copy"]]
+        shown = shown.assign(**{name: shown[name].map("{:.3g}".format) for name in ("statistic", "before_copy")})
+        notes = tuple(f"Mind: {remark}" for remark in self.remarks)
+        return Summary((head, self.promise()), shown.reset_index(), notes, "to_frame()")
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()

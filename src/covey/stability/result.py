@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from covey.groups import Groups
 from covey.stability.bounds import Assumption, expected_false
+from covey.summary import Summary
 from covey.validation import FloatArray
 
 __all__ = ["StabilitySelection"]
@@ -117,17 +117,16 @@ class StabilitySelection:
             f"{self.expected_false:.3g})"
         )
 
-    def summary(self, file: TextIO | None = None) -> None:
-        """Print the selected groups, the bound, and what to mind."""
-        out = sys.stdout if file is None else file
+    def summary(self) -> Summary:
+        """The selected groups, the bound, and what to mind; ``print`` it, or let a notebook show it."""
         chosen = self.to_frame().query("selected")
-        print(
+        head = (
             f"Stability selection: {len(chosen)} of {self.n_groups} groups among the {self.n_first} that half of the "
-            f"rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples.\n{self.promise()}",
-            file=out,
+            f"rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples.",
+            self.promise(),
         )
-        if len(chosen):
-            shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
-            print(shown.reset_index().to_string(index=False), file=out)
-        for remark in self.remarks:
-            print(f"Mind: {remark}", file=out)
+        shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
+        return Summary(head, shown.reset_index(), tuple(f"Mind: {remark}" for remark in self.remarks), "to_frame()")
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from glob import has_magic
 from typing import Any
@@ -11,22 +11,41 @@ import numpy as np
 import pandas as pd
 
 from covey.tables.complaint import TableError, listed, near
+from covey.tables.unreadable import complaint, read_unreadable
 
-__all__ = ["find_columns", "missing_values", "numbers", "numeric_frame", "to_numbers"]
+__all__ = ["apart", "find_columns", "missing_values", "numbers", "numeric_frame", "to_numbers"]
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
-    """The columns that a name or a pattern stands for; a column of just that name comes first.
+    """The columns that a name, a pattern or a list stands for; a column of just that name comes first.
 
-    >>> find_columns("x*", ["x1", "y", "x2"], "--drop")
-    ['x1', 'x2']
+    >>> find_columns("x*", ["x1", "y", "x2"], "--drop"), find_columns("y,x2", ["x1", "y", "x2"], "--drop")
+    (['x1', 'x2'], ['y', 'x2'])
     """
-    if name in columns:
-        return [name]
-    found = [column for column in columns if fnmatchcase(column, name)] if has_magic(name) else []
-    if not found:
-        raise TableError(f"{option} {name!r} names no column: {near(name, columns)}")
-    return found
+    found: list[str] = []
+    for part in apart([name], columns):
+        own = [part] if part in columns else _matching(part, columns)
+        if not own:
+            raise TableError(f"{option} {part!r} names no column: {near(part, columns)}")
+        found += own
+    return list(dict.fromkeys(found))
+
+
+def apart(given: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Names one by one: ``age,sex`` is two of them, unless a column is called so, or it is a pattern of columns.
+
+    >>> apart(["age,sex", "a,b"], ["age", "sex", "a,b"])
+    ['age', 'sex', 'a,b']
+    """
+    made: list[str] = []
+    for name in given:
+        whole = "," not in name or name in columns or _matching(name, columns)
+        made += [name] if whole else [part.strip() for part in name.split(",") if part.strip()]
+    return made
+
+
+def _matching(name: str, columns: Collection[str]) -> list[str]:
+    return [column for column in columns if fnmatchcase(column, name)] if has_magic(name) else []
 
 
 def missing_values(frame: pd.DataFrame) -> dict[str, int]:
@@ -35,17 +54,25 @@ def missing_values(frame: pd.DataFrame) -> dict[str, int]:
     return {str(name): int(count) for name, count in counts[counts > 0].items()}
 
 
-def numeric_frame(frame: pd.DataFrame, remedy: str) -> pd.DataFrame:
-    """The same columns as floats; the remedy is for columns that hold anything else."""
+def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFrame:
+    """The same columns as floats.
+
+    Columns that hold anything else are refused all at once, with this remedy, or each with its own.
+    """
     plain = [dtype.kind in "fiub" if isinstance(dtype, np.dtype) else False for dtype in frame.dtypes]
     if all(plain):
         # in one block: pandas takes ten thousand columns of a file one by one otherwise
         made = pd.DataFrame(frame.to_numpy(dtype=float), columns=frame.columns, index=frame.index)
     else:
-        made = pd.DataFrame({name: numbers(column, remedy) for name, column in frame.items()}, index=frame.index)
+        read = {name: _read(column) for name, column in frame.items()}
+        odd = [read_unreadable(frame[name], bad) for name, (_, bad) in read.items() if bad.any()]
+        if odd:
+            raise TableError(complaint(odd, remedy))
+        made = pd.DataFrame({name: values.astype(float) for name, (values, _) in read.items()}, index=frame.index)
     infinite = np.isinf(made.to_numpy()).any(axis=0)
     if infinite.any():
-        raise TableError(f"Values are infinite in {listed(made.columns[infinite])}; {remedy}.")
+        which = listed(made.columns[infinite])
+        raise TableError(f"Values are infinite in {which}; {remedy or 'leave such columns out with --drop'}.")
     return made
 
 
@@ -68,16 +95,16 @@ def _float(value: Any) -> Any:
 
 def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
     """The column as floats, missing values kept; anything that is no number is named with its row."""
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        raise TableError(f"Column {column.name!r} holds dates, which are no numbers; {remedy}.")
-    if column.dtype.kind == "c":
-        raise TableError(f"Column {column.name!r} holds complex numbers; {remedy}.")
-    found = to_numbers(column)
-    bad = (found.isna() & column.notna()).to_numpy()
+    found, bad = _read(column)
     if bad.any():
-        row = int(np.argmax(bad))
-        raise TableError(
-            f"Column {column.name!r} holds {column.iloc[row]!r} in row {row + 1} below the header, which is no number; "
-            f"{remedy}."
-        )
+        raise TableError(complaint([read_unreadable(column, bad)], remedy))
     return found.astype(float)
+
+
+def _read(column: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
+    """What of a column can be read as numbers, and the rows in which it cannot."""
+    times = pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column)
+    if times or column.dtype.kind == "c":
+        return column, np.ones(len(column), dtype=bool)
+    found = to_numbers(column)
+    return found, (found.isna() & column.notna()).to_numpy()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from covey.groups import Groups
-from covey.tables.complaint import TableError, listed
+from covey.groups.checks import is_separator
+from covey.tables.complaint import TableError, listed, near
 from covey.tables.reading import read_table
 
 __all__ = ["read_groups"]
@@ -23,8 +24,8 @@ def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = 
     """Read ``--groups``.
 
     A file of (column, group); a size; a separator such as ``_`` or ``sep:__``, before which the group's name stands;
-    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one a group, such as ``gene01_*``
-    or ``size=h_*``, where a column that matches none is a group of its own.
+    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one per group, such as
+    ``gene01_*`` or ``size=h_*``, where a column that matches none is a group of its own.
 
     Parameters
     ----------
@@ -50,10 +51,8 @@ def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = 
         spec = wanted[0]
         if spec.isdigit():
             return _by_size(int(spec), columns)
-        if spec.startswith("sep:") and len(spec) > 4:
-            return _by_separator(spec[4:], columns)
-        if len(spec) == 1 and not spec.isalnum() and not has_magic(spec):
-            return _by_separator(spec, columns)
+        if is_separator(spec):
+            return _by_separator(spec.removeprefix("sep:"), columns)
         if spec.startswith("regex:"):
             return _by_expression(spec[6:], columns, own)
     if len(wanted) == 1 and Path(wanted[0]).is_file():
@@ -69,9 +68,10 @@ def _by_size(size: int, columns: Sequence[str]) -> Groups:
 
 
 def _by_separator(separator: str, columns: Sequence[str]) -> Groups:
-    if not any(separator in name for name in columns):
-        raise TableError(f"--groups: no column's name holds the separator {separator!r}; they are {listed(columns)}.")
-    return Groups.from_labels([name.split(separator, 1)[0] or name for name in columns], columns=columns)
+    try:
+        return Groups.from_separator(separator, columns)
+    except ValueError as reason:
+        raise TableError(f"--{reason}") from None
 
 
 def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -> Groups:
@@ -146,7 +146,8 @@ def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Grou
     )
     for what, which in complaints:
         if which:
-            raise TableError(f"{path} {what}: {listed(which)}.")
+            hint = f" For {which[0]!r}, {near(which[0], list(columns))}" if which[0] not in columns else ""
+            raise TableError(f"{path} {what}: {listed(which)}.{hint}")
     label_of = dict(zip(names, table.iloc[:, 1], strict=True))
     labels = [label_of.get(name, name) for name in columns]
     if not all(isinstance(label, int) for label in labels):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from covey.optional import optional
 from covey.tables.complaint import TableError, listed
 from covey.tables.text import LONGEST_LINE, SEPARATORS, check_names, read_text
 
@@ -41,10 +42,17 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_tables(sources: Sequence[str | Path]) -> pd.DataFrame:
-    """Read files as one table, one below the other; they must have the same columns."""
+def read_tables(sources: Sequence[str | Path], *, sep: str | None = None, decimal: str = ".") -> pd.DataFrame:
+    """Read files as one table, one below the other; they must have the same columns.
+
+    Parameters
+    ----------
+    sources : sequence of str or Path
+    sep, decimal : str
+        For text: what stands between values, found from the header if not given, and the decimal mark.
+    """
     files = find_files(sources)
-    frames = [read_table(file) for file in files]
+    frames = [read_table(file, sep=sep, decimal=decimal) for file in files]
     first = frames[0]
     for file, frame in zip(files, frames, strict=True):
         odd = set(first.columns) ^ set(frame.columns)
@@ -53,7 +61,9 @@ def read_tables(sources: Sequence[str | Path]) -> pd.DataFrame:
     return first if len(frames) == 1 else pd.concat([frame[first.columns] for frame in frames], ignore_index=True)
 
 
-def read_table(path: Path, *, longest_line: int = LONGEST_LINE) -> pd.DataFrame:
+def read_table(
+    path: Path, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
+) -> pd.DataFrame:
     """Read one file, by the ending of its name."""
     if not path.is_file():
         raise TableError(f"There is no file {path}.")
@@ -61,7 +71,12 @@ def read_table(path: Path, *, longest_line: int = LONGEST_LINE) -> pd.DataFrame:
     try:
         if path.stat().st_size == 0:
             raise TableError(f"{path} cannot be read as a table: it is empty.")
-        frame = read_text(path, kind, longest_line=longest_line) if kind in SEPARATORS else _read_arrow(path, kind)
+        if kind in SEPARATORS:
+            frame = read_text(path, kind, sep=sep, decimal=decimal, longest_line=longest_line)
+        elif sep is not None or decimal != ".":
+            raise TableError(f"--sep and --decimal are for text, and {path} is none: leave them out.")
+        else:
+            frame = _read_arrow(path, kind)
     except OSError as reason:
         raise TableError(f"{path} cannot be read: {reason.strerror or reason}.") from None
     if frame.empty:
@@ -80,9 +95,10 @@ def _kind(path: Path) -> str:
 
 
 def _read_arrow(path: Path, kind: str) -> pd.DataFrame:
-    import pyarrow
-    import pyarrow.feather
-    import pyarrow.parquet
+    with optional(f"Reading {path}"):
+        import pyarrow
+        import pyarrow.feather
+        import pyarrow.parquet
 
     try:
         if kind == ".parquet":

@@ -24,31 +24,45 @@ BLOCK = 2**20
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 
-def read_text(path: Path, kind: str, *, longest_line: int = LONGEST_LINE) -> pd.DataFrame:
+def read_text(
+    path: Path, kind: str, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
+) -> pd.DataFrame:
     """Read a table of text, gzipped or not.
 
-    The separator is the one that the file's name promises; where the header does not hold it, but a semicolon or a
-    tab, it is that one.
+    Where `sep` is not given, the separator is the one that the file's name promises; where the header does not hold
+    it, but a semicolon or a tab, it is that one.
     """
+    header = ""
     try:
         with _open(path) as stream:
             _check_lines(stream, path, longest_line)
         with _open(path) as stream:
             header = stream.readline(longest_line).decode("utf-8-sig")
-        separator = _separator(header, SEPARATORS[kind])
+        separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
+        if separator == decimal:
+            raise TableError(
+                f"{path}: {decimal!r} stands between values and cannot be the decimal mark too; give --sep."
+            )
         names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
         check_names(names, path)
         frame = pd.read_csv(
-            path, sep=separator, low_memory=False, encoding="utf-8-sig", skipinitialspace=True, compression="infer"
+            path,
+            sep=separator,
+            decimal=decimal,
+            low_memory=False,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            compression="infer",
         )
     except UnicodeDecodeError:
         raise TableError(f"{path} is not text in UTF-8; save it as CSV in UTF-8, or as Parquet.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
         said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
-        raise TableError(f"{path} cannot be read as a table: {said}.") from None
+        raise TableError(f"{path} cannot be read as a table: {said}.{_hint(header, sep)}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise TableError(
             f"{path} has more values in a row than names in its header; write it without row names, or name them."
+            f"{_hint(header, sep)}"
         )
     frame = unguarded(frame)
     check_names([str(name) for name in frame.columns], path)
@@ -82,6 +96,25 @@ def _separator(header: str, promised: str) -> str:
     (';', ',', ',')
     """
     return next((mark for mark in (promised, ",", ";", "\t") if mark in header), promised)
+
+
+def _one_mark(sep: str) -> str:
+    r"""A separator as it was given, in a word or as itself.
+
+    >>> _one_mark("tab") == _one_mark(r"\t") == "\t"
+    True
+    """
+    mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
+    if len(mark) != 1:
+        raise TableError(f"--sep is one character, tab or space, not {sep!r}.")
+    return mark
+
+
+def _hint(header: str, sep: str | None) -> str:
+    """What else may stand between the values, where a header of several marks leaves that open."""
+    if sep is None and ";" in header and "," in header:
+        return " If ; stands between the values, give --sep ';' (and --decimal , where numbers have a comma)."
+    return ""
 
 
 def check_names(names: list[str], path: Path) -> None:

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from covey.groups import Groups
+from covey.optional import optional
 from covey.theory.geometry import Word
 
 __all__ = ["Identity", "SymbolicNetwork", "identities"]
 
 
 def _sympy() -> Any:
-    try:
+    with optional("covey.theory.symbolic"):
         return importlib.import_module("sympy")
-    except ImportError as error:
-        raise ImportError("covey.theory.symbolic needs sympy: pip install sympy.") from error
 
 
 class SymbolicNetwork:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from covey.tables import TableError
+from covey.tables import TableError, apart
 from covey.tables.complaint import near
 from covey.workflow.problem import Problem
 
@@ -16,7 +16,7 @@ def read_always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
     groups = problem.groups
     names = {str(name): name for name in groups.names}
     found = []
-    for given in _apart(wanted, {*names, *problem.sources, *problem.X.columns}):
+    for given in apart(wanted, {*names, *problem.sources, *problem.X.columns}):
         if given in names:
             found.append(names[given])
             continue
@@ -34,8 +34,3 @@ def read_always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
             )
         found.append(groups.names[group])
     return list(dict.fromkeys(found))
-
-
-def _apart(wanted: tuple[str, ...], known: set[str]) -> list[str]:
-    """Names one by one: ``age,sex`` is two of them, unless something is called so."""
-    return [part for given in wanted for part in ([given] if given in known else given.split(","))]

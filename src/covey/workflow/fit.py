@@ -124,7 +124,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         estimator.fit(problem.X, problem.y, problem.weight, problem.offset)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    notices = [f"{problem.response.hint}."] if problem.response.hint else []
+    notices = [*problem.notices, *([f"{problem.response.hint}."] if problem.response.hint else [])]
     notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
     if cut_short(estimator):
         converged = False
@@ -137,7 +137,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     # what `covey predict` needs to know of the table; it travels with the model's file
     model.table_ = {
         "targets": list(problem.response.targets), "offset": settings.table.offset,
-        "survival": about_survival(settings.table, problem.y),
+        "survival": about_survival(problem.settings, problem.y), "dates": problem.dates,
     }  # fmt: skip
     scores = score(problem, estimator, nested)
     stability = None

@@ -18,9 +18,11 @@ import covey
 from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
+from covey.report.effects import term_effects
 from covey.selection.judged import how_chosen
 from covey.tables.spreadsheet import guarded
 from covey.wording import as_options
+from covey.workflow.command import command_line
 from covey.workflow.fit import Fit
 from covey.workflow.trace import coefficients_along
 
@@ -137,6 +139,13 @@ def _parquet(fit: Fit) -> bytes:
     return stream.getvalue()
 
 
+def _membership(fit: Fit) -> list[tuple[str, str]]:
+    """Every column of the table and its group, as a file for ``--groups`` has them."""
+    groups = fit.problem.groups
+    names = [str(groups.names[l]) for l in groups.labels]
+    return list(dict(zip(fit.problem.sources, names, strict=True)).items())
+
+
 def _report(fit: Fit) -> str:
     table = fit.settings.table
     files = fit.problem.inputs
@@ -148,14 +157,15 @@ def _report(fit: Fit) -> str:
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(table.groups) or "each column on its own",
         "seed": fit.settings.seed,
-        **{name: " ".join(asked) for name in ("spline", "onehot", "drop") if (asked := getattr(table, name))},
+        **{name: " ".join(asked) for name in ("spline", "onehot", "drop", "date") if (asked := getattr(table, name))},
         **{name: " ".join(asked) for name in ("event_value", "strata") if (asked := getattr(table, name))},
         **{name: asked for name in ("start", "impute", "weights", "offset") if (asked := getattr(table, name))},
     }
     report = FitReport.from_model(
         fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
-        stability=fit.stability,
+        stability=fit.stability, effects=term_effects(fit.model, fit.problem.raw, fit.nested),
+        command=command_line(fit.settings), membership=_membership(fit),
     )  # fmt: skip
     told = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
     return render(replace(report, remarks=tuple(told)))

@@ -40,7 +40,7 @@ def repeat_fit(problem: Problem, estimator: Any, impute: str | None, seed: int, 
     straight = {} if problem.offset is not None else _on_straight(problem, estimator, impute, seed)
     return nested_score(
         model, problem.raw, problem.y, N_FOLDS, sample_weight=problem.weight, offset=problem.offset,
-        references=straight or True, random_state=seed, progress=progress,
+        references=straight or True, random_state=seed, return_estimator=True, progress=progress,
     )  # fmt: skip
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import r2_score
-from sklearn.preprocessing import OneHotEncoder
 
 from covey.estimators import GroupSparseCox
 from covey.losses import Loss, MultiSquared, Squared
 from covey.persistence import ModelFileError, load
-from covey.tables import TableError, missing_values, numbers, numeric_frame, read_tables
+from covey.tables import TableError, apart, days_since, numbers, read_tables
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray
+from covey.workflow.matching import as_fitted, columns_needed, last_step, one_hot_encoders, without_missing
 from covey.workflow.response import read_labels, read_offset
 from covey.workflow.settings import Told, silent
 from covey.workflow.survival_predict import concordance_of, predict_survival, read_at
@@ -38,10 +38,13 @@ class Prediction:
     scores : dict
         How good they are: ``r2`` and ``rmse`` (of each response), ``accuracy`` and ``log_loss`` of classes, or
         ``deviance_explained`` and ``deviance``, or ``concordance``.
+    notices : tuple of str
+        What was done to the table that a user should know.
     """
 
     table: pd.DataFrame
     scores: dict[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 def load_fit(model: Path) -> Any:
@@ -51,6 +54,7 @@ def load_fit(model: Path) -> Any:
 
 def predict_table(
     model: Path, data: Sequence[str], *, target: Sequence[str] = (), keep: Sequence[str] = (), at: Sequence[str] = (),
+    drop_missing: bool = False, handle_unknown: str | None = None, sep: str | None = None, decimal: str = ".",
     told: Told = silent,
 ) -> Prediction:  # fmt: skip
     """Read a table and predict the response of each of its rows.
@@ -68,21 +72,36 @@ def predict_table(
     at : sequence of str
         For survival times: when survival is predicted, such as ``"1,2,5"``; at the quartiles of the times of the fit
         by default.
+    drop_missing : bool
+        Whether rows that lack a value which the model needs are left out.
+    handle_unknown : {"error", "ignore"}, optional
+        What is done with a category that the fit did not see; as at the fit by default.
+    sep, decimal : str
+        How text is read.
     told : callable
     """
     told("loading")
     fitted = load_fit(model)
     told("reading")
-    frame = read_tables(data)
+    frame = read_tables(data, sep=sep, decimal=decimal)
+    target, keep = apart(target, frame.columns), apart(keep, frame.columns)
     for name in (*keep, *target):
         if name not in frame.columns:
             raise TableError(f"The table has no column {name!r}; {near(name, list(frame.columns))}")
     told("predicting")
     try:
-        return _predict(fitted, frame, list(target), list(keep), at)
-    except (ValueError, MemoryError):
+        frame, gone = without_missing(fitted, frame, target) if drop_missing else (frame, ())
+        if handle_unknown is not None:
+            for encoder in one_hot_encoders(fitted).values():
+                encoder.handle_unknown = handle_unknown
+        made = _predict(fitted, frame, target, keep, at)
+        return replace(made, notices=(*gone, *made.notices))
+    except (TableError, ModelFileError, MemoryError):
         raise
-    except Exception as reason:  # tables are checked: what is left is a pipeline whose steps were tampered with
+    except Exception as reason:
+        if type(reason) is ValueError:  # of covey and scikit-learn; other libraries have kinds of their own
+            raise
+        # tables are checked: what is left is a pipeline whose steps were tampered with
         raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
 
 
@@ -92,14 +111,19 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
         raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
     if len(set(names)) < len(names):
         raise ModelFileError("The model has columns of the same name: its file was tampered with.")
-    absent = [name for name in names if name not in frame.columns]
+    needed = columns_needed(fitted)
+    absent = [name for name in needed if name not in frame.columns]
     if absent:
-        raise TableError(f"The table lacks {listed(absent)}, which the model needs.")
+        raise TableError(
+            f"The table lacks {listed(absent)}, which the model needs; {near(absent[0], list(frame.columns))}"
+        )
     about = getattr(fitted, "table_", {})
-    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    last = last_step(fitted)
     _check_targets(target, last)
     shift = {} if not about.get("offset") else {"offset": _offset(frame, about["offset"])}
-    times, X = read_at(at), _as_fitted(frame[list(names)], fitted)
+    dates = {name: day for name, day in about.get("dates", {}).items() if name in needed}
+    days = frame[needed].assign(**{name: days_since(frame[name], day) for name, day in dates.items()})
+    times, (X, notices) = read_at(at), as_fitted(days, fitted)
     if isinstance(last, GroupSparseCox):
         made = predict_survival(fitted, last, X, frame, shift, about.get("survival"), times)
     elif times:
@@ -108,21 +132,24 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
         made = _predictions(fitted, last, X, shift, about.get("targets"))
     table = pd.concat([frame[keep].reset_index(drop=True), made], axis=1)
     if not target:
-        return Prediction(table)
+        return Prediction(table, notices=notices)
     if isinstance(last, GroupSparseCox):
         risk = made["prediction"].to_numpy(dtype=float)
-        return Prediction(table, concordance_of(frame, target, last, risk, about.get("survival")))
-    if hasattr(last, "classes_"):
-        return Prediction(table, _class_scores(frame[target[0]], last, made))
-    predicted = made.to_numpy(dtype=float)
+        scores = concordance_of(frame, target, last, risk, about.get("survival"))
+    elif hasattr(last, "classes_"):
+        scores = _class_scores(frame[target[0]], last, made)
+    else:
+        scores = _number_scores(frame, target, last, made.to_numpy(dtype=float), shift.get("offset"))
+    return Prediction(table, scores, notices)
+
+
+def _number_scores(frame: pd.DataFrame, target: list[str], last: Any, predicted: Any, offset: Any) -> dict[str, float]:
     truth = [numbers(frame[name], "--target needs numbers").to_numpy(dtype=float) for name in target]
     if not isinstance(last.loss_, Squared | MultiSquared):
-        return Prediction(table, _deviance_scores(truth[0], predicted[:, 0], last.loss_, shift.get("offset")))
+        return _deviance_scores(truth[0], predicted[:, 0], last.loss_, offset)
     scores = [_quality(own, predicted[:, k]) for k, own in enumerate(truth)]
     ends = [""] if len(target) == 1 else [f"_{name}" for name in target]
-    return Prediction(
-        table, {f"{kind}{end}": v for end, own in zip(ends, scores, strict=True) for kind, v in own.items()}
-    )
+    return {f"{kind}{end}": v for end, own in zip(ends, scores, strict=True) for kind, v in own.items()}
 
 
 def _check_targets(target: Sequence[str], last: Any) -> None:
@@ -200,42 +227,3 @@ def _quality(truth: FloatArray, predicted: FloatArray) -> dict[str, float]:
 def _check_known(known: Any) -> None:
     if known.sum() < 2:
         raise TableError("--target has fewer than two known values: there is nothing to score.")
-
-
-def _as_fitted(frame: pd.DataFrame, fitted: Any) -> pd.DataFrame:
-    """The table with the types that the model was fitted on; what cannot be so is refused by name."""
-    encoders = _encoders(fitted)
-    plain = numeric_frame(frame.drop(columns=list(encoders)), "the model was fitted on numbers there")
-    missing = missing_values(plain)
-    if missing and not _fills(fitted):
-        shown = ", ".join(f"{name!r} ({count})" for name, count in list(missing.items())[:6])
-        raise TableError(f"Values are missing in {shown}; fill them first, or fit the model with --impute median.")
-    hot = {name: _known(frame[name], encoder) for name, encoder in encoders.items()}
-    return pd.concat([plain, pd.DataFrame(hot, index=frame.index)], axis=1)[list(frame.columns)]
-
-
-def _known(column: pd.Series[Any], encoder: OneHotEncoder) -> pd.Series[Any]:
-    """A one-hot column with values that the model knows."""
-    known = encoder.categories_[0]
-    values = column.astype(object)
-    if any(isinstance(value, str) for value in known):
-        values = values.map(lambda value: value if pd.isna(value) else str(value)).astype(object)
-    has_missing = any(pd.isna(value) for value in known)
-    odd = [value for value in values.unique() if not (has_missing if pd.isna(value) else value in known)]
-    if odd:
-        raise TableError(f"Column {column.name!r} holds {listed(odd)}, which the model has not seen: drop those rows.")
-    return values
-
-
-def _encoders(fitted: Any) -> dict[str, OneHotEncoder]:
-    blocks = _blocks(fitted)
-    return {columns[0]: step for step, columns in blocks if isinstance(step, OneHotEncoder)}
-
-
-def _fills(fitted: Any) -> bool:
-    return any(hasattr(step, "statistics_") or hasattr(step, "steps") for step, _ in _blocks(fitted))
-
-
-def _blocks(fitted: Any) -> list[tuple[Any, list[str]]]:
-    first = fitted.steps[0][1] if hasattr(fitted, "steps") else None
-    return [(step, list(columns)) for _, step, columns in getattr(first, "transformers_", ()) if len(columns)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,18 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from covey.groups import Groups
-from covey.tables import TableError, find_columns, find_files, missing_values, numeric_frame, read_groups
+from covey.tables import (
+    TableError,
+    apart,
+    days_since,
+    earliest,
+    find_columns,
+    find_files,
+    is_identifier,
+    missing_values,
+    numeric_frame,
+    read_groups,
+)
 from covey.tables import read_tables as read
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
@@ -22,8 +33,6 @@ from covey.workflow.survival import SurvivalColumns, check_survival, read_surviv
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
 __all__ = ["Input", "Problem", "pose"]
-
-NO_NUMBER = "make its values a group with --onehot, or leave it out with --drop"
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,12 @@ class Problem:
         The columns of the table, before they are expanded.
     terms : dict of str to int
         The columns that are expanded: how many columns a spline has, 0 for one-hot.
+    settings : TableSettings
+        What was asked for, lists of columns taken apart.
+    dates : dict of str to str
+        The columns of dates, and the day from which each is counted.
+    notices : tuple of str
+        What was done to the table that a user should know.
     """
 
     transformer: ColumnTransformer
@@ -76,6 +91,9 @@ class Problem:
     inputs: tuple[Input, ...]
     raw: pd.DataFrame
     terms: dict[str, int]
+    settings: TableSettings
+    dates: dict[str, str]
+    notices: tuple[str, ...] = ()
 
     @property
     def y(self) -> Any:
@@ -96,10 +114,15 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     check_survival(settings)
     told("reading")
     files = find_files(settings.data)
-    frame = read(files)
+    frame = read(files, sep=settings.sep, decimal=settings.decimal)
     inputs = tuple(Input.of(file) for file in files)
     columns = list(frame.columns)
+    settings = replace(
+        settings, target=tuple(apart(settings.targets, columns)), strata=tuple(apart(settings.strata, columns))
+    )
     survival = SurvivalColumns.of(settings)
+    dropped = {name for given in settings.drop for name in find_columns(given, columns, "--drop")}
+    frame, notices = _without_missing(frame, settings, dropped)
     if survival is not None:
         response = read_survival_times(frame, survival, listed(map(str, files)))
     else:
@@ -114,19 +137,20 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
         if response.family == "multinomial":
             raise TableError("--offset: several classes need an offset each, which one column cannot give.")
         offset_column, offset = read_offset(frame, settings.offset)
-    unused = {*settings.targets, *(survival.every if survival else ()), settings.weights, offset_column}
-    for name in settings.drop:
-        unused.update(find_columns(name, columns, "--drop"))
+    unused = {*dropped, *settings.targets, *(survival.every if survival else ()), settings.weights, offset_column}
     predictors = frame[[name for name in columns if name not in unused]]
     if predictors.shape[1] == 0:
         raise TableError(f"No column is left to predict {response.title!r} from.")
     _check_names(predictors.columns)
     told("expanding")
     terms = read_terms(settings.spline, settings.onehot, list(predictors.columns))
+    predictors, dates = _dates_as_days(predictors, settings.date)
     raw = _typed(predictors, terms)
+    if settings.handle_unknown != "error" and 0 not in terms.values():
+        raise TableError("--handle-unknown is for categories: name their columns with --onehot.")
     _check_missing(raw, settings.impute, [name for name, size in terms.items() if size == 0])
     by_column = read_groups(settings.groups, list(raw.columns), own=list(terms))
-    transformer = make_transformer(list(raw.columns), terms, settings.impute)
+    transformer = make_transformer(list(raw.columns), terms, settings.impute, settings.handle_unknown)
     try:
         X = transformer.fit_transform(raw)
     except ValueError as reason:
@@ -136,7 +160,41 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
     labels = [by_column.names[group_of[source]] for source in sources]
     groups = Groups.from_labels(labels, columns=list(X.columns))
-    return Problem(transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, raw, terms)
+    return Problem(
+        transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, raw, terms, settings,
+        dates, notices,
+    )  # fmt: skip
+
+
+def _without_missing(
+    frame: pd.DataFrame, settings: TableSettings, dropped: Collection[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Leave out rows that lack a value, where that was asked for; what is filled need not be there."""
+    if not settings.drop_missing:
+        return frame, ()
+    used = [name for name in frame.columns if name not in dropped]
+    if settings.impute is not None:
+        given = (settings.weights, settings.offset, settings.time, settings.event, settings.start)
+        needed = {*settings.targets, *settings.strata, *given, (settings.offset or "").removeprefix("log:")}
+        used = [name for name in used if name in needed]
+    kept = frame.dropna(subset=used).reset_index(drop=True)
+    gone = len(frame) - len(kept)
+    if kept.empty:
+        counts = missing_values(frame[used])
+        most = max(counts, key=lambda name: counts[name])
+        raise TableError(
+            f"--drop-missing leaves no row: every one lacks a value, {counts[most]} of them in {most!r}. Leave out "
+            "such columns with --drop, or fill them with --impute median."
+        )
+    told = f"--drop-missing left out {gone} of {len(frame)} rows, which lack a value; {len(kept)} are left."
+    return kept, (told,) if gone else ()
+
+
+def _dates_as_days(frame: pd.DataFrame, wanted: Collection[str]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Columns of dates as days since the earliest, and from which day each is counted."""
+    names = [name for given in wanted for name in find_columns(given, list(frame.columns), "--date")]
+    dates = {name: earliest(frame[name]) for name in names}
+    return frame.assign(**{name: days_since(frame[name], day) for name, day in dates.items()}), dates
 
 
 def _check_names(columns: Any) -> None:
@@ -150,7 +208,16 @@ def _check_names(columns: Any) -> None:
 def _typed(frame: pd.DataFrame, terms: dict[str, int]) -> pd.DataFrame:
     """Numbers as floats; columns that become one-hot as they are."""
     hot = [name for name in frame.columns if terms.get(name) == 0]
-    made = numeric_frame(frame.drop(columns=hot), NO_NUMBER)
+    for name in hot:
+        if is_identifier(frame[name]):
+            number = pd.api.types.is_numeric_dtype(frame[name])
+            remedy = "take it as a number, without --onehot" if number else f"leave it out with --drop {name}"
+            raise TableError(
+                f"--onehot {name}: nearly every row has a value of its own ({frame[name].nunique()} in {len(frame)} "
+                "rows), an identifier or free text. Categories that are seen once say nothing about other rows; "
+                f"{remedy}."
+            )
+    made = numeric_frame(frame.drop(columns=hot))
     return made if not hot else pd.concat([made, frame[hot].astype(object)], axis=1)[list(frame.columns)]
 
 
@@ -159,7 +226,10 @@ def _check_missing(frame: pd.DataFrame, impute: str | None, onehot: Collection[s
     if counts and impute is None:
         shown = ", ".join(f"{name!r} ({count})" for name, count in list(counts.items())[:6])
         more = f" and {len(counts) - 6} more columns" if len(counts) > 6 else ""
-        raise TableError(f"Values are missing in {shown}{more}; fill them with --impute median, or --drop the columns.")
+        raise TableError(
+            f"Values are missing in {shown}{more}; fill them with --impute median, leave out the rows with "
+            "--drop-missing, or --drop the columns."
+        )
     empty = [name for name, count in counts.items() if count == len(frame) and name not in onehot]
     if empty:
         raise TableError(f"All values are missing in {listed(empty)}; leave out such columns with --drop.")

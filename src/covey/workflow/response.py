@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.tables import TableError, numbers
+from covey.tables import TableError, has_decimal_commas, numbers
 from covey.tables.columns import to_numbers
 from covey.tables.complaint import listed, near
 
@@ -83,6 +83,8 @@ def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, wher
     if len(set(targets)) < len(targets):
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
     if len(targets) > 1:
+        if squared:
+            raise TableError(f"{squared} has one response: give one --target.")
         return _several(frame, targets, family)
     column = frame[targets[0]]
     if family == "auto":
@@ -103,6 +105,10 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
     """The family of a column, why, and what else it may be: classes where it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
+        if has_decimal_commas(column):
+            raise TableError(
+                f"The target {name!r} holds numbers with a decimal comma; read the table with --decimal ,."
+            )
         if squared:
             raise TableError(f"{squared} needs numbers, and the target {name!r} holds text.")
         n = column.nunique()
@@ -230,4 +236,4 @@ def _refuse_missing(missing: Any, column: pd.Series[Any], option: str) -> None:
     n = int(missing.sum())
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
-        raise TableError(f"{option} {column.name!r} is missing in {rows}; drop those rows.")
+        raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

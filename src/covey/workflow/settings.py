@@ -34,8 +34,18 @@ class TableSettings:
         Columns whose values become one column each.
     drop : tuple of str
         Columns that are not used.
+    date : tuple of str
+        Columns of dates, which become days since the earliest.
     impute : {"median", "mean"}, optional
         How missing numbers are filled.
+    drop_missing : bool
+        Whether rows with missing values are left out; with `impute`, those that lack what cannot be filled.
+    handle_unknown : {"error", "ignore"}
+        What `covey predict` does with a category that the fit did not see: refuse it, or take it as none of them.
+    sep : str, optional
+        What stands between the values of a text file; found from its header by default.
+    decimal : str
+        The decimal mark of a text file.
     weights : str, optional
         The column of row weights.
     family : str
@@ -58,7 +68,12 @@ class TableSettings:
     spline: tuple[str, ...] = ()
     onehot: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
     impute: str | None = None
+    drop_missing: bool = False
+    handle_unknown: str = "error"
+    sep: str | None = None
+    decimal: str = "."
     weights: str | None = None
     family: str = "auto"
     offset: str | None = None

@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
-from covey.tables import TableError, find_columns
+from covey.tables import TableError, apart, find_columns
 
 __all__ = ["column_sources", "compact", "make_transformer", "read_terms"]
 
@@ -28,9 +28,12 @@ def read_terms(spline: Sequence[str], onehot: Sequence[str], columns: Sequence[s
 
     >>> read_terms(["age:7", "b*"], ["sex"], ["age", "bmi", "bp", "sex"])
     {'age': 7, 'bmi': 5, 'bp': 5, 'sex': 0}
+    >>> read_terms(["age:7,bmi"], [], ["age", "bmi"])
+    {'age': 7, 'bmi': 5}
     """
     terms: dict[str, int] = {}
-    for item in spline:
+    commas = {item for item in spline if _split(item)[0] in columns}  # a column may be called a,b
+    for item in apart(spline, {*columns, *commas}):
         name, size = (item, SPLINE_COLUMNS) if item in columns else _split(item)
         for column in find_columns(name, columns, "--spline"):
             terms[column] = size
@@ -51,7 +54,9 @@ def _split(item: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def make_transformer(columns: Sequence[str], terms: Mapping[str, int], impute: str | None) -> ColumnTransformer:
+def make_transformer(
+    columns: Sequence[str], terms: Mapping[str, int], impute: str | None, handle_unknown: str = "error"
+) -> ColumnTransformer:
     """From the columns of the table to those of the fit: plain ones first, then a block for each term."""
     plain = [name for name in columns if name not in terms]
     filled = (SimpleImputer(strategy=impute),) if impute else ()
@@ -63,7 +68,7 @@ def make_transformer(columns: Sequence[str], terms: Mapping[str, int], impute: s
                 n_knots=size - DEGREE + 2, degree=DEGREE, knots="quantile", include_bias=False, extrapolation="linear"
             )
             if size
-            else OneHotEncoder(sparse_output=False)
+            else OneHotEncoder(sparse_output=False, handle_unknown=handle_unknown)
         )
         blocks.append((f"term{i}", make_pipeline(*filled, step) if size and filled else step, [column]))
     return ColumnTransformer(blocks, verbose_feature_names_out=False).set_output(transform="pandas")

@@ -24,13 +24,17 @@ __all__ = ["coefficients_along", "draw", "order_table", "trace_table"]
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def trace_table(settings: TableSettings, *, most: int, ties: str | None = None, told: Told = silent) -> Path:
+def trace_table(
+    settings: TableSettings, *, most: int, ties: str | None = None, told: Told = silent, notice: Told = silent
+) -> Path:
     """Read a table and run its path until `most` groups are awake, or nothing is left to explain.
 
     With squared loss, or with that of Cox for survival times.
     """
     check_ties(settings, ties)
     problem = pose(settings, told, squared="covey path")
+    for message in problem.notices:
+        notice(message)
     told("running")
     loss = Cox(ties or "efron") if problem.response.family == "cox" else Squared()  # type: ignore[arg-type]
     return limit_path(problem.X, problem.y, problem.groups, sample_weight=problem.weight, max_groups=most, loss=loss)

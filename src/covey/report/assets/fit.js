@@ -10,6 +10,7 @@
   const body = table.tBodies[0];
   const rows = [...body.rows]; // as written: group i of the data is row i
   const order = rows.map((_, i) => i);
+  const hidden = rows.map((row) => row.hidden);
   const lines = new Map([...document.querySelectorAll("[data-line]")].map((line) => [Number(line.dataset.line), line]));
   const dots = [...document.querySelectorAll("[data-dot]")];
   const cursor = $(".cursor");
@@ -118,9 +119,11 @@
     const limit = table.classList.contains("all") ? Infinity : data.limit;
     order.forEach((i, place) => {
       const row = rows[i];
-      if (row.hidden !== (strengths[i] === 0)) row.hidden = strengths[i] === 0;
-      put(row.cells[0], String(place + 1));
-      if (!row.hidden && place < limit) fillRow(row, groups[i], values[i], strongest);
+      const asleep = strengths[i] === 0;
+      if (hidden[i] !== asleep) row.hidden = hidden[i] = asleep;
+      if (asleep || place >= limit) return;
+      put(row.firstElementChild, String(place + 1));
+      fillRow(row, groups[i], values[i], strongest);
     });
     const awake = strengths.filter((value) => value > 0).length;
     $("#no-group").hidden = awake > 0;
@@ -179,6 +182,40 @@
     follow(event);
   });
   area.addEventListener("pointermove", (event) => event.buttons && follow(event));
+  // The table as a file: what is shown, every number in full. Text that a spreadsheet would run gets an apostrophe.
+  function cell(value) {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return String(value);
+    const formula = /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(value);
+    const number = value.trim() !== "" && Number.isFinite(Number(value));
+    const text = formula && !number ? `'${value}` : value;
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  }
+
+  function asCsv() {
+    const heads = ["group", "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
+    const lines = order
+      .map((i) => [data.rows[i], at(groups[i], frame)])
+      .filter(([, now]) => now?.strength > 0)
+      .map(([[name, size, woke, folds], now]) =>
+        [name, now.strength, now.norm, size, woke, folds, now.plus, now.minus].map(cell).join(","));
+    return [heads.join(","), ...lines, ""].join("\r\n");
+  }
+
+  function save(name, text) {
+    const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  }
+
+  $("#save").addEventListener("click", () => save("groups-of-the-model.csv", asCsv()));
+  $("#save-groups")?.addEventListener("click", () => {
+    const lines = data.columns.flatMap(([group, ...columns]) => columns.map((name) => `${cell(name)},${cell(group)}`));
+    save("groups-as-they-were.csv", ["column,group", ...lines, ""].join("\r\n"));
+  });
   $("#more").addEventListener("click", () => {
     table.classList.toggle("all");
     fillTable();

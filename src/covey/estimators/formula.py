@@ -1,0 +1,113 @@
+"""Models written as formulas, read by formulaic: a term is a group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from covey.groups import Groups
+from covey.losses import survival
+from covey.optional import optional
+from covey.validation import pandas_frame
+
+__all__ = ["column_response", "formula_columns", "number_response", "read_formula", "survival_response"]
+
+SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")
+
+
+def read_formula(
+    formula: str, data: Any, response: Callable[[str, pd.DataFrame], Any]
+) -> tuple[pd.DataFrame, Any, Groups, Any, bool]:
+    """The columns, the response, a group per term, what makes the columns of new rows, and whether there is a constant.
+
+    The left side goes to `response`, which reads it in its own way.
+    """
+    with optional("A formula"):
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        raise ValueError(
+            f"formula must be text with a response and terms, such as 'y ~ bs(age) + C(site)': {formula!r}."
+        )
+    left, right = (side.strip() for side in formula.split("~"))
+    frame = pandas_frame(data, "data")
+    if not isinstance(frame, pd.DataFrame):
+        raise ValueError(f"data must be a DataFrame, for a formula names its columns; it is a {type(data).__name__}.")
+    if not left:
+        raise ValueError(f"The formula {formula!r} has no response: write its column before the ~.")
+    try:
+        spec = Formula(right).get_model_matrix(frame, na_action="raise").model_spec
+    except (FormulaicError, ValueError) as reason:
+        raise ValueError(_explained(reason)) from None
+    terms = {str(term): range(at.start, at.stop) for term, at in spec.term_slices.items()}
+    constant = terms.pop("1", range(0))
+    if not terms:
+        raise ValueError(f"The formula {formula!r} has no terms: name at least one column after the ~.")
+    names = spec.column_names[len(constant) :]
+    lists = [[j - len(constant) for j in columns] for columns in terms.values()]
+    groups = Groups.from_lists(lists, len(names), names=list(terms), columns=names)
+    return formula_columns(spec, frame), response(left, frame), groups, spec, len(constant) > 0
+
+
+def formula_columns(spec: Any, data: Any) -> Any:
+    """The columns of a fitted formula for rows of a table; columns that are made already are left as they are."""
+    names = [name for name in spec.column_names if name != "Intercept"]
+    if not isinstance(data, pd.DataFrame) or list(data.columns) == names:
+        return data
+    from formulaic.errors import FormulaicError
+
+    try:
+        made = spec.get_model_matrix(data)
+    except (FormulaicError, ValueError) as reason:
+        raise ValueError(_explained(reason)) from None
+    return pd.DataFrame(made)[names].astype(float)
+
+
+def number_response(left: str, data: pd.DataFrame) -> Any:
+    """A column, or what formulaic makes of the left side: ``log(y)``, or several responses, ``a + b``."""
+    if left in data.columns:
+        return data[left]
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    try:
+        made = pd.DataFrame(Formula(f"{left} - 1").get_model_matrix(data, na_action="raise"))
+    except (FormulaicError, ValueError) as reason:
+        raise ValueError(_explained(reason)) from None
+    return made.iloc[:, 0] if made.shape[1] == 1 else made
+
+
+def column_response(left: str, data: pd.DataFrame) -> Any:
+    """A column of labels."""
+    name = left.strip("`")
+    if name not in data.columns:
+        raise ValueError(f"The response of a classifier is one column of labels; data has no column {name!r}.")
+    return data[name]
+
+
+def survival_response(left: str, data: pd.DataFrame) -> Any:
+    """Times and events, written as ``survival(time, event)``."""
+    found = SURVIVAL.fullmatch(left)
+    if found is None:
+        raise ValueError(
+            f"The response of a survival model is written survival(time, event), with columns of data, not {left!r}."
+            " For entry times and strata make y with covey.survival, and call fit."
+        )
+    missing = [name for name in found.groups() if name not in data.columns]
+    if missing:
+        raise ValueError(f"data has no column {missing[0]!r} for {left}.")
+    time, event = found.groups()
+    return survival(data[time], data[event])
+
+
+def _explained(reason: Exception) -> str:
+    """What formulaic says, and the remedy where it is known."""
+    said = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
+    if "null values" in said:
+        return f"{said} Drop or impute the rows with missing values first."
+    if "beyond upper and/or lower bounds" in said:
+        return f"{said} bs(x, extrapolation='extend') goes on beyond the range of the fitted rows."
+    return f"The formula cannot be read: {said}"

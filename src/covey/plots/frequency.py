@@ -1,0 +1,100 @@
+"""FrequencyDisplay: in how many folds each group was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.plots.estimators import fitted_step
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.selection.agreement import fold_counts
+
+__all__ = ["FrequencyDisplay"]
+
+
+class FrequencyDisplay:
+    """In how many folds each group was chosen, as bars: the selected groups in colour, those left out in grey.
+
+    Groups that no fold chose are not drawn. Selected groups below the line, half of the folds, and groups above it that
+    were left out depend on how the rows were split.
+
+    Parameters
+    ----------
+    counts : mapping from a group's name to its number of folds
+    n : int
+        How many folds there were.
+    selected : iterable
+        The groups of the model.
+
+    Attributes
+    ----------
+    figure_, ax_
+        After `plot`.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.plots import FrequencyDisplay
+    >>> data = make_group_sparse(random_state=0)
+    >>> model = GroupSparseRegressor(groups=3).fit(data.X, data.y)
+    >>> FrequencyDisplay.from_estimator(model).ax_.get_xlabel()
+    'folds, of 5'
+    """
+
+    figure_: Figure
+    ax_: Axes
+
+    def __init__(self, counts: Mapping[Any, int], n: int, selected: Iterable[Any] = ()) -> None:
+        self.counts, self.n, self.selected = dict(counts), n, list(selected)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+        """Draw the folds that judged a fitted estimator: any of covey's three."""
+        estimator = fitted_step(estimator)
+        counts = fold_counts(estimator)
+        if not counts:
+            raise ValueError(
+                "There are no folds to count: they judge with selection=5, for instance, and a dense model has every "
+                "group in each."
+            )
+        always = set(estimator.always_groups_)
+        chosen = [name for name in estimator.selected_groups_ if name not in always]
+        return cls(counts, estimator.n_splits_, chosen).plot(ax=ax, n_bars=n_bars)
+
+    @classmethod
+    def from_score(cls, score: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+        """Draw the outer folds of `covey.nested_score`: each group as often as a whole fit chose it."""
+        return cls(score.frequencies, score.n_folds, score.frequencies).plot(ax=ax, n_bars=n_bars)
+
+    def plot(self, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        n_bars : int
+            At most so many groups, the most frequent ones.
+        """
+        inside = set(self.selected)
+        every = [(name, self.counts.get(name, 0)) for name in self.selected]
+        every += [(name, count) for name, count in self.counts.items() if count and name not in inside]
+        ranked = sorted(every, key=lambda pair: (-pair[1], pair[0] not in inside))
+        shown = ranked[:n_bars]
+        height = 1.2 + 0.25 * max(len(shown), 4)
+        self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=height)
+        at = np.arange(len(shown))
+        colours = [PALETTE[0] if name in inside else GREY for name, _ in shown]
+        self.ax_.barh(at, [count for _, count in shown], color=colours)
+        self.ax_.set_yticks(at, [str(name) for name, _ in shown], fontsize=8)
+        self.ax_.invert_yaxis()
+        self.ax_.axvline(self.n / 2, color=MARK, lw=1, ls="--")
+        self.ax_.set_xlim(0, self.n)
+        left = len(ranked) - len(shown)
+        title = "How often each group is chosen" + (f" ({left} more are not shown)" if left else "")
+        quiet(self.ax_, title=title, xlabel=f"folds, of {self.n}")
+        return self

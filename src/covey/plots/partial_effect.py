@@ -1,0 +1,151 @@
+"""PartialEffectDisplay: what a group adds to the prediction, over the variable that it was made from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.plots.estimators import fitted_step
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.validation import FloatArray, pandas_frame
+
+__all__ = ["PartialEffectDisplay"]
+
+# What the linear predictor of a loss is, in a reader's words.
+UNITS = {
+    "squared": "prediction",
+    "multi-squared": "prediction",
+    "huber": "prediction",
+    "binomial": "log odds",
+    "cox": "log risk",
+}
+
+
+class PartialEffectDisplay:
+    """The effect of one group on the linear predictor: a curve over a number, a dot per level of a category.
+
+    It is centred: zero is the mean over the rows that are drawn.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        The variable.
+    effect : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+    name : str
+        What the variable is called.
+    outputs : sequence of str, optional
+        Names of the classes or responses, where there are several.
+    unit : str
+        What the effect is on.
+
+    Attributes
+    ----------
+    figure_, ax_
+        After `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import SplineTransformer
+    >>> from covey import GroupSparseRegressor, TermGroups
+    >>> from covey.plots import PartialEffectDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"age": rng.uniform(20, 60, 100), "dose": rng.uniform(0, 1, 100)})
+    >>> splines = SplineTransformer().set_output(transform="pandas")
+    >>> model = make_pipeline(splines, GroupSparseRegressor(groups=TermGroups(table.columns)))
+    >>> display = PartialEffectDisplay.from_estimator(model.fit(table, np.sin(table["age"] / 8)), table, "age")
+    >>> display.ax_.get_xlabel()
+    'age'
+    """
+
+    figure_: Figure
+    ax_: Axes
+
+    def __init__(self, values: Any, effect: FloatArray, name: str = "", outputs: Any = None, unit: str = "") -> None:
+        self.values, self.effect = pd.Series(np.asarray(values)), np.asarray(effect)
+        if len(self.values) != len(self.effect):
+            raise ValueError(f"values has {len(self.values)} entries, but X has {len(self.effect)} rows.")
+        self.name, self.outputs, self.unit = name, outputs, unit
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, group: Any = None, *, values: Any = None, ax: Axes | None = None
+    ) -> PartialEffectDisplay:
+        """Draw the effect of a group of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, also one of `from_formula`; or
+            a pipeline that ends in one.
+        X : as for the estimator's `predict`
+        group : str or int, optional
+            The name of a group; by default the strongest one.
+        values : array-like of shape (n_rows,), optional
+            The variable that the group was made from. It need not be given where X has it: as a column that a
+            pipeline or a formula makes the group from, or as the only column of the group.
+        ax : Axes, optional
+        """
+        last = fitted_step(estimator)
+        if group is None:
+            group = last.groups_.names[int(np.argmax(last.group_strengths_))]
+        given = pandas_frame(X)
+        made = estimator[:-1].transform(given) if last is not estimator else given
+        name = str(group)
+        if values is None:
+            name, values = _variable(last, given, made, group)
+        outputs = getattr(last, "classes_", None) if last.coef_.ndim == 2 and len(last.coef_) > 1 else None
+        unit = UNITS.get(last.loss_.name, "linear predictor")
+        return cls(values, last.partial_effect(made, group), name, outputs, unit).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> PartialEffectDisplay:
+        """Draw."""
+        self.figure_, (self.ax_,) = make_axes(ax, 1, width=5.2, height=3.6)
+        effects = self.effect[:, None] if self.effect.ndim == 1 else self.effect
+        numeric = pd.api.types.is_numeric_dtype(self.values) and not pd.api.types.is_bool_dtype(self.values)
+        if numeric:
+            order = np.argsort(self.values.to_numpy(), kind="stable")
+            x = self.values.to_numpy()[order]
+        else:
+            levels, first = np.unique(self.values.astype(str), return_index=True)
+            order, x = first, np.arange(len(levels))
+            self.ax_.set_xticks(x, levels)
+        for k in range(effects.shape[1]):
+            label = None if effects.shape[1] == 1 else str(k if self.outputs is None else self.outputs[k])
+            colour = PALETTE[k % len(PALETTE)]
+            self.ax_.plot(x, effects[order, k], "-" if numeric else "o", color=colour, lw=1.6, label=label)
+        self.ax_.axhline(0.0, color=MARK, lw=0.8, ls=":")
+        if numeric:  # where the rows are
+            self.ax_.plot(
+                x, np.zeros(len(x)), "|", color=GREY, ms=6, transform=self.ax_.get_xaxis_transform(), clip_on=False
+            )
+        if effects.shape[1] > 1:
+            self.ax_.legend(fontsize=8, frameon=False)
+        quiet(self.ax_, xlabel=self.name, ylabel=f"effect on the {self.unit or 'linear predictor'}")
+        return self
+
+
+def _variable(model: Any, given: Any, made: Any, group: Any) -> tuple[str, Any]:
+    """The variable that a group was made from, where X has it."""
+    columns = model.groups_[group]
+    if isinstance(given, pd.DataFrame):
+        names = [str(name) for name in given.columns]
+        if str(group) in names:
+            return str(group), given.iloc[:, names.index(str(group))]
+        inside = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(group))]
+        if hasattr(model, "formula_") and len(inside) == 1:
+            return inside[0], given[inside[0]]
+    if len(columns) == 1:
+        j = int(columns[0])
+        named = isinstance(made, pd.DataFrame)
+        return str(made.columns[j] if named else group), made.iloc[:, j] if named else np.asarray(made)[:, j]
+    raise ValueError(
+        f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable that "
+        "it was made from, one entry per row."
+    )

@@ -1,0 +1,88 @@
+"""Progress: how far work is that takes longer than a second; a bar where rich is installed, lines elsewhere.
+
+Whoever was asked to show it opens `showing`; the work calls `tell`, which does nothing where nobody did.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["showing", "tell"]
+
+# Work that is shorter is not shown, and lines are at least so far apart; in seconds.
+PATIENCE = 1.0
+
+
+class Shown:
+    """A bar or lines for one piece of work."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.last = time.perf_counter()
+        self.bar: Any = None
+        self.task: Any = None
+        self.lines = not _interactive()
+
+    def update(self, stage: str, unit: str, done: int, total: int) -> None:
+        """Show it, if it is time."""
+        if self.bar is None and time.perf_counter() - self.last < PATIENCE:
+            return
+        if self.lines or not self._open():
+            self.last = time.perf_counter()
+            print(f"[covey] {self.what}: {stage}, {unit} {done} of {total} ({done / total:.0%})", flush=True)
+        else:
+            self.bar.update(self.task, description=f"{stage}, {unit} {done} of {total}", completed=done, total=total)
+
+    def _open(self) -> bool:
+        """Begin a bar; whether there is one."""
+        if self.bar is None:
+            try:
+                from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+            except ModuleNotFoundError:
+                self.lines = True
+                return False
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+            self.bar = Progress(*columns, transient=True)
+            self.task = self.bar.add_task(self.what, total=None)
+            self.bar.start()
+        return True
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+_SHOWN: ContextVar[Shown | None] = ContextVar("_SHOWN", default=None)
+
+
+@contextmanager
+def showing(what: str, verbose: int) -> Iterator[None]:
+    """Show the progress of the work inside of it, where `verbose` asks for it; of nested work, the outermost."""
+    if not verbose or _SHOWN.get() is not None:
+        yield
+        return
+    shown = Shown(what)
+    token = _SHOWN.set(shown)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+        shown.close()
+
+
+def tell(stage: str, unit: str, done: int, total: int) -> None:
+    """Say how far a stage is: `done` of `total` units, such as folds."""
+    shown = _SHOWN.get()
+    if shown is not None:
+        shown.update(stage, unit, done, total)
+
+
+def _interactive() -> bool:
+    """Whether a bar can be drawn: on a terminal, or in a notebook."""
+    return sys.stdout.isatty() or "ipykernel" in sys.modules

@@ -1,0 +1,77 @@
+"""Summary: a few sentences and a table, as text and for notebooks; and short descriptions of what holds arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Summary", "brief"]
+
+# Rows of a table that are shown; the whole table is there to be asked for.
+MOST_ROWS = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What ``print(model.summary())`` prints and a notebook shows as a table.
+
+    Attributes
+    ----------
+    head : tuple of str
+        Sentences before the table.
+    table : DataFrame
+        All rows, as text; at most 20 are shown.
+    notes : tuple of str
+        Sentences after it.
+    whole : str
+        How to get the whole table.
+    """
+
+    head: tuple[str, ...]
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    whole: str = ""
+
+    @property
+    def more(self) -> str:
+        """A sentence on the rows that are not shown; empty where all are."""
+        left = len(self.table) - MOST_ROWS
+        return f"... and {left} more groups: {self.whole} has all of them." if left > 0 else ""
+
+    def __str__(self) -> str:
+        shown = [self.table.head(MOST_ROWS).to_string(index=False)] if len(self.table) else []
+        return "\n".join([*self.head, *shown, *filter(None, [self.more, *self.notes])])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        shown = [self.table.head(MOST_ROWS).to_html(index=False, border=0)] if len(self.table) else []
+        after = [f"<p>{escape(text)}</p>" for text in (self.more, *self.notes) if text]
+        return "\n".join([*(f"<p>{escape(text)}</p>" for text in self.head), *shown, *after])
+
+
+def brief(values: Any) -> str:
+    """A dataclass in one line: arrays by their shapes, what is None left out.
+
+    >>> import numpy as np
+    >>> from dataclasses import make_dataclass
+    >>> brief(make_dataclass("Data", ["X", "sigma", "w"])(np.eye(3, 4), 0.5, None))
+    'Data(X: 3 x 4, sigma=0.5)'
+    """
+    parts = []
+    for one in fields(values):
+        value = getattr(values, one.name)
+        if value is None or not one.repr:
+            continue
+        shape = getattr(value, "shape", None)
+        if shape:
+            parts.append(f"{one.name}: {' x '.join(map(str, shape))}")
+        elif isinstance(value, list | tuple | dict) and len(value) > 6:
+            parts.append(f"{one.name}: {len(value)}")
+        else:
+            parts.append(f"{one.name}={value!r}")
+    return f"{type(values).__name__}({', '.join(parts)})"

@@ -1,0 +1,79 @@
+"""What a message of the library tells a user of the command line to do can be done there."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import covey as library
+from covey.cli.app import app
+from covey.wording import as_options
+
+SOURCE = Path(library.__file__).parent
+FILES = [
+    "report/remarks.py",
+    "selection/splitting.py",
+    "selection/selecting.py",
+    "selection/criteria.py",
+    "designs/rows.py",
+]
+PARAMETERS = "selection|rule|average|factors|standardize|group_weights|max_iter|init_scale|network"
+
+
+def messages(file):
+    """Every text of a file that is no docstring, with what stands between braces left out."""
+    tree = ast.parse((SOURCE / file).read_text())
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, described)}
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [text for text in texts if text not in docstrings and " " in text]
+
+
+@pytest.fixture(scope="module")
+def options():
+    command = typer.main.get_command(app).commands["fit"]
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_remedies_are_options_of_the_command_line(file, options):
+    told = [as_options(text) for text in messages(file)]
+    assert told
+    for text in told:
+        assert not re.search(rf"(?<![-\w])({PARAMETERS})=", text), text
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= options, text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("choose by folds (selection=5), 'ebic' or 'bic'.", "choose by folds (--selection 5), 'ebic' or 'bic'."),
+        ("use selection=5 with rule='1se'.", "use --selection 5 with --rule 1se."),
+        ("fit with average=False.", "fit with --no-average."),
+        ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
+        ("or covey.selection.Size(k).", "or size:k."),
+        ("ran into max_iter=100: give a larger max_iter.", "ran into --max-iter 100: give a larger --max-iter."),
+        ("--max-iter 5 is small", "--max-iter 5 is small"),
+    ],
+    ids=str,
+)
+def test_parameters_become_options(text, shown):
+    assert as_options(text) == shown
+
+
+def test_a_missing_file_is_refused_before_the_heavy_imports(tmp_path):
+    (tmp_path / "table.csv").write_text("a,y\n1,2\n")
+    code = (
+        "import sys\nfrom covey.cli.app import app\n"
+        "try:\n    app(sys.argv[1:])\nexcept SystemExit as end:\n"
+        "    print(end.code, [m for m in ('numpy', 'pandas', 'sklearn', 'rich') if m in sys.modules])\n"
+    )
+    for command in (["fit", "-t", "y"], ["path", "-t", "y"], ["diagnose", "-t", "y"], ["stability", "-t", "y"]):
+        given = [command[0], tmp_path / "tabel.csv", *command[1:]]
+        done = subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True)
+        assert done.stdout.strip() == "2 []", (done.stdout, done.stderr)
+        assert f"Did you mean {tmp_path / 'table.csv'}?" in done.stderr

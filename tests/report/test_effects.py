@@ -1,0 +1,108 @@
+"""What expanded columns do, by the report: against predictions of the models themselves, and against the truth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+
+from covey import GroupSparseRegressor, nested_score
+from covey.report import FitReport, render
+from covey.report.effects import term_effects
+
+LEVELS = {"north": 2.0, "south": -1.0, "<b>east</b>": 0.0}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    n = 240
+    frame = pd.DataFrame({"x": rng.uniform(0, 6, n), "z": rng.uniform(0, 1, n), "site": rng.choice(list(LEVELS), n)})
+    y = 3 * np.sin(frame["x"]) + frame["site"].map(LEVELS) + 0.3 * rng.standard_normal(n)
+    return frame, y.rename("outcome")
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    columns = ColumnTransformer(
+        [
+            ("curve", SplineTransformer(6, include_bias=False), ["x", "z"]),
+            ("levels", OneHotEncoder(sparse_output=False), ["site"]),
+        ]
+    )
+    return Pipeline([("columns", columns), ("model", GroupSparseRegressor(groups=[0] * 7 + [1] * 7 + [2] * 3))]).fit(
+        *table
+    )
+
+
+@pytest.fixture(scope="module")
+def nested(model, table):
+    return nested_score(model, *table, 3, references=False, return_estimator=True)
+
+
+@pytest.fixture(scope="module")
+def effects(model, table, nested):
+    return {one.column: one for one in term_effects(model, table[0], nested)}
+
+
+def predicted(model, frame, column, values):
+    rows = pd.concat([frame.iloc[[5]]] * len(values), ignore_index=True)
+    rows[column] = values
+    return model.predict(rows)
+
+
+def test_effects_are_differences_of_predictions(model, table, effects):
+    for column in ("x", "site"):
+        one = effects[column]
+        made = predicted(model, table[0], column, one.values)
+        np.testing.assert_allclose(one.effect - one.effect[0], made - made[0], atol=1e-9)
+
+
+def test_curve_and_contrasts_are_near_the_truth(table, effects):
+    curve, levels = effects["x"], effects["site"]
+    assert curve.is_curve
+    truth = 3 * np.sin(curve.values)
+    np.testing.assert_allclose(curve.effect, truth - 3 * np.sin(table[0]["x"]).mean(), atol=0.35)
+    assert not levels.is_curve
+    assert levels.counts.tolist() == table[0]["site"].value_counts().tolist()
+    truth = np.array([LEVELS[name] for name in levels.values])
+    np.testing.assert_allclose(levels.effect, truth - truth[0], atol=0.25)
+
+
+def test_the_band_spans_the_refits(table, nested, effects):
+    assert len(nested.estimators) == 3
+    for column in ("x", "site"):
+        one = effects[column]
+        made = np.array([predicted(fitted, table[0], column, one.values) for fitted in nested.estimators])
+        if one.is_curve:
+            numbers = table[0][column].to_numpy()
+            typical = np.quantile(numbers, (np.arange(200) + 0.5) / 200)
+            means = [predicted(fitted, table[0], column, typical).mean() for fitted in nested.estimators]
+            made = made - np.array(means)[:, None]
+        else:
+            made = made - made[:, :1]
+        np.testing.assert_allclose(one.low, made.min(axis=0), atol=1e-9)
+        np.testing.assert_allclose(one.high, made.max(axis=0), atol=1e-9)
+        assert (one.n_in, one.n_refits) == (3, 3)
+
+
+def test_only_expanded_columns_have_effects(table):
+    numbers = table[0][["x", "z"]]
+    plain = GroupSparseRegressor().fit(numbers, table[1])
+    assert term_effects(plain, numbers, None) == ()
+
+
+def test_the_page_has_effects_residuals_and_escapes_levels(model, table, nested):
+    report = FitReport.from_model(model, *table, nested=nested, command="covey fit '<a>.csv'")
+    page = render(report)
+    assert "What each term does" in page
+    assert "in 3 of 3 refits" in page
+    assert "<b>east</b>" not in page
+    assert "&lt;b&gt;east&lt;/b&gt;" in page
+    assert "covey fit &#x27;&lt;a&gt;.csv&#x27;" in page
+    left = table[1] - nested.predictions
+    assert f"{left.std(ddof=0):.3f}" in page
+    np.testing.assert_allclose(report.residuals.fitted, model.predict(table[0]))
+    assert "moves the prediction by" in page
+    assert "units of <bdi>outcome</bdi>, one standard deviation" in page
