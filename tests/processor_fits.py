@@ -148,7 +148,9 @@ def difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
         if one[f"{fit}|groups"].tolist() != other[f"{fit}|groups"].tolist():
             out[fit] = np.inf
         else:
-            out[fit] = float(np.abs(one[name] - other[name]).max() / (np.abs(one[name]).max() or 1.0))
+            # a null model's intercept may be rounding
+            largest = float(np.abs(one[name]).max())
+            out[fit] = float(np.abs(one[name] - other[name]).max()) / (largest if largest > 1e-9 else 1.0)
     return out
 
 

@@ -76,7 +76,8 @@ def eliminate(
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
     left = len(c)
     for step in range(1, len(W)):
-        rises = [one.rises(inverse, w) for one in classes]
+        # what is no number any more goes first
+        rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) for one in classes]
         most = min(float(own.min(initial=np.inf)) for own in rises) * (1 + tie) + nothing
         group = max(int(one.groups[own <= most].max(initial=-1)) for one, own in zip(classes, rises, strict=True))
         for one in classes:
@@ -162,7 +163,7 @@ def _eliminate_together(
             rises = own[:, :, 0] ** 2 / blocks[:, :, 0, 0]
         else:
             rises = (own * np.linalg.solve(blocks, own[:, :, :, None])[:, :, :, 0]).sum(axis=2)
-        costs = rises.T / sizes + closed
+        costs = np.nan_to_num(rises.T / sizes, nan=0.0) + closed
         most = costs.min(axis=1) * (1 + TIE) + nothing
         group = m - 1 - (costs <= most[:, None])[:, ::-1].argmax(axis=1)
         dropped[:, step] = group
