@@ -28,6 +28,9 @@ TOGETHER, FILLED = 160, 1.6
 # variance inflation is above LARGEST, more has to be added.
 JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
 
+# Columns whose square is no more than this have no inverse that is a number.
+SMALLEST = 1e-300
+
 # Rises this close, relative to each other or to all that the groups explain, are a tie, in which the group that woke
 # last is dropped: rounding must not decide. Where columns repeat others fewer digits are left.
 TIE, REPEATED_TIE, NO_RISE = 1e-6, 1e-3, 1e-12
@@ -61,13 +64,13 @@ def eliminate(
         dropped, W = eliminate(K, c[:, None], starts, n_always)
         return dropped, W[:, :, 0]
     sizes = np.diff(starts)
-    diagonal = np.where(np.diag(K) > 0, np.diag(K), 1.0)
+    diagonal = np.where(np.diag(K) > SMALLEST, np.diag(K), 1.0)
     inverse = np.asfortranarray(np.linalg.inv(K + np.diag(JITTER * diagonal)))
     repeated = bool((np.diag(inverse) * diagonal).max(initial=0.0) > LARGEST)
     if repeated:
         inverse = np.asfortranarray(np.linalg.inv(K + np.diag(MORE_JITTER * diagonal)))
     w = inverse @ c
-    tie, nothing = REPEATED_TIE if repeated else TIE, NO_RISE * float(np.abs((c * w).sum()))
+    tie, nothing = REPEATED_TIE if repeated else TIE, NO_RISE * float(np.nan_to_num(np.abs((c * w).sum()), nan=0.0))
     dropped = []
     W = np.zeros((sizes.size - n_always + 1, *c.shape))
     W[0] = w
@@ -140,14 +143,14 @@ def _eliminate_together(
     sizes: FloatArray = np.array([np.diff(starts) for _, _, starts in quadratics], dtype=float)
     places = [(groups[:, None] * size + within)[within < own[:, None]] for own in sizes]
     for i, (own_K, own_c, _) in enumerate(quadratics):
-        diagonal = np.where(np.diag(own_K) > 0, np.diag(own_K), 1.0)
+        diagonal = np.where(np.diag(own_K) > SMALLEST, np.diag(own_K), 1.0)
         K[i][np.ix_(places[i], places[i])] = own_K + np.diag(JITTER * diagonal)
         c[i, places[i]] = own_c
     inverse = np.linalg.inv(K)
     if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:
         raise np.linalg.LinAlgError("Too few digits are left for many steps.")
     w = (inverse @ c[:, :, None])[:, :, 0]
-    nothing = NO_RISE * np.abs((c * w).sum(axis=1))
+    nothing = NO_RISE * np.nan_to_num(np.abs((c * w).sum(axis=1)), nan=0.0)
     W = np.zeros((n, m - n_always + 1, m * size))
     W[:, 0] = w
     dropped = np.empty((n, m - n_always), dtype=np.intp)
