@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 # What is tried, how often, and how often with --small.
 KINDS = {
-    "functions": ("inputs of public functions", 20_000, 200),
+    "functions": ("inputs of fits and paths", 20_000, 200),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
     "engines": ("correlated problems through both engines of the network", 500, 20),
@@ -43,16 +43,15 @@ Findings = Iterator[tuple[int, str]]
 
 
 def functions(count: int, seed: int) -> Findings:
-    """By turns fits on odd data (`tests/fuzz/cases.py`) and functions with hostile arguments (`functions.py`)."""
+    """Fits and paths on inputs of all shapes, types and scales (`tests/fuzz/cases.py`)."""
     from fuzz.cases import make_case
     from fuzz.check import show, verdict
     from fuzz.children import in_children
-    from fuzz.functions import make_call, outcome
 
     def judge(own: int) -> str:
         rng = random.Random(own)
-        case = make_call(rng.choice) if own % 2 else make_case(rng.choice, rng.randrange(2**31))
-        problem = outcome(case) if own % 2 else verdict(case)
+        case = make_case(rng.choice, rng.randrange(2**31))
+        problem = verdict(case)
         return f"{problem}\n  {show(case)}" if problem else ""
 
     return in_children(judge, range(seed, seed + count))

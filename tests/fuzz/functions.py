@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Groups.coerce": (Groups.coerce, {"groups": 3, "n_columns": 9, "columns": None}),
     "Groups.norms": (GROUPS.norms, {"w": W}),
     "Groups.position": (GROUPS.position, {"name": 1}),
-    "Groups.positions": (GROUPS.positions, {"names": [0, 2], "option": "always"}),
+    "Groups.positions": (lambda names: GROUPS.positions(names, "names"), {"names": [0, 2]}),
     "Groups.to_contiguous": (lambda values: GROUPS.to_contiguous(values), {"values": W}),
     "Groups.from_contiguous": (lambda values: GROUPS.from_contiguous(values), {"values": W}),
     "Groups.with_columns": (GROUPS.with_columns, {"columns": [f"c{j}" for j in range(P)]}),
