@@ -18,8 +18,8 @@ __all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "dri
 
 FloatArray = NDArray[np.float64]
 
-# Steps that a comparison may take.
-MOST_STEPS = 1e6
+# Steps that a comparison may take, and the least share of one.
+MOST_STEPS, SHORTEST = 1e6, 1e-3
 
 
 def balance(u: ArrayLike, v: ArrayLike, groups: Groups, *, depth: int = 2) -> FloatArray:
@@ -40,7 +40,8 @@ def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, 
     ``step^2 (2 u_l^2 (v_l'g_l)^2 - u_l^4 norm(g_l)^2)``: second order in the step, first order over a fixed time.
     """
     u, v, g = _magnitudes(u, groups), _directions(v, "v", groups), _directions(g, "g", groups)
-    check_scale(np.array(positive(step, "step")), "step")
+    step = positive(step, "step")
+    check_scale(np.array(step), "step")
     inner = np.add.reduceat(groups.to_contiguous(v * g), groups.starts[:-1], axis=-1)
     return step**2 * (2 * u**2 * inner**2 - u**4 * groups.norms(g) ** 2)
 
@@ -130,8 +131,8 @@ def drift_against_step(
     rows = []
     total_time = positive(total_time, "total_time")
     for step in [positive(step, "every one of steps") for step in listed(steps, "steps")]:
-        if total_time / step > MOST_STEPS:
-            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many.")
+        if not SHORTEST < total_time / step < MOST_STEPS:
+            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many, or none.")
         n_steps = max(1, round(total_time / step))
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
         drift = balance_drift(path)
