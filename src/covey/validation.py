@@ -74,7 +74,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 
 def refuse_odd(values: Any, name: str) -> None:
-    """Refuse what numpy would turn into numbers by leaving something out: masks, imaginary parts, dates; and what can be read only once."""
+    """Refuse masks, imaginary parts and dates, of which numpy would leave something out, and what is read only once."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):
