@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,11 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 
 def refuse_odd(values: Any, name: str) -> None:
-    """Refuse what numpy would turn into numbers by leaving something out: masks, imaginary parts, dates."""
+    """Refuse masks, imaginary parts and dates, of which numpy would leave something out, and what is read only once."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
+    if isinstance(values, Iterator):
+        raise ValueError(f"{name} is a {type(values).__name__}, which can be read only once: give an array or a list.")
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     if kind == "c" or isinstance(values, complex):
         raise ValueError(f"{name} holds complex numbers. Complex data not supported.")

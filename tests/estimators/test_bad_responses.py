@@ -180,3 +180,9 @@ def test_the_network_is_for_squared_loss(loss):
 def test_a_regressor_speaks_of_the_classifier():
     with pytest.warns(UserWarning, match="GroupSparseClassifier"):
         GroupSparseRegressor(selection=Size(1)).fit(X, (POSITIVE > 1).astype(float))
+
+
+@pytest.mark.parametrize("model", [GroupSparseRegressor(), GroupSparseClassifier()], ids=["numbers", "classes"])
+def test_a_generator_is_refused_by_name(model):
+    with pytest.raises(ValueError, match="X is a generator, which can be read only once: give an array or a list"):
+        model.fit((row for row in np.eye(4)), [0, 1, 0, 1])

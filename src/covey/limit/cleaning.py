@@ -81,7 +81,8 @@ def eliminate(
     for step in range(1, len(W)):
         # what is no number any more goes first
         rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) for one in classes]
-        most = min(float(own.min(initial=np.inf)) for own in rises) * (1 + tie) + nothing
+        least = min(float(own.min(initial=np.inf)) for own in rises)
+        most = least + tie * abs(least) + nothing  # rounding can make a rise of nothing negative
         group = max(int(one.groups[own <= most].max(initial=-1)) for one, own in zip(classes, rises, strict=True))
         for one in classes:
             one.remove(group)
@@ -167,7 +168,8 @@ def _eliminate_together(
         else:
             rises = (own * np.linalg.solve(blocks, own[:, :, :, None])[:, :, :, 0]).sum(axis=2)
         costs = np.nan_to_num(rises.T / sizes, nan=0.0) + closed
-        most = costs.min(axis=1) * (1 + TIE) + nothing
+        least = costs.min(axis=1)
+        most = least + TIE * np.abs(least) + nothing
         group = m - 1 - (costs <= most[:, None])[:, ::-1].argmax(axis=1)
         dropped[:, step] = group
         closed[each[:, 0], group] = np.inf

@@ -188,7 +188,8 @@ def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray,
 
 def _first_least(values: FloatArray, rounding: float) -> int:
     """The first of the least values: rounding must not decide between candidates that are one and the same model."""
-    return int(np.argmax(values <= values.min() * (1 + TIE) + rounding))
+    least = float(values.min())
+    return int(np.argmax(values <= least + TIE * abs(least) + rounding))
 
 
 def _null(recipes: Sequence[Recipe]) -> int:
