@@ -7,6 +7,7 @@ has a row in `LENGTHS`.
 from __future__ import annotations
 
 import numbers
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ __all__ = ["FITTED", "LENGTHS", "PATH", "STATE", "Check", "Each", "Kind", "Numbe
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(ABC):
     """What a value must be; `optional` ones may be None, those that may be `absent` need not be there."""
 
     optional: bool = False
@@ -34,9 +35,9 @@ class Check:
         if not (self.optional and value is None) and not self.holds(value, lengths):
             raise ValueError(f"{name} is not as it was written")
 
+    @abstractmethod
     def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
         """Whether the value is what it must be."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
