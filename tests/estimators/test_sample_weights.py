@@ -38,12 +38,14 @@ def every_group(rng):
 DATA = [iid, equicorrelated, genotypes, without_noise, every_group]
 
 
-def twins(make, seed):
-    """The data with weights from 0 to 3, and the same with repeated rows, shuffled."""
+def twins(make, seed, selection=None):
+    """The data with weights from 0 to 3, and the same with repeated rows, shuffled unless their places decide."""
     rng = np.random.default_rng(seed)
     X, y = make(rng)
     counts = rng.integers(0, 4, N)
-    rows = rng.permutation(np.repeat(np.arange(N), counts))
+    rows = np.repeat(np.arange(N), counts)
+    # which rows are held out follows from where they stand
+    rows = rows if selection == "holdout" else rng.permutation(rows)
     return (X, y, counts), (X[rows], y[rows], None), rows
 
 
@@ -59,7 +61,7 @@ def check(a, b, close=1e-8, order=list):
 def test_weights_are_repetitions(make, selection, average):
     if average and make is without_noise:
         pytest.skip("which of the models without any error are in the mean is decided by rounding")
-    weighted, repeated, _ = twins(make, seed=1)
+    weighted, repeated, _ = twins(make, 1, selection)
     model = GroupSparseRegressor(3, selection=selection, average=average)
     found = model.fit(*weighted)
     expected = GroupSparseRegressor(**model.get_params()).fit(*repeated)
@@ -87,7 +89,7 @@ def test_weights_are_repetitions_in_folds_that_are_given(make, network, rule):
 
 @pytest.mark.parametrize("selection", ["holdout", "ebic", "discrepancy", AtTime(2000)], ids=str)
 def test_weights_are_repetitions_on_the_networks_path(selection):
-    weighted, repeated, _ = twins(iid, seed=1)
+    weighted, repeated, _ = twins(iid, 1, selection)
     model = GroupSparseRegressor(3, selection=selection, network=Network())
     check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated))
 

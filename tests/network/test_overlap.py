@@ -107,7 +107,7 @@ def test_overlapping_groups_are_values():
     assert groups.n_columns == 4
     assert repr(groups).endswith("overlapping)")
     assert pickle.loads(pickle.dumps(groups)) == groups != Groups.from_lists([[0, 1, 2], [3]])
-    assert groups.with_columns("abcd").column_name(2) == "c"
+    assert groups.with_columns(["a", "b", "c", "d"]).column_name(2) == "c"
     np.testing.assert_array_equal(groups.from_contiguous([1.0, 2, 3, 10, 20]), [1, 2, 13, 20])
     assert not Groups.from_lists([[0, 1], [2]], overlap=True).overlapping
 
