@@ -18,6 +18,7 @@ from covey.losses import Loss, MultiSquared, Squared, get_loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.preprocess import Standardize
+from covey.threads import fitting_threads
 from covey.validation import whole
 
 __all__ = ["limit_path", "read_rows"]
@@ -121,13 +122,15 @@ def limit_path(
     first = list(dict.fromkeys([*made.positions(always, "always"), *made.positions(start, "start")]))
     most = made.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
     own_loss, response, weight, shift = read_rows(design, y, sample_weight, get_loss(loss), offset)
-    posed = pose(
-        design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss, offset=shift,
-        group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
-    )  # fmt: skip
-    paths = Paths(Near(posed), [first])
-    paths.advance(max(0, most - len(first)))
-    return as_path(paths, 0, made)
+    with fitting_threads(design.shape):
+        posed = pose(
+            design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss,
+            offset=shift, group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept,
+            factors=factors,
+        )  # fmt: skip
+        paths = Paths(Near(posed), [first])
+        paths.advance(max(0, most - len(first)))
+        return as_path(paths, 0, made)
 
 
 def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:

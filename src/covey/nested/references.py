@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, Poisson, Squared
 from covey.nested.judging import Task
+from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
 __all__ = ["Reference", "class_means", "find_references"]
@@ -69,7 +70,7 @@ class Reference:
         else:
             y = y.astype(int) if y.ndim == 1 else y.argmax(axis=1)
         known = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), fitting_threads(X.shape):
             warnings.simplefilter("ignore")  # on convergence: a reference is taken as it comes
             self.estimator.fit(scaler.transform(X), y, **known)
             rows = scaler.transform(X_test)

@@ -8,6 +8,7 @@ from covey.limit.rows import Split
 from covey.selection.criteria import spare_groups
 from covey.selection.search import fitting_of
 from covey.selection.selecting import Problem
+from covey.threads import fitting_threads
 
 __all__ = ["ranked_groups"]
 
@@ -26,6 +27,11 @@ def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
         Groups that are always in the model do not count and are not listed. Fewer come back where nothing is left to
         explain.
     """
+    with fitting_threads(problem.design.shape):
+        return _ranked_groups(problem, n_groups)
+
+
+def _ranked_groups(problem: Problem, n_groups: int) -> list[int]:
     posed = pose(
         problem.design, problem.y, problem.groups, problem.weight, [problem.weight],
         [problem.design.count(problem.weight)], [Split((0,))], loss=problem.loss, offset=problem.offset,

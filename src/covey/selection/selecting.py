@@ -24,6 +24,7 @@ from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
 from covey.selection.splitting import Folds, HoldOut, counts
 from covey.selection.thresholds import THRESHOLDS, Thresholds
+from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
 __all__ = ["Problem", "Selected", "select"]
@@ -106,10 +107,11 @@ def select(
     thresholds: Thresholds = THRESHOLDS,
 ) -> Selected:
     """The model that a way to choose chooses."""
-    if isinstance(selection, Folds | HoldOut):
-        return _by_judge(problem, selection, rule, average, thresholds)
-    if isinstance(selection, Criterion):
-        return _by_criterion(problem, selection)
+    with fitting_threads(problem.design.shape):
+        if isinstance(selection, Folds | HoldOut):
+            return _by_judge(problem, selection, rule, average, thresholds)
+        if isinstance(selection, Criterion):
+            return _by_criterion(problem, selection)
     raise ValueError(
         f"{type(selection).__name__} chooses a time on the network's path: give network=covey.Network() too, or choose "
         "by folds (selection=5), 'holdout', 'ebic', 'bic', 'gcv', 'discrepancy' or covey.selection.Size(k)."

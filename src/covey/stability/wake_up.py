@@ -14,6 +14,7 @@ from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.losses import Loss
 from covey.preprocess.layout import offsets
+from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
 __all__ = ["signed_maximum", "wake_up_rates"]
@@ -65,13 +66,14 @@ def wake_up_rates(
         blocks += pair[::-1] if swapped[l] else pair
     first = len(blocks) - 2 * ranks.size
     design = as_design(np.hstack(blocks))
-    posed = pose(
-        design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight], [design.count(weight)],
-        [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept, factors=factors,
-        group_weights=np.concatenate([np.ones(first), np.repeat(group_weights, 2)]),
-    )  # fmt: skip
-    paths = Paths(Near(posed), [range(first)])
-    paths.advance(max_groups)
+    with fitting_threads(design.shape):
+        posed = pose(
+            design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight],
+            [design.count(weight)], [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept,
+            factors=factors, group_weights=np.concatenate([np.ones(first), np.repeat(group_weights, 2)]),
+        )  # fmt: skip
+        paths = Paths(Near(posed), [range(first)])
+        paths.advance(max_groups)
     rates = np.zeros(2 * ranks.size)
     rates[np.array(paths.groups(0)[first:], dtype=np.intp) - first] = paths.paths[0].speeds[first:]
     pairs = rates.reshape(-1, 2)

@@ -1,0 +1,77 @@
+"""Threads of linear algebra during a fit, and after it."""
+
+import threading
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from covey import GroupSparseRegressor
+from covey.datasets import make_group_sparse
+from covey.selection import selecting
+from covey.selection.search import search
+from covey.threads import SMALL, fitting_threads
+
+SMALL_SHAPE, LARGE_SHAPE = (100, 200), (SMALL, 2)
+
+
+def threads():
+    return {one["filepath"]: one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if set(threads().values()) != {2}:
+            pytest.skip("this BLAS cannot be given two threads")
+        yield
+
+
+def test_a_small_fit_has_one_thread_and_gives_the_others_back():
+    before = threads()
+    with fitting_threads(SMALL_SHAPE):
+        assert set(threads().values()) == {1}
+    assert threads() == before
+
+
+def test_a_large_x_keeps_the_threads_of_numpy():
+    if len(threads()) < 2:
+        pytest.skip("numpy and scipy share one BLAS here")
+    with fitting_threads(LARGE_SHAPE):
+        assert sorted(threads().values()) == [1, 2]
+        kept = next(path for path, n in threads().items() if n == 2)
+        assert "scipy.libs" not in kept
+
+
+def test_threads_come_back_after_an_error():
+    before = threads()
+    with pytest.raises(ZeroDivisionError), fitting_threads(SMALL_SHAPE):
+        raise ZeroDivisionError
+    assert threads() == before
+
+
+def test_of_fits_at_the_same_time_the_last_one_gives_them_back():
+    before = threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with fitting_threads(SMALL_SHAPE):
+            inside.set()
+            leave.wait()
+
+    worker = threading.Thread(target=other)
+    with fitting_threads(SMALL_SHAPE):
+        worker.start()
+        inside.wait()
+    assert set(threads().values()) == {1}
+    leave.set()
+    worker.join()
+    assert threads() == before
+
+
+def test_a_fit_works_with_one_thread(monkeypatch):
+    seen = []
+    monkeypatch.setattr(selecting, "search", lambda *args: seen.append(threads()) or search(*args))
+    data = make_group_sparse(60, 12, 3, random_state=0)
+    GroupSparseRegressor(3).fit(data.X, data.y)
+    assert [set(one.values()) for one in seen] == [{1}]
+    assert set(threads().values()) == {2}
