@@ -49,7 +49,7 @@ def test_threads_come_back_after_an_error():
     assert threads() == before
 
 
-def test_of_fits_at_the_same_time_the_last_one_gives_them_back():
+def test_of_fits_at_the_same_time_the_first_one_gives_them_back():
     before = threads()
     inside, leave = threading.Event(), threading.Event()
 
@@ -62,7 +62,7 @@ def test_of_fits_at_the_same_time_the_last_one_gives_them_back():
     with fitting_threads(SMALL_SHAPE):
         worker.start()
         inside.wait()
-    assert set(threads().values()) == {1}
+        assert set(threads().values()) == {1}
     leave.set()
     worker.join()
     assert threads() == before
