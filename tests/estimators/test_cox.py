@@ -336,3 +336,15 @@ def test_bad_settings():
         model.predict_survival_function(X, strata=np.ones(60))
     with pytest.raises(ValueError, match="No two rows can be compared"):
         model.score(X[:2], survival([1.0, 1.0]))
+
+
+def test_a_structured_array_under_other_names_has_its_event_in_the_boolean_field():
+    """As scikit-survival's own data sets do: ``cens`` and ``time``, or any names."""
+    X, y, groups = problem()
+    expected = GroupSparseCox(groups).fit(X, y)
+    for event, time in (("cens", "time"), ("event", "days"), ("dead", "days")):
+        named = np.empty(len(y), dtype=[(event, bool), (time, float)])
+        named[event], named[time] = y["event"], y["time"]
+        np.testing.assert_array_equal(GroupSparseCox(groups).fit(X, named).coef_, expected.coef_)
+    with pytest.raises(ValueError, match="y has no column 'time', but 'start', 'stop'"):
+        GroupSparseCox(groups).fit(X, np.empty(len(y), dtype=[("start", float), ("stop", float)]))

@@ -103,14 +103,15 @@ def minimise(
     if k == 0:
         return Fit(coef, eta, "converged", 0)
     squares = response.weight @ (A * A)
-    unit = response.unit * np.sqrt(squares)
+    unit = response.unit * np.sqrt(squares)[:, None]
+    unit[unit == 0] = np.inf
     value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
     for step in range(MOST_STEPS):
         score = response.score(eta)
         gradient = A.T @ score
         if penalty is not None:
             gradient -= penalty @ coef
-        size = float((np.abs(gradient).max(axis=1) / np.where(unit > 0, unit, np.inf)).max())
+        size = float((np.abs(gradient) / unit).max())
         # a gradient above that of the model without columns comes of a bad start, and takes its time
         slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= tolerance:
@@ -160,7 +161,7 @@ def _search(
 
 def _reach(response: Response, move: FloatArray) -> float:
     """The largest change of the predictor of a row that counts."""
-    return float(np.abs(move[response.weight > 0]).max(initial=0.0))
+    return float(np.abs(move[response.used]).max(initial=0.0))
 
 
 def _recedes(response: Response, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
@@ -214,13 +215,12 @@ def _full_hessian(response: Response, A: FloatArray, eta: FloatArray, penalty: F
     """The second derivative in all coefficients, those of one output after another."""
     k, m = A.shape[1], response.n_outputs
     H = np.empty((m, k, m, k))
-    for b in range(m):
-        unit = np.zeros((1, m))
-        unit[0, b] = 1.0
+    for b, unit in enumerate(np.eye(m)):
         h = response.curvature_product(eta, np.broadcast_to(unit, eta.shape))
-        for a in range(b, m):
-            H[a, :, b, :] = (A * h[:, a, None]).T @ A
-            H[b, :, a, :] = H[a, :, b, :].T
+        # of outputs from this one on, in one product
+        own = A.T @ (A[:, None, :] * h[:, b:, None]).reshape(len(A), -1)
+        H[:, :, b, :][b:] = own.reshape(k, m - b, k).transpose(1, 0, 2)
+        H[b] = H[:, :, b, :].transpose(1, 0, 2)
         if penalty is not None:
             H[b, :, b, :] += penalty
     return H.reshape(m * k, m * k)
@@ -228,7 +228,7 @@ def _full_hessian(response: Response, A: FloatArray, eta: FloatArray, penalty: F
 
 def _factorised(K: FloatArray, squares: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Solves systems with K, of which a little more than rounding may be missing."""
-    K[np.diag_indices(len(K))] += JITTER * np.diag(K)
+    K.flat[:: len(K) + 1] *= 1 + JITTER
     factor, failed = dpotrf(K, lower=1)
     jitter = JITTER
     while failed:  # no row of any curvature is left in some direction

@@ -53,6 +53,11 @@ class Response:
         return not self.loss.vector or type(self.loss).curvature_product is Loss.curvature_product
 
     @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """The rows that count."""
+        return self.weight > 0
+
+    @cached_property
     def total_weight(self) -> float:
         """The sum of the weights."""
         return float(self.weight.sum())
@@ -104,7 +109,7 @@ class Response:
     def null(self) -> FloatArray:
         """The best constant predictor; shape (n_outputs,)."""
         offset = self.offset if self.loss.vector else self.offset[:, 0]
-        used = self.weight > 0
+        used = self.used
         made = self.loss.null(self.y[used], self.weight[used], offset[used] if offset.any() else None)
         return np.asarray(self.contrasts @ np.atleast_1d(np.asarray(made, dtype=float)))
 
@@ -116,9 +121,8 @@ class Response:
     @cached_property
     def unit(self) -> float:
         """The root of the weighted sum of the squared residuals of the best constant predictor."""
-        used = self.weight > 0
-        score = self.score(self.at_null())[used]
-        return float(np.sqrt((score * score / self.weight[used, None]).sum()))
+        score = self.score(self.at_null())[self.used]
+        return float(np.sqrt((score * score / self.weight[self.used, None]).sum()))
 
     def _seen(self, eta: FloatArray) -> FloatArray:
         return eta @ self.contrasts + self.offset if self.loss.vector else eta[:, 0] + self.offset[:, 0]

@@ -22,6 +22,8 @@ def floating(values: Any) -> FloatArray:
 
 def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
+    if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
+        return y, eta  # as most are
     if isinstance(y, int | float):
         eta = floating(eta)
         return np.asarray(y, dtype=eta.dtype), eta

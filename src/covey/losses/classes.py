@@ -134,7 +134,7 @@ class Multinomial(Loss):
         """``p * direction - p (p . direction)``."""
         y, eta = common_dtype(y, eta)
         p, along = _classes_first(self.inverse_link(eta), np.asarray(direction, dtype=eta.dtype))
-        return spread(np.moveaxis(p * (along - (p * along).sum(axis=0)), 0, -1), y)
+        return spread(_classes_last(p * (along - (p * along).sum(axis=0))), y)
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(p)`` less its mean over the classes, finite at 0."""
@@ -145,7 +145,7 @@ class Multinomial(Loss):
     def inverse_link(self, eta: FloatArray) -> FloatArray:
         """``softmax(eta)``."""
         (eta,) = _classes_first(floating(eta))
-        return np.moveaxis(_softmax(eta), 0, -1)
+        return _classes_last(_softmax(eta))
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``2 sum_a y_a log(y_a / p_a)``."""
@@ -173,7 +173,12 @@ def _classes_first(*arrays: FloatArray) -> tuple[FloatArray, ...]:
     """Arrays with their last axis first, also in memory, which makes sums over a few classes fast."""
     width = max(array.ndim for array in arrays)
     padded = (array.reshape((1,) * (width - array.ndim) + array.shape) for array in arrays)
-    return tuple(np.ascontiguousarray(np.moveaxis(array, -1, 0)) for array in padded)
+    return tuple(np.ascontiguousarray(array.transpose(width - 1, *range(width - 1))) for array in padded)
+
+
+def _classes_last(array: FloatArray) -> FloatArray:
+    """An array with its first axis last."""
+    return array.transpose(*range(1, array.ndim), 0)
 
 
 def _softmax(eta: FloatArray) -> FloatArray:

@@ -85,9 +85,9 @@ class SeparateRows(LossOnRows):
         return np.asarray(B.T @ B)  # of a matrix with its own transpose BLAS forms half
 
     def _sum(self, values: FloatArray) -> Any:
-        made = np.tensordot(np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64), axes=1)
-        return float(made) if made.ndim == 0 else made
+        weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
+        return float(weight @ values) if values.ndim == 1 else np.tensordot(weight, values, axes=1)
 
     def _weighted(self, values: FloatArray) -> FloatArray:
         weight = np.asarray(self.weight, dtype=values.dtype)
-        return weight.reshape(-1, *[1] * (values.ndim - 1)) * values
+        return (weight if values.ndim == 1 else weight.reshape(-1, *[1] * (values.ndim - 1))) * values

@@ -131,11 +131,11 @@ def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> 
 
 
 def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> SurvivalTimes:
-    """Fields by their names; of two fields without such names the boolean one is the event."""
+    """Fields by their names; of two fields, one of them boolean, that one is the event whatever it is called."""
     time, event = names.time, names.event
-    if time not in columns and event not in columns and len(columns) == 2:
+    if len(columns) == 2 and names == FieldNames():
         flags = [field for field, values in columns.items() if np.asarray(values).dtype.kind == "b"]
-        if len(flags) == 1:
+        if len(flags) == 1 and flags[0] != time and (event in flags or event not in columns):
             (event,) = flags
             (time,) = (field for field in columns if field != event)
     missing = [field for field in (time, event) if field not in columns]
