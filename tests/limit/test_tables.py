@@ -17,7 +17,7 @@ from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, noise_norms, share
 from covey.limit.ridges import Penalties, ridge_models
 from covey.limit.rows import PartedRows, Split
 from covey.preprocess import prepare
-from covey.selection.candidates import cleaned_models
+from covey.selection.fitting_squares import cleaned_models
 from limit_reference import mixed_problem, refit
 
 

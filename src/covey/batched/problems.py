@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from covey.designs.pivots import DOUBTFUL
+from covey.designs.cholesky import DOUBTFUL
 from covey.designs.torch import TorchDesign
 from covey.designs.torch_groups import orthonormal_factors
 from covey.groups import Groups

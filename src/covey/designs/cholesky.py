@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.pieces import alike, gathered, scatter
-from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
 
-__all__ = ["factor_groups"]
+__all__ = ["DEPENDENT", "DOUBTFUL", "TIE", "factor_groups"]
 
 Array = NDArray[Any]
+
+# Relative pivots, squared, of a Cholesky factorisation of a group's correlation matrix. Below DEPENDENT nothing is
+# left but rounding; between the two the Gram block has too few digits left to tell, and the columns are asked.
+DEPENDENT = 1e-13
+DOUBTFUL = 1e-6
+
+# Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
+TIE = 1e-8
 
 # Numbers of the matrices that are factorised at a time (1 MiB): they stay in a core's second-level cache.
 NUMBERS = 2**17

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from covey.designs.pivots import DEPENDENT, DOUBTFUL, TIE
+from covey.designs.cholesky import DEPENDENT, DOUBTFUL, TIE
 
 __all__ = ["SizeClass", "gram_blocks", "on_device", "orthonormal_factors", "size_classes"]
 

@@ -12,15 +12,16 @@ iterate (docs/theory.md derives it).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.limit.objective import Objective
 from covey.validation import FloatArray
 
-__all__ = ["EventPath"]
+__all__ = ["EventPath", "Objective"]
 
 # Rates below this share of the first ones are rounding: nothing is left to explain.
 EXHAUSTED = 1e-7
@@ -28,6 +29,52 @@ EXHAUSTED = 1e-7
 # Waiting times this close are a tie, which the group that stands first wins: rounding must not decide the order. What a
 # group has added up is known to so many digits of one, and rates to so many of the first ones.
 TIE, DIGITS = 1e-10, 1e-12
+
+
+class Objective(ABC):
+    """A loss on some rows, at its minimiser on the awake groups.
+
+    Attributes
+    ----------
+    n_groups : int
+        Awake and sleeping ones together.
+    separated : sequence of bool
+        Whether the minimum of each model so far lies at infinity; empty for a loss of which none does.
+    """
+
+    n_groups: int
+    separated: Sequence[bool] = ()
+
+    @abstractmethod
+    def gradient_norms(self) -> FloatArray:
+        """The norm of each group of the gradient at the present model; shape (n_groups,)."""
+
+    @abstractmethod
+    def refit(self, group: int) -> None:
+        """Let a group join, and go to the minimiser on all that are awake."""
+
+    @abstractmethod
+    def truncate(self, n_awake: int) -> None:
+        """Go back to the minimiser on the first so many groups that joined."""
+
+    @abstractmethod
+    def widen(self, rows: Any) -> None:
+        """Go on with the table of more groups, which come after those there were."""
+
+    @abstractmethod
+    def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """The minimisers on the first m groups that joined, for every m from the first on, without extra columns.
+
+        Returns
+        -------
+        W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+            Columns of the groups in the order in which they joined.
+        """
+
+    def refit_all(self, groups: Sequence[int]) -> None:
+        """Let groups join one after another."""
+        for group in groups:
+            self.refit(group)
 
 
 class EventPath:

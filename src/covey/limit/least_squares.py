@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
-from covey.limit.objective import Objective
+from covey.limit.events import Objective
 from covey.limit.rows import PartedRows
 from covey.preprocess.layout import offsets
 from covey.validation import FloatArray

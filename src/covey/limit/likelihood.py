@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
+from covey.limit.events import Objective
 from covey.limit.least_squares import DEPENDENT, independent
 from covey.limit.loss_rows import LossRows
 from covey.limit.newton import Fit, minimise
-from covey.limit.objective import Objective
 from covey.limit.response import Response
 from covey.limit.rows import Split
 from covey.validation import FloatArray

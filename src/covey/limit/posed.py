@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, Factors
-from covey.limit.objective import Objective
+from covey.limit.events import Objective
 from covey.limit.rows import Split
 from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray

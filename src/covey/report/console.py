@@ -73,20 +73,12 @@ def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Consol
             progress.advance(whole)
             for notice in outcome.notices:
                 console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
-            took = (
-                "failed"
-                if outcome.failed
-                else "no data"
-                if outcome.problem
-                else "kept"
-                if outcome.reused
-                else f"{outcome.seconds:.1f} s"
-            )
-            console.print(f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {took:>8}", highlight=False)
+            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {_took(outcome):>8}"
+            console.print(line, highlight=False)
 
 
 def _took(outcome: Outcome) -> str:
-    if outcome.frame is None:
+    if outcome.failed or outcome.problem:
         return "failed" if outcome.failed else "no data"
     return "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
 

@@ -11,8 +11,7 @@ from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
 from covey.limit.rows import Split
 from covey.losses import Loss, Squared
-from covey.selection.candidates import CleanedModels
-from covey.selection.fitting import Fitting
+from covey.selection.fitting import CleanedModels, Fitting
 from covey.selection.judge import ROUNDING, TIE
 from covey.selection.search import fitting_of
 from covey.selection.thresholds import THRESHOLDS

@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.ridges import Penalties
-from covey.selection.candidates import CleanedModels
+from covey.selection.recipe import Cleaned
 from covey.selection.scores import Scores
 from covey.validation import FloatArray
 
-__all__ = ["Fitting"]
+__all__ = ["CleanedModels", "Fitting", "is_tried"]
+
+# Sizes of sets on which ridges are tried grow by this factor: neighbours differ by less than ridges do.
+SIZE_RATIO = 1.2
+
+
+@dataclass(frozen=True)
+class CleanedModels:
+    """Models of one split in working coordinates.
+
+    Attributes
+    ----------
+    recipes : list of Cleaned
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+        Coefficients and intercepts.
+    columns : ndarray of int, shape (k,)
+        Of the table of the near groups.
+    sizes : list of int
+        The number of columns of each model.
+    sets : dict
+        The groups of each recipe without a ridge, by their places on the path.
+    separated : frozenset of Cleaned
+        Recipes without a ridge whose minimum lies at infinity, so that they have a small one after all.
+    """
+
+    recipes: list[Cleaned]
+    W: FloatArray
+    levels: FloatArray
+    columns: NDArray[np.intp]
+    sizes: list[int]
+    sets: dict[Cleaned, list[int]]
+    separated: frozenset[Cleaned] = frozenset()
 
 
 class Fitting(ABC):
@@ -92,3 +127,10 @@ class Fitting(ABC):
         for split in judged:
             total += self.scores(split).errors(self.knots(paths, split, first, last))
         return total
+
+
+@cache
+def is_tried(size: int, place: int) -> bool:
+    """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
+    step = round(math.log(size) / math.log(SIZE_RATIO))
+    return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))

@@ -19,8 +19,7 @@ from covey.limit.posed_loss import PosedLoss
 from covey.limit.ridges import Penalties
 from covey.preprocess.layout import offsets
 from covey.progress import tell
-from covey.selection.candidates import CleanedModels, is_tried
-from covey.selection.fitting import Fitting
+from covey.selection.fitting import CleanedModels, Fitting, is_tried
 from covey.selection.recipe import Cleaned
 from covey.selection.scores import CoupledScores, LossScores, Scores
 from covey.validation import FloatArray

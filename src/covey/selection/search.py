@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
 from covey.limit.posed_squares import PosedSquares
-from covey.selection.candidates import CleanedModels
 from covey.selection.dense import DenseSearch
-from covey.selection.fitting import Fitting
+from covey.selection.fitting import CleanedModels, Fitting
 from covey.selection.fitting_loss import LossFitting
 from covey.selection.fitting_squares import SquaresFitting
 from covey.selection.judge import ROUNDING, Judge, Verdict
