@@ -65,7 +65,7 @@ def test_importing_covey_is_light():
 
 # fig10 and channels train the networks of nn, and import torch inside their functions only
 TORCH = (
-    "nn", "batched", "designs/torch.py", "designs/torch_groups.py", "experiments/fig10.py", "experiments/channels.py",
+    "nn", "batched", "designs/torch", "experiments/fig10.py", "experiments/channels.py",
 )  # fmt: skip
 
 

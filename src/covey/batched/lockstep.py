@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from covey.batched.problems import Problems
-from covey.designs.torch import product
+from covey.designs.torch_groups import product
 from covey.network.awake import EIGENVALUE_MARGIN, LARGEST_STABLE
 from covey.network.kernels import MOST_SUBSTEPS, SMALLEST
 from covey.network.near import EXPLAINED

@@ -8,7 +8,6 @@ are float64 whatever X is; products with all of X are in its own precision.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,24 @@ from numpy.typing import NDArray
 
 from covey.designs.pieces import gathered, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
-from covey.designs.torch_groups import SizeClass, gram_blocks, on_device, orthonormal_factors, size_classes
+from covey.designs.torch_groups import (
+    WIDE,
+    SizeClass,
+    gram_blocks,
+    on_device,
+    orthonormal_factors,
+    padded,
+    product,
+    size_classes,
+)
+from covey.designs.torch_look import TorchLook
 
-__all__ = ["TorchColumns", "TorchDesign", "TorchLook", "checked_tensor", "wrap"]
+__all__ = ["TorchColumns", "TorchDesign", "checked_tensor", "wrap"]
 
 Array = NDArray[Any]
 
 # Columns are read in float64 in tiles of about this many bytes, so that no second X is made.
 TILE_BYTES = {"cuda": 2**29, "cpu": 2**24}
-
-# Rows of a float32 product on a GPU: up to the first X is read at full speed; the second is the best wide one.
-NARROW, WIDE = 5, 64
-
 
 # A batch looks at X a few hundred times and a path by itself a few times, so it takes some paths before one is faster:
 # measured on an H200 about 10 at 500 x 10 000, 15 at 2000 x 50 000 and 25 at 10 000 x 200 000.
@@ -298,7 +303,7 @@ class TorchDesign(Design):
         if self._factors is None or self._factors[0] is not problem.factors:
             made = []
             for part in size_classes(problem.layout.members, problem.layout.starts):
-                T = _padded(problem.factors, problem.factor_starts, problem.ranks, part, part.size)
+                T = padded(problem.factors, problem.factor_starts, problem.ranks, part, part.size)
                 made.append((part, self.put(T.reshape(-1, part.size, part.size)).to(self.X.dtype)))
             self._factors = problem.factors, made
         return self._factors[1]
@@ -352,97 +357,6 @@ class TorchColumns(TorchDesign):
 
     def _product(self, R: torch.Tensor) -> Array:
         return torch.cat([product(R, block) for block in self.blocks], dim=1).cpu().numpy()
-
-
-@dataclass(frozen=True)
-class TorchLook:
-    """All groups under the residuals of several models, on the device; the twin of `covey.network.looks.ColumnLook`.
-
-    Only pulls come to the host: one number per group and model.
-
-    Attributes
-    ----------
-    design, problem
-        X and the problem in working coordinates.
-    y, q : tensors, shape (n,)
-    factors : list of (SizeClass, tensor of shape (groups, size, size))
-        Every group's factor as a square, with zeros beyond its rank.
-    Z : tensor, shape (n, k)
-        The working columns of the awake groups, in float64.
-    """
-
-    design: TorchDesign
-    problem: Any
-    y: torch.Tensor
-    q: torch.Tensor
-    factors: list[tuple[SizeClass, torch.Tensor]]
-    Z: torch.Tensor
-
-    @classmethod
-    def first(cls, design: TorchDesign, problem: Any) -> TorchLook:
-        """The look when no group is awake."""
-        y, q = design.put(problem.response), design.put(problem.q)
-        return cls(design, problem, y, q, design.padded_factors(problem), y.new_empty((y.shape[0], 0)))
-
-    def join(self, near: Any, groups: list[int]) -> TorchLook:
-        """The look when these groups of a restriction `near` have joined too."""
-        return replace(self, Z=torch.cat([self.Z, *(_working_columns(near, l) for l in groups)], dim=1))
-
-    def pulls(self, W: Array, directions: Array, frozen: bool, row: int = 0) -> tuple[Array, Array]:
-        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
-        self.design.n_passes += 1
-        residuals = self.y - self.design.put(W) @ self.Z.T
-        G = product(residuals * self.q, self.design.X)
-        out, kept = np.zeros((W.shape[0], self.problem.ranks.size)), np.empty(self.problem.n_columns)
-        for part, T in self.factors:
-            g = torch.bmm(part.of(G).reshape(W.shape[0], -1, part.size).transpose(0, 1), T).double()
-            if frozen:
-                v = _padded(directions, self.problem.starts, self.problem.ranks, part, 1)
-                pull = (g * self.design.put(v)[:, None, :]).sum(dim=2)
-            else:
-                pull = g.norm(dim=2)
-            out[:, part.groups] = pull.T.cpu().numpy()
-            _unpad(kept, self.problem.starts, self.problem.ranks, part, g[:, row].cpu().numpy())
-        return out, kept
-
-
-def _working_columns(near: Any, l: int) -> torch.Tensor:
-    """``Z_l`` of a group of a problem, on the device; shape (n, rank_l)."""
-    T = near.factor(l)
-    mean = near.mean[near.layout.starts[l] : near.layout.starts[l + 1]]
-    return near.design.combine(near.members(l), T, mean @ T)
-
-
-def _padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int) -> Array:
-    """Matrices of `rows` rows and as many columns as a group's rank, filled up to its size; shape (k, rows * size)."""
-    out = np.zeros((part.groups.size, rows, part.size))
-    own_ranks = ranks[part.groups]
-    for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
-        own = np.flatnonzero(own_ranks == rank)
-        out[own, :, :rank] = gathered(flat, starts[part.groups[own]], rows * rank).reshape(own.size, rows, rank)
-    return out.reshape(part.groups.size, rows * part.size)
-
-
-def _unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Array) -> None:
-    """Write rows of the groups' size, filled up beyond their rank, to their places."""
-    own_ranks = ranks[part.groups]
-    for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
-        own = np.flatnonzero(own_ranks == rank)
-        scatter(flat, starts[part.groups[own]], values[own, :rank])
-
-
-def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
-    """``R X`` in the precision of X, for R of shape (k, n).
-
-    In float32 on a GPU the orientation and the number of rows decide how well cuBLAS reads X: measured on an H200, the
-    product as it stands for up to 5 rows and around 64, its transpose in between.
-    """
-    R = R.to(X.dtype)
-    if not X.is_cuda or X.dtype == torch.float64 or R.shape[0] <= NARROW:
-        return R @ X
-    if R.shape[0] <= WIDE // 2:
-        return (X.T @ R.T).T
-    return torch.cat([piece @ X for piece in R.split(WIDE)])
 
 
 def _numpy_dtype(X: torch.Tensor) -> np.dtype[Any]:
