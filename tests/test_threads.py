@@ -42,6 +42,11 @@ def test_a_large_x_keeps_the_threads_of_numpy():
         assert "scipy.libs" not in kept
 
 
+def test_an_x_on_a_device_leaves_numpy_small_products():
+    with fitting_threads(LARGE_SHAPE, on_device=True):
+        assert set(threads().values()) == {1}
+
+
 def test_threads_come_back_after_an_error():
     before = threads()
     with pytest.raises(ZeroDivisionError), fitting_threads(SMALL_SHAPE):

@@ -22,13 +22,14 @@ SMALL = 2**21
 
 
 @contextmanager
-def fitting_threads(shape: tuple[int, int]) -> Iterator[None]:
-    """Fit with one thread in scipy's BLAS, and in numpy's too unless an X of this shape is large.
+def fitting_threads(shape: tuple[int, int], on_device: bool = False) -> Iterator[None]:
+    """Fit with one thread in scipy's BLAS, and in numpy's too unless it multiplies a large X.
 
     Threads are those of the process: of fits at the same time the first one decides.
     """
     every, of_scipy = _libraries()
-    with (every if shape[0] * shape[1] < SMALL else of_scipy).limit(limits=1):
+    large = shape[0] * shape[1] >= SMALL and not on_device
+    with (of_scipy if large else every).limit(limits=1):
         yield
 
 

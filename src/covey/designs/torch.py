@@ -33,7 +33,7 @@ __all__ = ["TorchColumns", "TorchDesign", "checked_tensor", "wrap"]
 Array = NDArray[Any]
 
 # Columns are read in float64 in tiles of about this many bytes, so that no second X is made.
-TILE_BYTES = {"cuda": 2**29, "cpu": 2**24}
+TILE_BYTES = {"cuda": 2**31, "cpu": 2**24}
 
 # A batch looks at X a few hundred times and a path by itself a few times, so it takes some paths before one is faster:
 # measured on an H200 about 10 at 500 x 10 000, 15 at 2000 x 50 000 and 25 at 10 000 x 200 000.
@@ -118,13 +118,15 @@ class TorchDesign(Design):
         X, p = self.X, members.size
         block_starts = block_offsets(starts)
         total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), np.empty(block_starts[-1])
-        root = self.put(np.sqrt(q))
-        sides = torch.stack([root, root * self.put(y)])
+        # equal weights are taken in at the end, which saves a pass over every tile
+        equal = bool((q == q[0]).all())
+        root = None if equal else self.put(np.sqrt(q))
+        sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
         row = X[int(np.argmax(q))].double() if centre else None
         gain = None if bool((scale == 1).all()) else self.put(scale)
         for same in size_classes(members, starts):
             parts = list(self._tiles(same))
-            sums, grams = zip(*(self._tile_moments(part, row, gain, root, sides) for part in parts), strict=True)
+            sums, grams = zip(*(self._tile_moments(part, row, gain, root, float(q[0]), sides) for part in parts), strict=True)
             total[same.positions], cross[same.positions] = torch.cat(sums, dim=1).cpu().numpy()
             made = torch.cat(grams).flatten(1).cpu().numpy()
             if same.size <= LARGEST_BLOCK:
@@ -146,32 +148,40 @@ class TorchDesign(Design):
         part: SizeClass,
         row: torch.Tensor | None,
         gain: torch.Tensor | None,
-        root: torch.Tensor,
+        root: torch.Tensor | None,
+        weight: float,
         sides: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums of some groups' columns, with and without y, and their Gram blocks or, of large groups, squares."""
-        tile = self._read(part)
-        if row is not None:
-            tile -= part.of(row)
-        tile *= root[:, None]
+        """Sums of some groups' columns, with and without y, and their Gram blocks or, of large groups, squares.
+
+        `root` holds the roots of the rows' weights, or is None where all have the same `weight`.
+        """
+        tile = self._read(part, row)
+        if root is not None:
+            tile *= root[:, None]
+        unit = weight if root is None else 1.0
         if gain is not None:
             tile *= gain[self.put(part.positions)]
         sums = sides @ tile
         total = sums[0].view(-1, part.size) if row is not None else torch.zeros_like(sums[0]).view(-1, part.size)
         if part.size > LARGEST_BLOCK:
-            return sums, (tile * tile).sum(dim=0).view(-1, part.size) - total * total
-        blocks = gram_blocks(tile.view(tile.shape[0], -1, part.size))
+            return sums, unit * (tile * tile).sum(dim=0).view(-1, part.size) - total * total
+        blocks = unit * gram_blocks(tile.view(tile.shape[0], -1, part.size))
         return sums, blocks - total[:, :, None] * total[:, None, :]
 
-    def _read(self, part: SizeClass) -> torch.Tensor:
-        """A copy of some groups' columns in float64.
+    def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
+        """A copy of some groups' columns in float64, less a row.
 
         In pieces within which positions have 31 bits: across more, torch would make dozens of small copies.
         """
         n, rows = self.X.shape[0], max(1, 2**31 // max(1, abs(self.X.stride(0))))
         out = torch.empty((n, part.columns.size), dtype=torch.float64, device=self.X.device)
         for a in range(0, n, rows):
-            out[a : a + rows] = part.of(self.X[a : a + rows])
+            own = part.of(self.X[a : a + rows])
+            if row is None:
+                out[a : a + rows] = own
+            else:
+                torch.sub(own, part.of(row), out=out[a : a + rows])
         return out
 
     def factor_groups(
@@ -274,7 +284,8 @@ class TorchDesign(Design):
         for a in range(0, len(coefs), step):
             at = slice(a, a + step)
             residuals = response - self.combine(columns, coefs[at].T, -levels[at]).T
-            yield product(residuals * q[index[at]], self.X)
+            # row after row, as cuBLAS reads them fastest
+            yield product((residuals * q[index[at]]).to(self.X.dtype).contiguous(), self.X)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""

@@ -203,8 +203,11 @@ class Paths:
         """The far groups that would wake next if the model stayed as it is."""
         wait = np.full(rates.size, np.inf)
         np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
-        order = np.argsort(wait, kind="stable")
-        order = order[np.isfinite(wait[order])]
+        order = np.flatnonzero(np.isfinite(wait))
+        most = GROWTH + LEAST_GROWTH  # every group has a column
+        if order.size > most:
+            order = order[wait[order] <= np.partition(wait[order], most)[most]]
+        order = order[np.argsort(wait[order], kind="stable")]
         ranks = self.posed.problem.ranks[order]
         return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), GROWTH)))]
 

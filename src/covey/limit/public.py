@@ -122,7 +122,7 @@ def limit_path(
     first = list(dict.fromkeys([*made.positions(always, "always"), *made.positions(start, "start")]))
     most = made.n_groups if max_groups is None else whole(max_groups, "max_groups", least=0)
     own_loss, response, weight, shift = read_rows(design, y, sample_weight, get_loss(loss), offset)
-    with fitting_threads(design.shape):
+    with fitting_threads(design.shape, design.on_device):
         posed = pose(
             design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss,
             offset=shift, group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept,

@@ -27,7 +27,7 @@ def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
         Groups that are always in the model do not count and are not listed. Fewer come back where nothing is left to
         explain.
     """
-    with fitting_threads(problem.design.shape):
+    with fitting_threads(problem.design.shape, problem.design.on_device):
         return _ranked_groups(problem, n_groups)
 
 

@@ -107,7 +107,7 @@ def select(
     thresholds: Thresholds = THRESHOLDS,
 ) -> Selected:
     """The model that a way to choose chooses."""
-    with fitting_threads(problem.design.shape):
+    with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Folds | HoldOut):
             return _by_judge(problem, selection, rule, average, thresholds)
         if isinstance(selection, Criterion):

@@ -66,7 +66,7 @@ def wake_up_rates(
         blocks += pair[::-1] if swapped[l] else pair
     first = len(blocks) - 2 * ranks.size
     design = as_design(np.hstack(blocks))
-    with fitting_threads(design.shape):
+    with fitting_threads(design.shape, design.on_device):
         posed = pose(
             design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight],
             [design.count(weight)], [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept,
