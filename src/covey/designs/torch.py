@@ -126,7 +126,9 @@ class TorchDesign(Design):
         gain = None if bool((scale == 1).all()) else self.put(scale)
         for same in size_classes(members, starts):
             parts = list(self._tiles(same))
-            sums, grams = zip(*(self._tile_moments(part, row, gain, root, float(q[0]), sides) for part in parts), strict=True)
+            sums, grams = zip(
+                *(self._tile_moments(part, row, gain, root, float(q[0]), sides) for part in parts), strict=True
+            )
             total[same.positions], cross[same.positions] = torch.cat(sums, dim=1).cpu().numpy()
             made = torch.cat(grams).flatten(1).cpu().numpy()
             if same.size <= LARGEST_BLOCK:
