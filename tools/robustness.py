@@ -35,8 +35,8 @@ KINDS = {
     "engines": ("correlated problems through both engines of the network", 500, 20),
     "models": ("forged model files", 2000, 60),
     "tables": ("tables through covey fit and covey predict", 500, 30),
-    "kills": ("kills (-9 and Ctrl-C) of work that is taken up again", 100, 8),
-    "workers": ("Dask workers killed in mid-fit", 20, 2),
+    "kills": ("runs killed (kill -9, Ctrl-C) and resumed", 100, 8),
+    "workers": ("Dask workers killed during a fit", 20, 2),
 }
 
 Findings = Iterator[tuple[int, str]]
