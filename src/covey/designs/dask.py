@@ -31,6 +31,7 @@ from covey.designs.row_blocks import (
     block_columns,
     block_count,
     block_digest,
+    block_extremes,
     block_gram,
     block_gram_parts,
     block_keys,
@@ -47,6 +48,7 @@ from covey.designs.row_blocks import (
     join_spreads,
     join_triangles,
     largest_of,
+    least_of,
     on_block,
     summarise,
 )
@@ -263,6 +265,12 @@ class DaskDesign(Design):
         parts = self._each_block(block_triangles, [q], pieces, means, gains)
         triangles: list[Array] = self._reduce(join_triangles, parts)
         return triangles
+
+    def extremes(self, columns: Array, weight: Any) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k). One pass."""
+        self.n_passes += 1
+        low, minus_high = self._reduce(least_of, self._each_block(block_extremes, [weight], columns))
+        return np.stack([low, -minus_high])
 
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,). One pass."""

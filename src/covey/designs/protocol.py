@@ -42,8 +42,8 @@ Array = NDArray[Any]
 # Correlations of many models that are turned into norms of groups at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
 
-# Numbers that are hashed at a time: 8 MiB.
-KEYS_AT_A_TIME, DIGEST_NUMBERS = 2**20, 2**20
+# Numbers that are hashed, or looked through, at a time: 8 MiB.
+KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**20
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,18 @@ class Design(ABC):
         """The largest absolute value of each column, shape (p,). One pass, for columns of extreme scale only."""
 
     # ------------------------------------------------------------------ what follows from it
+
+    def extremes(self, columns: Array, weight: Any) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        used = np.flatnonzero(np.asarray(weight) > 0)
+        out = np.empty((2, len(columns)))
+        step = max(1, EXTREMES_AT_A_TIME // self.shape[0])
+        for a in range(0, len(columns), step):
+            own = slice(a, a + step)
+            X = np.asarray(self.take(columns[own]))
+            X = X if used.size == len(X) else X[used]
+            out[0, own], out[1, own] = X.min(axis=0), X.max(axis=0)
+        return out
 
     def rows(self, values: Any, *, name: str = "y") -> Any:
         """A finite float64 vector with one entry per row."""

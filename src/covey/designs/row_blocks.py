@@ -29,6 +29,7 @@ __all__ = [
     "block_columns",
     "block_count",
     "block_digest",
+    "block_extremes",
     "block_gram",
     "block_gram_parts",
     "block_keys",
@@ -45,6 +46,7 @@ __all__ = [
     "join_spreads",
     "join_triangles",
     "largest_of",
+    "least_of",
     "on_block",
     "summarise",
 ]
@@ -247,6 +249,12 @@ def join_triangles(parts: list[list[Array]]) -> list[Array]:
     return [np.asarray(np.linalg.qr(np.concatenate(own), mode="r")) for own in zip(*parts, strict=True)]
 
 
+def block_extremes(design: Design, weight: Array, columns: Array) -> Array:
+    """The least values of some columns of the block, and of their negatives, over the rows of positive weight."""
+    own = block_columns(design, columns)[weight > 0]
+    return np.stack([own.min(axis=0, initial=np.inf), -own.max(axis=0, initial=-np.inf)])
+
+
 def block_largest(design: Design) -> Array:
     """The largest absolute value of each column."""
     return design.largest() if design.shape[0] else np.zeros(design.shape[1])
@@ -279,6 +287,11 @@ def add(parts: list[Array]) -> Array:
 def largest_of(parts: list[Array]) -> Array:
     """The larger of several blocks' results, column by column."""
     return np.maximum.reduce(parts)
+
+
+def least_of(parts: list[Array]) -> Array:
+    """The smaller of several blocks' results, entry by entry."""
+    return np.minimum.reduce(parts)
 
 
 def block_keys(design: Design, columns: Array) -> Array:

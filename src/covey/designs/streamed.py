@@ -251,6 +251,15 @@ class StreamedDesign(Design):
                 out[i] = np.asarray(np.linalg.qr(np.concatenate([out[i], Z]), mode="r"))
         return out
 
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        low, high = np.full(columns.size, np.inf), np.full(columns.size, -np.inf)
+        for top, X in self.blocks():
+            own = columns_of(X, columns)[weight[top : top + X.shape[0]] > 0]
+            np.minimum(low, own.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, own.max(axis=0, initial=-np.inf), out=high)
+        return np.stack([low, high])
+
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         out = np.zeros(self.shape[1])

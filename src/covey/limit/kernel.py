@@ -1,6 +1,6 @@
 """Ridge on all columns of a wide design, through the matrix of inner products of the rows.
 
-Columns have unit variance, as in `covey.limit.ridges`. X is read in tiles of columns, once for the inner products and
+Columns are in their own scales, as in `covey.limit.ridges`. X is read in tiles of columns, once for the inner products and
 once for the coefficients of all models together.
 """
 

@@ -1,7 +1,7 @@
 """Reweighted ridges: ridge on all columns, then with each group's penalty divided by its norm before.
 
 Repeated, this tends to a group lasso. It is for signals that are dense, in which no few groups explain much.
-Coefficients are counted on columns of unit variance, as in `covey.limit.ridges`.
+Coefficients are counted on columns in their own scales, as in `covey.limit.ridges`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ridge regressions on sets of groups, with a penalty in units of the columns.
 
 In working coordinates all directions of a group count the same, also those in which its columns hardly vary. A ridge
-on the columns themselves, each of unit variance, shrinks such directions first, whatever the units of the columns.
+on the columns themselves, each in its own scale, shrinks such directions first, whatever the units of the columns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from covey.limit.least_squares import NormalEquations
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem, offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["Penalties", "ridge_models"]
@@ -24,18 +24,26 @@ ORTHONORMAL = 1e-4
 # Numbers of X that are looked at together: 8 MiB.
 TILE = 2**20
 
+# The range of about 200 normal numbers, in standard deviations; of 50 it is 4.5, of 1000 6.5.
+RANGE = 6.0
+
 
 class Penalties:
-    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its columns of unit variance.
+    """``M_l`` with ``w_l' M_l w_l`` the squared norm of a group's coefficients on its scaled columns.
 
-    Where columns depend on each other, of all coefficients that make the same prediction those of least norm count.
+    The square of a column's scale is its standard deviation times a sixth of its range, which is its variance if its
+    values are about normal. A column that hardly varies but for a few rows (a rare category, the end of a spline, a
+    product of two columns) has a larger scale, so that the penalty on its coefficient, which rests on these few rows,
+    is larger as well. Scales follow the units of each column.
+
+    If columns depend on each other, the coefficients of least norm among those that make the same prediction count.
 
     Parameters
     ----------
     problem : WorkingProblem
     equal_shares : bool
-        Count two-valued columns by the difference of their values instead: what a category does is then shrunk the
-        same however rare it is. X is read for it.
+        Let the square of the scale be the variance instead, and that of a two-valued column its variance if both values
+        were equally frequent, so that the effect of a category is shrunk the same however rare it is.
     """
 
     def __init__(self, problem: WorkingProblem, equal_shares: bool = False) -> None:
@@ -50,8 +58,10 @@ class Penalties:
             return
         new = np.array(sorted(missing), dtype=np.intp)
         sizes, ranks = self.problem.layout.sizes[new], self.problem.ranks[new]
+        ranges, starts = None if self.equal_shares else self._ranges(new), offsets(sizes)
         for size, rank in {(int(s), int(r)) for s, r in zip(sizes, ranks, strict=True)}:
-            alike = new[(sizes == size) & (ranks == rank)]
+            which = np.flatnonzero((sizes == size) & (ranks == rank))
+            alike = new[which]
             at = self.problem.factor_starts[alike][:, None] + np.arange(size * rank)
             T = self.problem.factors[at].reshape(alike.size, size, rank)
             # in units of each column: squares of those of extreme scale are no numbers
@@ -60,14 +70,24 @@ class Penalties:
             given, T = T, T / unit[:, :, None]
             R = np.linalg.inv(T) if size == rank else self._coordinates(alike, given) * unit[:, None, :]
             variance = np.einsum("lkj,lkj->lj", R, R)
-            if self.equal_shares:
-                variance = self._equal_shares(alike, variance / unit**2) * unit**2
-            M = T.transpose(0, 2, 1) @ (variance[:, :, None] * T)
+            if ranges is None:
+                scale = self._equal_shares(alike, variance / unit**2) * unit**2
+            else:
+                scale = np.sqrt(variance) * (ranges[starts[which][:, None] + np.arange(size)] * unit) / RANGE
+            M = T.transpose(0, 2, 1) @ (scale[:, :, None] * T)
             if size > rank > 0:
-                M = np.linalg.inv((R / np.where(variance > 0, variance, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
+                M = np.linalg.inv((R / np.where(scale > 0, scale, 1.0)[:, None, :]) @ R.transpose(0, 2, 1))
             self._known.update(zip(alike.tolist(), M, strict=True))
-            gains = np.divide(unit, np.sqrt(variance), out=np.zeros_like(variance), where=variance > 0)
+            gains = np.divide(unit, np.sqrt(scale), out=np.zeros_like(scale), where=scale > 0)
             self._gains.update(zip(alike.tolist(), gains, strict=True))
+
+    def _ranges(self, groups: NDArray[np.intp]) -> FloatArray:
+        """The ranges of all columns of some groups, one group after another; with zero if there is no intercept."""
+        problem = self.problem
+        own = spans(problem.layout.starts, groups)
+        low, high = problem.design.extremes(problem.layout.members[own], problem.q)
+        # means of centred columns lie in their ranges; those of others are zero
+        return np.asarray(np.maximum(high, problem.mean[own]) - np.minimum(low, problem.mean[own]))
 
     def _equal_shares(self, groups: NDArray[np.intp], variance: FloatArray) -> FloatArray:
         """The variances of columns; of two-valued ones as if both values were equally frequent."""
@@ -99,7 +119,7 @@ class Penalties:
         return np.asarray(R)
 
     def gains(self, groups: NDArray[np.intp]) -> FloatArray:
-        """What the columns of some groups are multiplied by to have unit variance; zero for those that do not vary."""
+        """What the columns of some groups are multiplied by to have scale one; zero for those that do not vary."""
         self.learn(groups)
         return np.concatenate([self._gains[int(l)] for l in groups])
 

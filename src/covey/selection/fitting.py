@@ -115,7 +115,7 @@ class Fitting(ABC):
 
     @abstractmethod
     def dense_rows(self, groups: Any) -> Any:
-        """Some groups on columns of unit variance; see `covey.limit.reweighted.DenseRows`."""
+        """Some groups on scaled columns; see `covey.limit.reweighted.DenseRows`."""
 
     @abstractmethod
     def kernel(self, shares: FloatArray) -> Any:

@@ -45,6 +45,7 @@ class LossFitting(Fitting):
 
     def __init__(self, near: Near, n_always: int) -> None:
         super().__init__(near, n_always)
+        # on decision splits of real data, classes and counts were predicted better so
         self.penalties = Penalties(near.posed.problem, equal_shares=True)
         # what was fitted on each split, for later rounds
         self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}

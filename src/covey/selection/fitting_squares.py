@@ -47,6 +47,9 @@ class SquaresFitting(Fitting):
     ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by least squares and ridges."""
         splits = range(len(prefixes))
+        if ridges:
+            # at once, so that a design that has to be read for them is read once
+            self.penalties.learn([l for split in splits for l in paths.groups(split)])
         return cleaned_models(
             [paths.objective(s) for s in splits], [paths.groups(s) for s in splits], round_, self.n_always, prefixes,
             ridges, self.penalties,
