@@ -102,8 +102,8 @@ def test_an_offset_for_classes_has_a_column_for_each():
 
 def test_classes():
     model = GroupSparseClassifier(selection=3)
-    refused(model, np.zeros(N, dtype=int), "one class only, 0.*another class")
-    refused(model, ["a"] * N, "one class only, 'a'")
+    refused(model, np.zeros(N, dtype=int), "only one class, 0.*another class")
+    refused(model, ["a"] * N, "only one class, 'a'")
     refused(model, POSITIVE, "Unknown label type: continuous|continuous")
     refused(
         model, np.where(np.arange(N) == 5, "rare", "usual"), "Class 'rare'.*training rows of fold.*fewer folds.*ebic"
@@ -114,7 +114,7 @@ def test_classes():
         "Class False.*training rows of fold 0|Class True.*training rows of fold 0",
     )  # fmt: skip
     labels = np.arange(N) % 2
-    refused(GroupSparseClassifier(), labels, "one class only, 0", sample_weight=1.0 - labels)
+    refused(GroupSparseClassifier(), labels, "only one class, 0", sample_weight=1.0 - labels)
     three = np.arange(N) % 3
     refused(GroupSparseClassifier(), three, "All rows of class 1 have weight zero", sample_weight=(three != 1) * 1.0)
     refused(GroupSparseClassifier(class_weight={5: 2.0}), labels, "not in class_weight")

@@ -29,7 +29,7 @@ from estimator_problems import noisy_problem
         GroupSparseRegressor(selection="holdout", rule="1se"),
     ]
 )
-@pytest.mark.filterwarnings("ignore:y has the values 0 and 1 only")
+@pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -231,7 +231,7 @@ CASES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:y has the values 0 and 1 only")
+@pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
 @pytest.mark.parametrize("options", [{}, {"rule": "1se"}, {"average": True}, {"selection": "ebic"}], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_degenerate_data_give_finite_answers(case, options):
