@@ -35,7 +35,7 @@ def refused(model, y, match, X=X, **given):
         ("gamma", changed(POSITIVE, 5, -2.0), r"above zero.*row 5 has -2"),
         ("gamma", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
         ("huber", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
-        ("squared", changed(POSITIVE, 5, 1e300), r"1e\+300.*other units"),
+        ("squared", changed(POSITIVE, 5, 1e300), r"1e\+300.*change the units"),
         ("squared", np.stack([POSITIVE, changed(POSITIVE, 5, 1e300)], axis=1), r"1e\+300|must not exceed.*row 5"),
         ("binomial", changed(np.zeros(N), 5, 1.5), r"between 0 and 1.*row 5 has 1.5.*GroupSparseClassifier"),
         ("binomial", np.ones(N), r"class 1.*other class"),

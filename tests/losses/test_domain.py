@@ -46,7 +46,7 @@ REFUSED = {
     "labels 1 and 2": (Binomial(), [1, 2, 1], "between 0 and 1.*row 1 has 2. Code the two classes as 0 and 1"),
     "labels -1 and 1": (Binomial(), [1, -1, 1], "row 1 has -1.*GroupSparseClassifier"),
     "binomial huge": (Binomial(), [1e300], "between 0 and 1"),
-    "text": (Squared(), ["a", "b"], "must hold numbers. Classes are for covey.GroupSparseClassifier"),
+    "text": (Squared(), ["a", "b"], "must hold numbers. For classes use covey.GroupSparseClassifier"),
     "complex": (Squared(), [1j], "must hold numbers"),
     "missing": (Poisson(), [1.0, np.nan, np.inf], r"missing or infinite values, first in row 1 \(2 in all\)"),
     "missing in several": (MultiSquared(), [[1.0, 2.0], [np.nan, 1.0]], "first in row 1"),

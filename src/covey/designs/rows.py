@@ -58,13 +58,13 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
 def check_size(largest: float) -> None:
     """Refuse a response of which this is the largest absolute value, if that is too large."""
     if largest > LARGEST_RESPONSE:
-        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
+        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
 
 
 def check_spread(spread: float) -> None:
     """Refuse a response of this standard deviation, if that is too small."""
     if spread < SMALLEST_RESPONSE:
-        raise ValueError(f"y varies by {spread:.3g} only, whose square is no number any more: give it other units.")
+        raise ValueError(f"y varies by only {spread:.3g}, whose square underflows: change the units.")
 
 
 def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
