@@ -205,7 +205,7 @@ def test_objects_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.full((3, 2), "a", dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"x\.npy holds object"):
         MemmapDesign(tmp_path / "x.npy")
-    with pytest.raises(ValueError, match="no real numbers"):
+    with pytest.raises(ValueError, match="not real numbers"):
         MemmapDesign(tmp_path / "x.npy", dtype="float64")
 
 
