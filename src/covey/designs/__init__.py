@@ -38,8 +38,8 @@ __all__ = [
     "open",
 ]
 
-# Kinds of X other than a table in memory: the library that defines the type, and the module whose `wrap` handles it. The
-# module is imported when it is needed, so that unused libraries cost nothing.
+# Kinds of X other than a table in memory: the library that defines the type, and the module whose `wrap` handles it.
+# The module is imported when it is needed, so that unused libraries cost nothing.
 KINDS: dict[str, str] = {
     "dask": "covey.designs.dask",
     "scipy": "covey.designs.sparse",

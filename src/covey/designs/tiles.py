@@ -131,7 +131,6 @@ class Segment(NamedTuple):
 def segments(sizes: Array, largest: int, n: int, *, by_column: bool) -> tuple[list[list[Segment]], int]:
     """Divide all groups into segments, one list per panel of columns; and the size of a tile.
 
-
     Groups larger than `largest` get no Gram block.
     """
     edges = np.concatenate([[0], np.flatnonzero(np.diff(sizes)) + 1, [sizes.size]])
