@@ -74,7 +74,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 
 def refuse_odd(values: Any, name: str) -> None:
-    """Refuse masked, complex and date values, which numpy would convert with losses, and iterators."""
+    """Refuse masked, complex and date values, which numpy would silently alter, and iterators."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):

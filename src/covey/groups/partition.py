@@ -292,7 +292,7 @@ class Groups:
             names = getattr(groups, "outputs", None) if names is None else names
             if names is not None and len(names) != n_columns:
                 raise ValueError(
-                    f"groups knows {len(names)} columns, but X has {n_columns}: fit the transformer again."
+                    f"groups was made for {len(names)} columns, but X has {n_columns}: fit the transformer again."
                 )
             if names is None:
                 raise ValueError(f"groups is a function of column names, but X has none: {NAMES_WANTED}.")

@@ -16,7 +16,7 @@ from covey.validation import FloatArray
 __all__ = ["as_path"]
 
 MESSAGES = {
-    "completed": "The path has as many groups as were asked for.",
+    "completed": "The path has the requested number of groups.",
     "exhausted": "Nothing is left to explain at time {time:g}.",
 }
 SEPARATED = (

@@ -25,7 +25,7 @@ __all__ = ["Posed", "Validation", "near_limits"]
 # Near columns at the start: enough that few groups are missing, few enough to update at every event.
 NEAR_COLUMNS = 500
 
-# With up to this many columns, and at least half as many rows, all groups are near: Gram matrices are small beside X.
+# With up to this many columns, and at least half as many rows, all groups are near: Gram matrices are then small.
 ALL_NEAR = 3000
 
 

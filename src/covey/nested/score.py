@@ -174,8 +174,8 @@ def _check_selection(selection: Any) -> None:
     cv = selection.cv if isinstance(selection, Folds) else selection
     if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
         raise ValueError(
-            "selection= lists rows of the whole table, but an outer fold does not have all rows: give a number of folds "
-            "or a splitter."
+            "selection= lists rows of the whole table, but an outer fold does not have all rows: give a number of "
+            "folds or a splitter."
         )
 
 

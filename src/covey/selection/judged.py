@@ -152,5 +152,5 @@ def in_words(model: Any) -> str:
     if _on_network(model):
         return text
     if n_always := len(model.always_groups_):
-        text += f", beside {n_always} that {'is' if n_always == 1 else 'are'} always in"
+        text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
     return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

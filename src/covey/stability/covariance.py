@@ -25,7 +25,7 @@ LEAST = 0.05
 # Factors are counted as in `covey.designs.count_factors`, but on all columns, because groups are orthonormal here.
 MOST_FACTORS, COLUMNS_PER_FACTOR, LEAST_RATIO = 10, 8, 3.0
 
-# Directions of a group of which the factors leave less than this are fully explained.
+# A direction of a group is fully explained by the factors if they leave less than this of it.
 NOTHING_LEFT = 1e-10
 
 
