@@ -29,7 +29,7 @@ def refused(model, y, match, X=X, **given):
     ("loss", "y", "match"),
     [
         ("poisson", changed(POSITIVE, 7, -1.0), r"negative.*Poisson.*row 7 has -1.*Use loss="),
-        ("poisson", np.zeros(N), r"[Ee]very count is zero.*give rows that hold events"),
+        ("poisson", np.zeros(N), r"[Ee]very count is zero.*give rows with positive counts"),
         ("poisson", changed(POSITIVE, 3, 1e300), r"must not exceed.*row 3.*larger units"),
         ("gamma", changed(POSITIVE, 5, 0.0), r"above zero.*gamma.*row 5 has 0.*loss='poisson'"),
         ("gamma", changed(POSITIVE, 5, -2.0), r"above zero.*row 5 has -2"),

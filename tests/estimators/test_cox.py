@@ -332,7 +332,7 @@ def test_bad_settings():
     model = GroupSparseCox(groups, selection=Size(1)).fit(X, y)
     with pytest.raises(ValueError, match="concordance must be"):
         model.score(X, y, concordance="c")
-    with pytest.raises(ValueError, match="fitted without any"):
+    with pytest.raises(ValueError, match="fitted without strata"):
         model.predict_survival_function(X, strata=np.ones(60))
     with pytest.raises(ValueError, match="No two rows can be compared"):
         model.score(X[:2], survival([1.0, 1.0]))

@@ -300,7 +300,7 @@ def test_bad_data(data):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=-np.ones(120))
     with pytest.raises(ValueError, match="at least one non-zero"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.zeros(120))
-    with pytest.raises(ValueError, match="divide them by a common number"):
+    with pytest.raises(ValueError, match="divide them by a constant"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.full(120, 1e200))
     with pytest.raises(ValueError, match=r"at least 2 rows|minimum of 2"):
         GroupSparseRegressor(groups=3).fit(data.X[:1], data.y[:1])

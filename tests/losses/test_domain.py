@@ -51,7 +51,7 @@ REFUSED = {
     "missing": (Poisson(), [1.0, np.nan, np.inf], r"missing or infinite values, first in row 1 \(2 in all\)"),
     "missing in several": (MultiSquared(), [[1.0, 2.0], [np.nan, 1.0]], "first in row 1"),
     "empty": (Squared(), [], "is empty"),
-    "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). Several responses are fitted by .*multi-squared"),
+    "two columns": (Squared(), np.ones((3, 2)), r"not shape \(3, 2\). For several responses use .*multi-squared"),
     "three axes": (Squared(), np.ones((3, 2, 2)), r"must have one dimension, not shape \(3, 2, 2\)"),
     "one axis": (MultiSquared(), np.ones(3), r"must have two dimensions \(rows, outputs\)"),
     "labels": (Multinomial(), [0, 1, 2], "one column per class.*np.eye"),

@@ -50,7 +50,7 @@ class SurvivalTimes:
         if self.labels is None and labels is None:
             return self.rows
         if self.labels is None or labels is None:
-            which = ("has no strata", "had") if self.labels is None else ("has strata", "had none")
+            which = ("has no strata", "had strata") if self.labels is None else ("has strata", "had none")
             raise ValueError(f"{name} {which[0]}, but the rows of fit {which[1]}: give them in both, or in neither.")
         places = {label: k for k, label in enumerate(labels.tolist())}
         unknown = [label for label in self.labels.tolist() if label not in places]
