@@ -24,8 +24,8 @@ class Cox(Loss):
     """Proportional hazards: minus the log partial likelihood, where ``exp(eta)`` multiplies the hazard of a row.
 
     The loss of a row depends on the other rows at risk: `value`, `residual` and `curvature` treat the given rows as the
-    whole data, with weights of one, and add up to `total`. Adding a constant to `eta` does not change the loss, so
-    there is no intercept.
+    whole data, with weights of one, and add up to the total of `on`. Adding a constant to `eta` does not change the
+    loss, so there is no intercept.
 
     Parameters
     ----------
