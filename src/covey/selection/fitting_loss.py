@@ -45,8 +45,9 @@ class LossFitting(Fitting):
 
     def __init__(self, near: Near, n_always: int) -> None:
         super().__init__(near, n_always)
-        # on decision splits of real data, classes and counts were predicted better so
-        self.penalties = Penalties(near.posed.problem, equal_shares=True)
+        # classes and counts of real data were predicted better if rare categories are shrunk the most
+        loss = near.rows.response.loss
+        self.penalties = Penalties(near.posed.problem, equal_shares=loss.known_dispersion)
         # models fitted on each split, reused in later rounds
         self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}
 
