@@ -2,7 +2,7 @@
 
 Every data set is split at random into 80% to fit and 20% to test, 20 times; every method tunes by the same five random
 folds of the rows to fit. `covey own folds` is `GroupSparseRegressor()` as it comes, which deals its folds by the ranks
-of the response. Settings are decided on splits 0 to 9; results are reported on splits 100 to 119. On one core:
+of the response. Settings are decided on splits 0 to 10; results are reported on splits 100 to 119. On one core:
 
     export OMP_NUM_THREADS=1 PYTHONPATH=src
     run=".venv-bench/bin/python benchmarks/real.py --keep real.jsonl"
