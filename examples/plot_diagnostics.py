@@ -56,4 +56,4 @@ print("the default:", [int(group) for group in model.selected_groups_])
 
 # %%
 # `covey diagnose` prints the first two for a table in a file; the report of `covey fit` has the same in words under
-# "What to mind".
+# "What to keep in mind".
