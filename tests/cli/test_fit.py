@@ -114,7 +114,7 @@ def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
     refused(covey("predict", fitted, other), "missing in 'age' (1)", "--impute median")
     frame.to_csv(other, index=False)
     refused(covey("predict", tmp_path / "nowhere", other), "There is no")
-    refused(covey("predict", other, other), "no model file, or it is damaged")
+    refused(covey("predict", other, other), "not a model file, or it is damaged")
     refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
     refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".csv, .tsv, .parquet, .feather")
 

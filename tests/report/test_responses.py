@@ -130,7 +130,7 @@ def test_several_classes_of_hostile_names(data, tmp_path):
     assert page.count("</script>") == 2
     for name in HOSTILE:
         assert page.count(f'<th scope="col"><bdi>{escape(name)}</bdi></th>') >= 2  # the table of mistakes, and ratios
-    assert "<b>2 of 5 groups</b>, beside <bdi>5</bdi>" in page
+    assert "<b>2 of 5 groups</b>, plus <bdi>5</bdi>" in page
     counts = re.findall(r'<td class="(?:hit|miss)" style="--share:[\d.]+">(\d+)</td>', page)
     assert sum(map(int, counts)) == 120
     ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]

@@ -136,7 +136,7 @@ def test_where_noise_wakes_too_early_it_says_which_start_opens_a_window():
 def test_where_no_start_opens_a_window_it_says_so():
     """Two groups twenty times apart, the weak one less than twice what noise reaches in a group."""
     data = orthogonal(1.0, values=[10.0] * 3 + [0.33] * 3, random_state=0)
-    with pytest.raises(ValueError, match="No start is small enough to part them: use more rows, or another rule"):
+    with pytest.raises(ValueError, match="No start is small enough to separate them: use more rows"):
         choose(data.X, data.y, data.groups, TheoryWindow(1.0), fit_intercept=False)
 
 

@@ -101,7 +101,7 @@ def test_the_papers_first_experiment(data):
     ratio = exact.delta_out * 360
     text = " ".join(str(report).split())
     assert f"delta_out is {ratio:,.0f} times the bound: the guarantee does not apply" in text
-    assert "elimination and factors" in text
+    assert "backward elimination and factors" in text
     l, m = exact.worst_pair
     assert f"Groups {l} and {m} are the worst pair" in text
     tighter = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5, algorithm=2)
