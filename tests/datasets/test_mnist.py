@@ -68,8 +68,8 @@ def test_a_gzip_file_cut_short_is_refused(small, cut):
         (b"", "not an IDX file of unsigned bytes: it begins with nothing"),
         (b"\x89PNG....", "not an IDX file"),
         (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "not an IDX file of unsigned bytes"),
-        (idx(np.zeros((2, 3), np.uint8))[:-1], "announces shape"),
-        (idx(np.zeros((2, 3), np.uint8)) + b"x", "announces shape"),
+        (idx(np.zeros((2, 3), np.uint8))[:-1], "declares shape"),
+        (idx(np.zeros((2, 3), np.uint8)) + b"x", "declares shape"),
         (b"\0\0\x08\x03\0\0", "damaged"),
     ],
 )

@@ -80,7 +80,7 @@ def test_advice_on_the_direction_step_is_never_an_empty_interval(weak, direction
         numbers = numbers or [re.findall(r"direction_step=(\S+)\.$", condition.meaning) * 2]
         low, high = map(float, numbers[0])
         assert low <= high
-        step = re.findall(r"take step_size=(\S+) or less first", condition.meaning)
+        step = re.findall(r"use step_size=(\S+) or less first", condition.meaning)
         assert bool(step) == (10 / weak > 80 / 9)
         followed = check_assumptions(
             d.X, d.y, d.groups, direction_step=(low * high) ** 0.5,
