@@ -133,7 +133,7 @@ def test_parts_of_different_tables(tmp_path):
         covey("fit", tmp_path / "*.csv", "-t", "y", "-o", tmp_path / "fit"), "do not belong to one table", "'a'", "'b'"
     )
     (tmp_path / "empty").mkdir()
-    refused(covey("fit", tmp_path / "empty", "-t", "y"), "holds no .parquet file")
+    refused(covey("fit", tmp_path / "empty", "-t", "y"), "contains no .parquet file")
     refused(covey("fit", tmp_path / "x*.csv", "-t", "y"), "No file matches")
 
 
