@@ -1,9 +1,9 @@
 """
-An additive model: any smooth shape, few variables
+An additive model: few variables, any smooth shape
 ==================================================
 
-The progression of diabetes after a year, from ten variables. Each is expanded in cubic B-splines, and its columns are
-one group, so that selecting groups is selecting variables. What remains to read is the shape of each selected effect.
+The progression of diabetes after a year, from ten variables. Each is expanded in cubic B-splines, and its columns form
+one group, so selecting groups means selecting variables. The plots then show the shape of each selected effect.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ frame, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 smooth = [name for name in frame if name != "sex"]
 
 # %%
-# `TermGroups` is asked for the groups when the names of the spline columns are known: everything that comes from
-# ``bmi`` is one group. The rule "1se" asks for few variables.
+# `TermGroups` determines the groups during the fit, once the names of the spline columns are known: all columns that
+# come from ``bmi`` are one group. The rule "1se" gives few variables.
 
 columns = ColumnTransformer(
     [("spline", SplineTransformer(5, knots="quantile", include_bias=False), smooth)],
@@ -32,7 +32,8 @@ model = pipeline[-1]
 print(model.summary())
 
 # %%
-# The effect of a variable is its part of the prediction: move it over its range and hold the others at their median.
+# The effect of a variable is its contribution to the prediction: vary it over its range with the others at their
+# median.
 
 chosen = [name for name in model.selected_groups_ if name != "sex"][:4]
 figure, axes = plt.subplots(

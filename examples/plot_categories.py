@@ -3,7 +3,7 @@ Categories: whole variables, not single levels
 ==============================================
 
 A category becomes one column for each of its levels. A lasso on those columns picks levels, and which ones depends on
-the level that was left out as the reference. As a group the variable is in or out, with all its levels, and the
+the level that was left out as the reference. As a group, the variable is in or out with all its levels, and the
 selection does not depend on the coding.
 """
 
@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder
 from covey import GroupSparseRegressor, TermGroups
 
 # %%
-# 600 contracts, eight categories of two to twelve levels, two of which set the price; the third effect is in one
-# level of twelve only.
+# There are 600 contracts and eight categorical variables with two to twelve levels. Two of the variables determine the
+# price; a third has an effect in only one of its twelve levels.
 
 rng = np.random.default_rng(0)
 n_levels = {"region": 12, "fuel": 4, "colour": 9, "brand": 12, "gearbox": 2, "dealer": 10, "season": 4, "trim": 6}
@@ -42,11 +42,11 @@ grouped = group_sparse().fit(table, price)
 print(grouped[-1].summary())
 
 # %%
-# All levels are kept: the columns of a variable then add up to the intercept's, and a group is orthonormalised with
-# that taken into account. The model that EBIC chooses is least squares on the selected variables, so leaving the first
-# level out gives the same predictions; a lasso's change. (Folds, the default, select the same three variables. They may
-# choose a little of a ridge, which penalises the columns that there are: then the predictions depend on the coding
-# somewhat, and the selection does not.)
+# All levels are kept. The columns of a variable then add up to the intercept column, which the orthonormalisation takes
+# into account. The model that EBIC chooses is least squares on the selected variables, so dropping the first level
+# gives the same predictions; the lasso's predictions change. (Folds, the default, select the same three variables. They
+# may choose a small ridge, which penalises the columns as coded: then the predictions depend slightly on the coding,
+# and the selection does not.)
 
 codings = {"all levels": {}, "first left out": {"drop": "first"}, "one of two left out": {"drop": "if_binary"}}
 for name, options in codings.items():
@@ -61,7 +61,7 @@ for name, options in codings.items():
     )
 
 # %%
-# How much each variable does: the standard deviation of its part of the prediction.
+# The strength of each variable: the standard deviation of its contribution to the prediction.
 
 model = grouped[-1]
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -71,6 +71,6 @@ ax.set(xlabel="strength of the variable")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# And what the folds would have chosen.
+# For comparison, the variables that five folds select.
 
 print(make_pipeline(one_hot(), GroupSparseRegressor(groups=TermGroups(table))).fit(table, price)[-1].selected_groups_)

@@ -2,10 +2,10 @@
 Correlated groups: common factors
 =================================
 
-Where every column moves with a common factor (a batch, a market, the size of a patient), every group is correlated
-with the response, right or wrong, and groups wake up in the wrong order. The estimator looks for such factors in the
-eigenvalues of the columns' correlations, and has them in the model while it finds the order of the groups. The model
-that comes out has no factors in it: it is fitted on the selected groups alone. ``factors=0`` does without.
+If all columns share a common factor (a batch, a market, the size of a patient), every group is correlated with the
+response, active or not, and groups wake up in the wrong order. The estimator detects such factors from the eigenvalues
+of the columns' correlation matrix, and includes them in the model while it finds the order of the groups. The final
+model has no factors: it is fitted on the selected groups alone. ``factors=0`` turns this off.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ for factors in ("auto", 0):
     )
 
 # %%
-# What it is worth: the error of the predicted signal on fresh rows.
+# The benefit: the error of the predicted signal on new rows.
 
 models = {"factors found": GroupSparseRegressor(groups=5), "factors=0": GroupSparseRegressor(groups=5, factors=0)}
 errors, false = {}, {}
@@ -52,7 +52,7 @@ errors["least squares on the true groups"] = np.mean((fresh[:, :50] @ w - signal
 false["least squares on the true groups"] = 0
 
 # %%
-# The eigenvalues that give the factor away, and the errors.
+# The eigenvalues that reveal the factor, and the errors.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained", width_ratios=(2, 3))
 eigenvalues = np.linalg.svd((X - X.mean(0)) / X.std(0), compute_uv=False)[:15] ** 2 / len(X)

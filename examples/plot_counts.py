@@ -2,9 +2,9 @@
 Counts: rates, exposure and terms that are always in
 ====================================================
 
-How many claims does a policy have? A policy of two years has about twice as many as one of a year, so the logarithm of
-the years is an offset: it is added to the linear predictor, with a coefficient of one. The exponentials of the
-coefficients are then ratios of rates per year.
+How many claims does a policy have? A two-year policy has about twice as many as a one-year policy, so the logarithm of
+the years is an offset: it is added to the linear predictor with a coefficient of one. The exponentials of the
+coefficients are then ratios of yearly rates.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ young = 1.2 * np.exp(-(((table["age"] - 18) / 12) ** 2))
 claims = rng.poisson(years * np.exp(-0.3 + young + table["region"].map(by_region)))
 
 # %%
-# Numbers become splines, categories one column per level; each variable is a group. Age is in the model of every
-# insurer, so it is ``always`` in: it is fitted without shrinking, and is not counted as found.
+# Numbers become splines, categories one column per level; each variable is a group. Every insurer's model includes age,
+# so it is ``always`` in: it is fitted without shrinkage, and is not counted as found.
 
 smooth = SplineTransformer(n_knots=4, include_bias=False).set_output(transform="pandas")
 X = pd.concat([smooth.fit_transform(table[["age", "power"]]), pd.get_dummies(table.iloc[:, 2:], dtype=float)], axis=1)
@@ -37,8 +37,8 @@ model.fit(X[train], claims[train], offset=np.log(years[train]))
 print(model.summary())
 
 # %%
-# Without the offset the years are noise. The third fit takes claims per year with squared loss: a policy of a month
-# then counts as much as one of two years, and nothing keeps a rate from being negative.
+# Without the offset, differences in exposure are noise. The third fit models claims per year with squared loss: a
+# one-month policy then counts as much as a two-year policy, and nothing prevents a negative rate.
 
 blind = GroupSparseRegressor(TermGroups(table), loss="poisson", always=["age"], rule="1se").fit(X[train], claims[train])
 squared = GroupSparseRegressor(TermGroups(table), always=["age"], rule="1se").fit(
@@ -54,7 +54,7 @@ for name, predicted in {
     print(f"{name}: deviance {mean_poisson_deviance(claims[test], predicted):.3f}")
 
 # %%
-# Ratios of rates, beside the true ones: regions against their mean, and age against 50.
+# Estimated and true rate ratios: regions relative to their mean, and age relative to 50.
 
 regions = [name for name in X.columns if name.startswith("region_")]
 effect = pd.Series(model.coef_, index=X.columns)

@@ -2,9 +2,8 @@
 A loss of your own
 ==================
 
-Counts often vary more than Poisson counts do. The negative binomial loss says by how much, and is not among those
-that come along: it takes three functions of the response and the linear predictor, and everything else follows, from
-the path to the choice of the model.
+Counts are often overdispersed. The negative binomial loss models this, and is not built in. Adding it takes three
+functions of the response and the linear predictor; everything else follows, from the path to the choice of the model.
 """
 
 from dataclasses import dataclass
@@ -62,8 +61,8 @@ assert np.allclose(loss.residual(y, eta), -slope, atol=1e-5)
 assert np.allclose(loss.curvature(y, eta), bend, atol=1e-5)
 
 # %%
-# Two of forty groups matter, and the counts vary five times as much as Poisson's at a mean of two. Judged as Poisson
-# counts, a few wild rows look like evidence, and the BIC selects groups for them.
+# Two of forty groups matter, and at a mean of two the variance of the counts is five times that of Poisson counts.
+# Under a Poisson loss, a few extreme rows look like evidence, and the BIC selects groups to fit them.
 
 X = rng.standard_normal((300, 120))
 mean = np.exp(0.7 + X[:, :3] @ [0.6, -0.5, 0.4] + X[:, 30:33] @ [0.5, 0.4, -0.5])

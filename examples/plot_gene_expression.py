@@ -6,8 +6,8 @@ The Bardet-Biedl data of the paper's last table: 120 rats, the expression of TRI
 five B-splines so that its effect may have any smooth shape. A gene is a group: it is in the model with all five
 columns or not at all.
 
-The data are not part of covey. Where ``COVEY_DATA`` does not name a folder with them, a simulated table of the same
-shape takes their place, so that this page always builds.
+The data are not part of covey. If ``COVEY_DATA`` does not name a folder with them, a simulated table of the same shape
+is used instead, so this page always builds.
 """
 
 import matplotlib.pyplot as plt
@@ -39,16 +39,16 @@ except DataNotFoundError:
     print("simulated: the data are not on this machine")
 
 # %%
-# Five-fold cross-validation chooses among models of all sizes; the rule "1se" asks for few genes. `summary` lists them
-# in the order in which they woke up, and in how many folds the same recipe has each.
+# Five-fold cross-validation chooses among models of all sizes; the rule "1se" gives few genes. `summary` lists them in
+# the order in which they woke up, with the number of folds in which the same recipe selects each.
 
 model = GroupSparseRegressor(groups=groups, rule="1se").fit(X, y)
 print(model.summary())
 
 # %%
-# Genes are correlated with one another, and with 120 rats several of them could stand in for the first. So do not stop
-# at one list: halve the rows again and again, and see which genes each half keeps. Where no line reaches
-# the threshold, the data predict, but they do not say by which genes.
+# Genes are correlated with one another, and with 120 rats several of them could replace the first. Do not rely on a
+# single list: split the rows in half repeatedly, and see which genes are kept in each half. If no line reaches the
+# threshold, the genes predict, but the data do not say which ones matter.
 
 found = stability_selection(X, y, groups, max_false=1, n_pairs=20, random_state=0)
 print(found.summary())

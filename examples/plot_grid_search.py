@@ -2,9 +2,9 @@
 A pipeline with a grid search
 =============================
 
-The estimator has every habit of scikit-learn's: it can be cloned, sit at the end of a pipeline, and be searched over.
-Here the number of knots of the splines is searched together with a parameter of the model. Which groups, how many and
-with how much of a ridge is not in the grid: the estimator chooses that anew in every fit.
+The estimator follows scikit-learn's conventions: it can be cloned, used as the last step of a pipeline, and tuned by a
+grid search. Here the number of spline knots is searched together with a parameter of the model. Which groups to select,
+how many, and the strength of the ridge are not in the grid: the estimator chooses them in every fit.
 """
 
 import matplotlib.pyplot as plt

@@ -3,16 +3,16 @@ Grouping layers in torch
 ========================
 
 Two layers of `covey.nn` that work in any network: `GroupedDiagonalLinear`, the network of the paper with its
-weight-normalised training, and `GroupedLinearStack`, the linear layers within groups of channels that the grouped
-autoencoder has in its latent space.
+weight-normalised training, and `GroupedLinearStack`, the linear layers within groups of channels from the latent space
+of the grouped autoencoder.
 """
 
 # %%
 # A diagonally grouped linear network
 # -----------------------------------
-# 60 inputs in twenty groups of three, of which three matter. The layer writes the weights of each group as ``u^2 v``;
-# `NormalizedDescent` wraps an optimiser and keeps every direction ``v`` at unit norm. Groups wake up one after another,
-# strongest first.
+# There are 60 inputs in twenty groups of three; three of the groups matter. The layer parametrises the weights of each
+# group as ``u^2 v``; `NormalizedDescent` wraps an optimiser and keeps every direction ``v`` at unit norm. Groups wake
+# up one after another, strongest first.
 
 import matplotlib.pyplot as plt
 import torch
@@ -46,9 +46,10 @@ axes.set(xlabel="step", ylabel="norm of each group", title="Three groups wake up
 # %%
 # Linear layers within groups
 # ---------------------------
-# As a map, a stack of linear layers is one matrix. As something to train it is not: gradient descent on several factors
-# prefers matrices of low rank. Here the map to learn has rank 2 in each of four groups, and there are not many examples
-# of it; the spectrum of what is learnt by one layer, by three, and by three within groups tells them apart.
+# As a map, a stack of linear layers is a single matrix, but it trains differently: gradient descent on several factors
+# prefers matrices of low rank. Here the true map has rank 2 in each of four groups, and there are few training
+# examples. The spectra of the learnt matrices show the difference between one layer, three layers, and three layers
+# within groups.
 
 torch.manual_seed(0)
 dim, groups = 32, 4

@@ -4,8 +4,8 @@ The limit of small starts
 
 The network starts with every magnitude at ``init_scale`` and wakes its groups one after another. The smaller the start,
 the cleaner the separation; as it goes to zero, the path becomes a list of events in closed form, with no step size and
-nothing to iterate. `covey.limit_path` computes those events, and `covey.group_path` the network's path from a start
-that is not infinitely small. Here the two are laid side by side.
+nothing to iterate. `covey.limit_path` computes these events, and `covey.group_path` the network's path from a finite
+start. This example compares the two.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ print("order in the limit:", [group for group, _ in limit.entered])
 
 # %%
 # The same problem from starts between 1e-2 and 1e-96. Times are shown relative to the first wake-up, because the
-# network counts iterations and the limit has units of its own. The limit is also one of small steps, so the network is
-# run with a tenth of its automatic step.
+# network counts iterations and the limit has its own unit of time. The limit also assumes small steps, so the network
+# runs with a tenth of its automatic step.
 
 starts = 10.0 ** -np.array([2, 2.5, 3, 4, 5, 6, 8, 12, 24, 48, 96])
 step = group_path(data.X, data.y, 5, max_iter=1).step_size / 10
@@ -47,8 +47,8 @@ in_limit = {group: time / limit.entered[0][1] for group, time in limit.entered}
 print("limit: the last true group at {:.1f}, the first other at {:.1f}".format(*last_and_first(in_limit)))
 
 # %%
-# Against ``1 / log(1 / init_scale)`` the times lie on lines that meet the limit at zero. True groups are in colour,
-# groups of noise in grey. The gap between the two is what selection lives on: it is narrow at 1e-2, and widens all the
+# Plotted against ``1 / log(1 / init_scale)``, the times lie on lines that meet the limit at zero. True groups are in
+# colour, noise groups in grey. Selection depends on the gap between the two: it is narrow at 1e-2, and widens all the
 # way to the limit.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")

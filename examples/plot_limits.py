@@ -2,10 +2,9 @@
 When it works, and when it does not
 ===================================
 
-Six kinds of data: 160 rows for the fit, 40 to choose by, 80 groups of five columns, three draws of each kind. The
-group lasso of `covey.baselines` and covey choose their model in the same way, on the same fifth of the rows.
-The error is that of the predicted signal on fresh rows, as a share of the signal's variance: 1 is no better than the
-mean.
+Six kinds of data, three draws of each: 160 training rows, 40 validation rows and 80 groups of five columns. The group
+lasso of `covey.baselines` and covey choose their model on the same validation rows. The error of the predicted signal
+on new rows is given as a share of the signal's variance: 1 is no better than predicting the mean.
 """
 
 import matplotlib.pyplot as plt

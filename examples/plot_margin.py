@@ -2,12 +2,12 @@
 Which margin a network maximises
 ================================
 
-When two classes can be told apart without error, the logistic loss has no minimum: the coefficients of a network grow
-without end, and what is left to ask is in which direction. It is the direction of a largest margin, and the
-parametrisation decides in which norm that margin is measured. For the paper's normalised network of depth 2, and for
-``w_l = u_l v_l``, it is the group norm ``sum_l norm(w_l)``, that of the group lasso. For ``w_l = u_l^2 v_l`` it is
-``sum_l norm(w_l)^(2/3)``, which is not convex and has fewer groups. The section "Separable classes" of the theory page
-says what is proved of this and what is measured.
+When two classes are separable, the logistic loss has no minimum: the coefficients of a network grow without bound, and
+the question is in which direction. It is the direction of the largest margin, and the parametrisation determines the
+norm in which that margin is measured. For the paper's normalised network of depth 2, and for ``w_l = u_l v_l``, it is
+the group norm ``sum_l norm(w_l)``, the penalty of the group lasso. For ``w_l = u_l^2 v_l`` it is
+``sum_l norm(w_l)^(2/3)``, which is not convex and favours fewer groups. The section "Separable classes" of the theory
+page says which parts are proved and which are measured.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ X = rng.standard_normal((n_rows, n_groups * size))
 y = (X[:, : 2 * size] @ rng.standard_normal(2 * size) > 0).astype(float)
 
 # %%
-# Three networks, all on the clock of the loss: gradients are divided by it, or the margins would grow like the
-# logarithm of the number of steps.
+# Three networks, all with ``clock="loss"``: gradients are divided by the loss, because otherwise the margins would grow
+# like the logarithm of the number of steps.
 
 settings = {"loss": "binomial", "clock": "loss", "init_scale": 0.1, "n_steps": 5000, "record_every": 10}
 paths = {
@@ -35,9 +35,8 @@ paths = {
 }
 
 # %%
-# The best margin in the group norm. Weights of the rows that are not negative and add up to one prove an upper bound on
-# the margin of every classifier, the largest norm of a group of ``sum_i p_i s_i x_i``; the best weights prove a sharp
-# one.
+# The best margin in the group norm. Any non-negative row weights that add up to one give an upper bound on the margin
+# of every classifier: the largest group norm of ``sum_i p_i s_i x_i``. The best weights give a sharp bound.
 
 A = (2 * y - 1)[:, None] * X
 
@@ -76,9 +75,9 @@ for name, w in {**{name: path.w[-1] for name, path in paths.items()}, "support v
     print(f"{name:22s} {share:.3f} of the best margin, {np.sum(norms > 0.01 * norms.max())} groups")
 
 # %%
-# On the left the margin in the group norm, as a share of the best one. On the right each network's smoothed margin in
-# its own norm, as a share of its last value. Along the gradient flow it never falls. A step that is too large may break
-# that: with steps a few times larger there are iterations at which it drops.
+# The left panel shows the margin in the group norm, as a share of the best one, and the right panel each network's
+# smoothed margin in its own norm, as a share of its last value. Along the gradient flow the smoothed margin never
+# falls. With finite steps it can: with steps a few times larger than these, it drops at some iterations.
 
 colours = dict(zip(paths, ["#0072B2", "#009E73", "#D55E00"], strict=True))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")

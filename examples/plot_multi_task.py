@@ -2,9 +2,9 @@
 Several responses that share their variables
 ============================================
 
-Four traits are measured on the same patients, beside 200 markers. Which markers matter is the same for all of them;
-how much, and in which direction, is not. With a response of several columns a group is in the model for all responses
-or for none: its norm is that of all its coefficients.
+Four traits and 200 markers are measured on the same patients. The same markers matter for all traits, but with
+different sizes and signs. With a response of several columns, a group is in the model for all responses or for none:
+its norm is taken over all its coefficients.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,8 @@ print(together.summary())
 print("coefficients:", together.coef_.shape, "predictions:", together.predict(markers).shape)
 
 # %%
-# Beside it, every trait by itself: a marker that is weak in one trait has nothing to lean on there.
+# For comparison, each trait is fitted separately: a marker that is weak in one trait then gets no support from the
+# others.
 
 alone = np.array([GroupSparseRegressor().fit(markers, trait).coef_ for trait in traits.T])
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
@@ -45,15 +46,14 @@ axes[0].set_ylabel("trait")
 figure.colorbar(image, ax=axes, label="coefficient")
 
 # %%
-# One path for all of them: the strength of a marker is that of its four coefficients together.
+# There is one path for all traits: the strength of a marker combines its four coefficients.
 
 GroupPathDisplay.from_estimator(together)
 
 # %%
-# Where every response has rows of its own, four laboratories with their own patients for instance, stack the
-# regressions: a block of columns per laboratory, and a group for one marker's coefficient in all of them. The stacked
-# design is a sparse matrix, which is never filled in. Each laboratory has a mean of its own, so the responses are
-# centred.
+# If every response has its own rows, such as four laboratories with their own patients, stack the regressions: one
+# block of columns per laboratory, and one group per marker for its coefficients in all laboratories. The stacked design
+# is a sparse matrix and stays sparse. Each laboratory has its own mean, so the responses are centred.
 
 inputs = rng.standard_normal((n_traits, n_rows, n_markers))
 responses = np.einsum("tnm,tm->tn", inputs, truth) + rng.normal(0, 0.7, (n_traits, n_rows))

@@ -2,9 +2,9 @@
 The paper's network, step by step
 =================================
 
-`covey.dynamics` runs the algorithms of the paper as they stand, one file each, and records everything. This is its
-figure 3: Algorithm 2 on 150 rows and 300 columns in groups of three, the authors' own draw. `covey reproduce` makes
-all figures and tables, with a verdict on every claim.
+`covey.dynamics` runs the algorithms of the paper as printed, one file each, and records everything. This is figure 3 of
+the paper: Algorithm 2 on 150 rows and 300 columns in groups of three, with the authors' own draw. `covey reproduce`
+makes all figures and tables, with a verdict on every claim.
 """
 
 from covey.datasets import legacy_paper_data

@@ -2,11 +2,11 @@
 The point, in one picture
 =========================
 
-Ten of a thousand groups carry signal. The group lasso pays for selecting them by shrinking them, and lets dozens of
-others in to make up for it. covey's path wakes the ten up one after another, each at once at its full size, and drops
-again what the validation rows do not need. The relaxed group lasso, least squares on the groups that the group lasso
-has at each penalty, repairs the shrinkage too and does as well here: it is the fair rival. All choose their model on
-the same validation rows.
+Ten of a thousand groups carry signal. The group lasso shrinks the groups it selects, and lets many others in to make up
+for it. On covey's path the ten wake up one after another, each at once at its full size, and groups that the validation
+rows do not need are dropped again. The relaxed group lasso, least squares on the groups that the group lasso selects at
+each penalty, avoids the shrinkage too and does as well here: it is the fair competitor. All methods choose their model
+on the same validation rows.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,7 @@ def least_squares(columns):
 
 
 # %%
-# The relaxed group lasso: least squares on what the group lasso has, as long as rows outnumber columns.
+# The relaxed group lasso: least squares on the group lasso's selection, as long as rows outnumber columns.
 
 supports = [np.flatnonzero(lasso.model(i)[0]) for i in range(len(lasso))]
 n_relaxed = next((i for i, columns in enumerate(supports) if len(columns) >= len(y) - 1), len(lasso))
@@ -51,8 +51,8 @@ def best(models):
 
 # %%
 # One panel per method: the true groups in colour, all others in grey, the true norms as marks at the right edge, and
-# the model that the validation rows choose. On covey's path nothing moves between two events; at the end groups that
-# the validation rows do not need are dropped, and the others are fitted again by least squares.
+# the model that the validation rows choose. On covey's path nothing changes between two events; at the end, groups that
+# the validation rows do not need are dropped, and the others are refitted by least squares.
 
 print(model.summary())
 true = data.groups.norms(data.w_star)

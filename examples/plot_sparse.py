@@ -2,8 +2,8 @@
 Without groups: a sparse linear model
 =====================================
 
-``groups=None`` makes every column a group of its own. The method is then a rival of the lasso, with the same
-difference as with groups: what it selects, it does not shrink.
+``groups=None`` makes every column a group of its own. The method is then an alternative to the lasso, with the same
+difference as for groups: it does not shrink the columns it selects.
 """
 
 import matplotlib.pyplot as plt

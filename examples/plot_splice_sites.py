@@ -2,8 +2,9 @@
 Splice sites: two classes, factors and their pairs
 ==================================================
 
-Where is a gene cut? Seven letters of DNA around a place say whether it is a splice site. Each position is a factor of
-four letters: in the model with all of them or not at all. So is every pair of positions, with sixteen columns.
+Where is a gene cut? Seven letters of DNA around a site determine whether it is a splice site. Each position is a factor
+with four levels, and a group: it is in the model with all levels or not at all. Every pair of positions is a group too,
+with sixteen columns.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,8 @@ from covey.datasets.grouped import GroupedData
 from covey.plots import GroupPathDisplay
 
 # %%
-# The data are those of the R package grplasso, where ``COVEY_DATA`` names a folder that has them; otherwise a stand-in
-# is simulated, in which the positions 2, 3 and 5 matter, each by itself.
+# The data come from the R package grplasso, if ``COVEY_DATA`` names a folder that has them; otherwise similar data are
+# simulated, in which positions 2, 3 and 5 matter, without interactions.
 
 
 def simulated(n=400):
@@ -47,22 +48,23 @@ site = np.where(data.y == 1, "site", "none")
 main = data.X.iloc[:, :28]
 
 # %%
-# Seven factors first. The coefficients are logarithms of odds ratios, those of the second class in alphabetical order.
+# First, a model with the seven positions. The coefficients are log odds ratios of the second class in alphabetical
+# order.
 
 model = GroupSparseClassifier(groups=np.repeat([f"Pos.{k}" for k in range(1, 8)], 4), rule="1se").fit(main, site)
 print(model.summary())
 
 # %%
-# Does a pair of positions say more than the two alone? All 21 pairs are groups to select from, and the positions are
-# always in: they are neither selected nor shrunk. The extended BIC asks for more evidence the more groups there are.
+# Does a pair of positions add anything to the two alone? All 21 pairs are groups to select from, and the positions are
+# always in: they are neither selected nor shrunk. The more groups there are, the more evidence the extended BIC
+# requires.
 
 positions = list(dict.fromkeys(model.groups_.names))
 pairs = GroupSparseClassifier(groups=data.groups, always=positions, selection="ebic").fit(data.X, site)
 print(pairs.summary())
 
 # %%
-# Which of the two predicts better is for rows to say that neither has seen: the whole fit is repeated without each
-# fold.
+# Held-out rows show which of the two predicts better: the whole fit is repeated without each fold.
 
 for name, (estimator, X) in {"positions": (model, main), "with pairs": (pairs, data.X)}.items():
     p = cross_val_predict(estimator, X, site, cv=5, method="predict_proba")

@@ -1,9 +1,9 @@
 """
-Survival: which genes add to what the clinic knows
-==================================================
+Survival: which genes add to clinical variables
+===============================================
 
-Time to metastasis of 144 breast cancers. Five clinical columns are in every model; seventy genes compete to join
-them. The question is not whether genes predict, but whether they add anything.
+The response is the time to metastasis of 144 breast cancers. Five clinical columns are in every model; seventy genes
+compete to join them. The question is not whether genes predict, but whether they add anything.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from covey.datasets.grouped import GroupedData
 from covey.selection import Size
 
 # %%
-# The data are those of the R package penalized, where ``COVEY_DATA`` names a folder that has them; otherwise those that
-# scikit-survival brings along (GSE7390), and without that package a stand-in is simulated.
+# The data come from the R package penalized, if ``COVEY_DATA`` names a folder that has them; otherwise from
+# scikit-survival (GSE7390). Without that package, similar data are simulated.
 
 
 def of_scikit_survival():
@@ -56,15 +56,15 @@ X, y = data.X, data.y
 print(f"{len(X)} rows, {y['event'].sum()} events, {data.groups.n_groups} groups, always in: {', '.join(clinical)}")
 
 # %%
-# ``always=`` keeps the clinical columns in every model, without a penalty. Five folds judge candidates by what the
-# held-out rows add to the partial likelihood of the others. The default may well find that many genes have a little to
-# say, and no few of them stand out; then the model is a ridge on all of them.
+# ``always=`` keeps the clinical columns in every model, without a penalty. Five folds score candidates by the held-out
+# rows' contribution to the partial likelihood. The default may well find that many genes matter a little and no small
+# set stands out; then the model is a ridge on all of them.
 
 model = GroupSparseCox(data.groups, always=clinical).fit(X, y)
 print(f"{len(model.selected_groups_)} groups: {model.recipe_}")
 
 # %%
-# Whoever can afford to measure only five genes asks for the best five.
+# If only five genes can be measured, ask for the best five.
 
 short = GroupSparseCox(data.groups, always=clinical, selection=Size(5)).fit(X, y)
 print(short.summary())
@@ -75,8 +75,8 @@ for name in genes:
     print(f"  {name}: {np.exp(short.coef_[X.columns.get_loc(column)] * X[column].std()):.2f}")
 
 # %%
-# Held-out concordance of the default, choosing repeated within each outer fold: with genes, and with the clinical
-# columns alone.
+# The held-out concordance of the default, with the model chosen anew within each outer fold: with genes, and with the
+# clinical columns alone.
 
 outer = StratifiedKFold(5, shuffle=True, random_state=0)
 alone = [
@@ -94,7 +94,7 @@ for name, own in scores.items():
     print(f"{name}: concordance {np.mean(own):.3f} +- {np.std(own, ddof=1) / np.sqrt(len(own)):.3f}")
 
 # %%
-# Three thirds by risk that was predicted without the row itself, and how they fared.
+# Kaplan-Meier curves for thirds of the rows by held-out risk.
 
 
 def kaplan_meier(time, event):

@@ -35,8 +35,8 @@ KINDS = {
     "engines": ("correlated problems through both engines of the network", 500, 20),
     "models": ("forged model files", 2000, 60),
     "tables": ("tables through covey fit and covey predict", 500, 30),
-    "kills": ("kills (-9 and Ctrl-C) of work that is taken up again", 100, 8),
-    "workers": ("Dask workers killed in mid-fit", 20, 2),
+    "kills": ("runs killed (kill -9, Ctrl-C) and resumed", 100, 8),
+    "workers": ("Dask workers killed during a fit", 20, 2),
 }
 
 Findings = Iterator[tuple[int, str]]
@@ -146,13 +146,22 @@ def workers(count: int, seed: int) -> Findings:
         X = da.from_array(data.X, chunks=(50, -1))
         return GroupSparseRegressor(3).fit(X, data.y).coef_, time.monotonic() - begin
 
+    def processes(client: Client) -> list[int]:
+        """Of both workers, once the last one that was killed has been replaced."""
+        for _ in range(100):
+            try:
+                client.wait_for_workers(2, timeout=60)
+                return list(client.run(os.getpid).values())
+            except OSError:  # the loss has not been noticed yet
+                time.sleep(0.2)
+        raise RuntimeError("The cluster does not replace its workers.")
+
     options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
     with LocalCluster(processes=True, silence_logs=50, **options) as cluster, Client(cluster) as client:
         fit()
         expected, seconds = fit()
         for i in range(count):
-            client.wait_for_workers(2, timeout=60)
-            pids = list(client.run(os.getpid).values())
+            pids = processes(client)
             rng = random.Random(seed + i)
             timer = threading.Timer(rng.uniform(0, seconds), os.kill, (rng.choice(pids), signal.SIGKILL))
             timer.start()

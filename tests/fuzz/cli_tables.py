@@ -88,8 +88,10 @@ def judged(command: list[str], out: Path) -> str:
         lines = result.stderr.strip().splitlines()
         if "Usage:" in result.stderr:  # bad usage is told by the parser
             return ""
-        if len(lines) != 1 or not lines[0].startswith("error: ") or len(lines[0]) < 20:
-            return f"not one line: {result.stderr!r}"
+        # one line; or one that ends in a colon, and one per column that cannot be read
+        listed = len(lines) > 1 and lines[0].endswith(":") and all(line.startswith("  ") for line in lines[1:])
+        if not (len(lines) == 1 or listed) or not lines[0].startswith("error: ") or len(lines[0]) < 20:
+            return f"neither one line nor a list of columns: {result.stderr!r}"
         return f"refused, and yet wrote {out.name}" if out.exists() else ""
     if result.exit_code not in (0, 3):
         return f"exit code {result.exit_code}: {result.stderr!r}"

@@ -58,10 +58,10 @@ def test_the_sums_over_rows_are_derivatives_of_each_other(name):
     case = CASES[name]
     loss, y, weight, direction = case.loss, case.y, case.weight(), case.predictor(seed=7)
     eta = scaled(case, y)
-    along = differences(lambda t: np.array([loss.total(y, eta + s * direction, weight) for s in t]), np.zeros(1))[0]
-    assert -np.sum(loss.score(y, eta, weight) * direction) == pytest.approx(along, rel=1e-5)
-    assert isinstance(loss.total(y, eta, weight), float)
-    assert loss.score(y, eta, weight).shape == eta.shape
+    along = differences(lambda t: np.array([loss.on(y, weight).total(eta + s * direction) for s in t]), np.zeros(1))[0]
+    assert -np.sum(loss.on(y, weight).score(eta) * direction) == pytest.approx(along, rel=1e-5)
+    assert isinstance(loss.on(y, weight).total(eta), float)
+    assert loss.on(y, weight).score(eta).shape == eta.shape
 
 
 # ------------------------------------------------------------------------------------------ sympy, with fifty digits

@@ -28,19 +28,19 @@ def test_no_constant_is_better(name, kind):
     constant = loss.null(y, weight, offset)
 
     def total(c):
-        return loss.total(y, base + c, weight)
+        return loss.on(y, weight).total(base + c)
 
     if loss.vector:
         assert constant.shape == (3,)
         brute = minimize(total, np.zeros(3), method="BFGS").x
-        terms = loss.score(y, base + constant, weight)
+        terms = loss.on(y, weight).score(base + constant)
         assert abs(terms.sum(axis=0)).max() <= 1e-12 * np.abs(terms).sum() + 1e-13
     else:
         assert isinstance(constant, float)
         near = np.linspace(constant - 50, constant + 50, 2001)
         best = near[np.argmin([total(c) for c in near])]
         brute = minimize_scalar(total, bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-10}).x
-        terms = loss.score(y, base + constant, weight)
+        terms = loss.on(y, weight).score(base + constant)
         assert abs(terms.sum()) <= 1e-12 * np.abs(terms).sum() + 1e-13
     assert total(constant) <= total(brute) + 1e-12 * abs(total(brute))
 

@@ -28,8 +28,8 @@ def test_nothing_overflows_far_out(name, size, dtype):
         results["product"] = loss.curvature_product(y, eta, eta)
         results["mean"] = loss.inverse_link(eta)
         results["link"] = loss.link(y)
-        results["score"] = loss.score(y, eta, case.weight().astype(dtype))
-        assert np.isfinite(loss.total(y, eta, case.weight()))
+        results["score"] = loss.on(y, case.weight().astype(dtype)).score(eta)
+        assert np.isfinite(loss.on(y, case.weight()).total(eta))
     for method, result in results.items():
         assert np.isfinite(result).all(), method
         assert result.dtype == dtype, method
@@ -79,10 +79,10 @@ def test_sums_over_rows_for_many_models(name):
     predictors = [case.predictor(seed) for seed in range(4)]
     y, eta = np.expand_dims(case.y, axis), np.stack(predictors, axis=axis)
     np.testing.assert_allclose(
-        case.loss.total(y, eta, weight), [case.loss.total(case.y, e, weight) for e in predictors], rtol=1e-13
+        case.loss.on(y, weight).total(eta), [case.loss.on(case.y, weight).total(e) for e in predictors], rtol=1e-13
     )
     for k, e in enumerate(predictors):
-        np.testing.assert_array_equal(case.loss.score(y, eta, weight)[:, k], case.loss.score(case.y, e, weight))
+        np.testing.assert_array_equal(case.loss.on(y, weight).score(eta)[:, k], case.loss.on(case.y, weight).score(e))
 
 
 @pytest.mark.parametrize("name", CASES)

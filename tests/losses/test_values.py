@@ -140,7 +140,7 @@ def test_deviance_and_likelihood_are_those_of_statsmodels(name, statsmodels):
     rise = family.loglike(y, family.link.inverse(start), freq_weights=weight) - family.loglike(
         y, mean, freq_weights=weight
     )
-    assert loss.total(y, eta, weight) - loss.total(y, start, weight) == pytest.approx(rise, rel=1e-9)
+    assert loss.on(y, weight).total(eta) - loss.on(y, weight).total(start) == pytest.approx(rise, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -172,8 +172,8 @@ def test_multinomial_likelihood_is_that_of_statsmodels(statsmodels):
     X, coefs = rng.standard_normal((len(y), 2)), rng.standard_normal((2, 2))
     model = statsmodels.MNLogit(y.argmax(axis=1), X)
     eta = np.column_stack([np.zeros(len(y)), X @ coefs])
-    assert loss.total(y, eta, np.ones(len(y))) == pytest.approx(-model.loglike(coefs.ravel(order="F")), rel=1e-10)
-    score = X.T @ loss.score(y, eta, np.ones(len(y)))[:, 1:]
+    assert loss.on(y, np.ones(len(y))).total(eta) == pytest.approx(-model.loglike(coefs.ravel(order="F")), rel=1e-10)
+    score = X.T @ loss.on(y, np.ones(len(y))).score(eta)[:, 1:]
     np.testing.assert_allclose(score.ravel(order="F"), model.score(coefs.ravel(order="F")), rtol=1e-9)
 
 

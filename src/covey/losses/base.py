@@ -160,14 +160,6 @@ class Loss(ABC):
         """The loss on given rows with their weights, as a function of eta."""
         return SeparateRows(self, y, weight)
 
-    def total(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> Any:
-        """The weighted sum of the values over rows, the first axis: a float, or one per model where eta has several."""
-        return self.on(y, weight).total(eta)
-
-    def score(self, y: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
-        """Minus the gradient of `total` in eta, of the shape of eta."""
-        return self.on(y, weight).score(eta)
-
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""
 
