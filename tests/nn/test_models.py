@@ -103,7 +103,7 @@ def test_images_are_padded_and_cropped_without_loss(digits):
     [
         (lambda: GAE(512, 3), "do not both split into 3 equal groups"),
         (lambda: GAE(20, 8, width=4), "20 out do not both split into 8"),
-        (lambda: build("GAE5"), "there are AE, VAE, GAE8, GAE4, IRMAE"),
+        (lambda: build("GAE5"), "the models are AE, VAE, GAE8, GAE4, IRMAE"),
         (lambda: rebuild({"model": "CNN"}), "no model class 'CNN'"),
         (lambda: AE(16, width=4)(torch.zeros(2, 1, 28, 28)), r"shape \(n, 1, 32, 32\), not \(2, 1, 28, 28\)"),
         (lambda: as_images(torch.zeros(2, 20, 20)), "must have shape"),
