@@ -52,7 +52,7 @@ def on_workers(n: int):
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0", memory_limit=0
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -170,7 +170,7 @@ def test_the_rest_of_a_killed_file_is_removed_by_the_next(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError, match="is no folder"):
+    with pytest.raises(NotADirectoryError, match="is not a folder"):
         check_writable(tmp_path / "file" / "out" / "deep")
     if Path("/proc/self").exists():
         with pytest.raises(OSError, match="/proc"):

@@ -1,7 +1,7 @@
-"""covey: finds the few groups of columns that matter in a regression, and fits them.
+"""covey finds the few groups of columns that matter in a regression, and fits them.
 
 Groups wake up one after another, strongest first, along the path of the network ``w_l = u_l^2 v_l`` in the limit of
-small starts; those that are not needed are dropped again, and cross-validation chooses one model.
+small starts. Groups that are not needed are dropped again, and cross-validation chooses one model.
 """
 
 from importlib import import_module
@@ -67,7 +67,7 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
-# Imported on first use, so that `import covey` stays light and `covey --help` is there at once.
+# Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = (
     "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
     "stability", "stopping", "theory",

@@ -1,4 +1,4 @@
-"""Checkpoint: results kept in a folder, so that work that was cut off goes on where it stopped."""
+"""Checkpoint: results stored in a folder, so that interrupted work resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["Checkpoint", "fingerprint", "kept", "read_piece", "write_piece"]
 
 FORMAT = "covey piece 1"
 
-# Bytes of a piece: a thousand times more than any that is written.
+# The largest file that is read, in bytes: a thousand times more than any that is written.
 LARGEST = 2**28
 
 
 def anything(value: Any) -> bool:
-    """The schema of pieces that may be anything."""
+    """Accept any value as a piece."""
     return True
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Finished pieces of one piece of work, each in a file of its own that is whole or not there.
+    """Finished pieces of one task, each in its own atomically written file.
 
     Parameters
     ----------
     folder : Path
-        May serve any number of pieces of work.
+        May hold the pieces of any number of tasks.
     key : str
-        Of everything that the results depend on: data, settings, version.
+        A hash of everything that the results depend on: data, settings, version.
     holds : callable
-        Whether a value can be one of the pieces; importable, since pieces are made in other processes too.
+        Returns whether a value can be a piece; must be importable, because other processes make pieces too.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, folder: Any, *parts: Any, holds: Callable[[Any], bool] = anything) -> Checkpoint | None:
-        """The checkpoint of a piece of work that is determined by these parts; None without a folder."""
+        """The checkpoint of a task that is determined by these parts; None without a folder."""
         if folder is None:
             return None
         try:
@@ -66,16 +66,16 @@ class Checkpoint:
         return cls(made, key, holds)
 
     def load(self, name: str) -> Any:
-        """A finished piece; None where it is not there, not whole, or not one of this work."""
+        """A finished piece; None if it is missing, damaged, or from another task."""
         return read_piece(self._file(name), f"{self.key}/{name}", self.holds)
 
     def save(self, name: str, value: Any) -> None:
-        """Keep a finished piece, made of lists, numbers and text."""
+        """Store a finished piece, made of lists, numbers and text."""
         try:
             write_piece(self._file(name), f"{self.key}/{name}", value)
         except OSError as reason:
             raise OSError(
-                f"The checkpoint {self.folder} cannot be written to ({reason}); make room there, or choose another one."
+                f"The checkpoint {self.folder} cannot be written to ({reason}); free some space, or choose another one."
             ) from reason
 
     def _file(self, name: str) -> Path:
@@ -90,7 +90,7 @@ def write_piece(file: Path, title: str, value: Any) -> None:
 
 
 def read_piece(file: Path, title: str, holds: Callable[[Any], bool] = anything) -> Any:
-    """The value that was written under this title; None where the file is not that, whatever else it may be."""
+    """The value that was written under this title; None if the file is anything else."""
     try:
         with file.open("rb") as stream:
             raw = stream.read(LARGEST + 1)
@@ -110,7 +110,7 @@ def _checksum(title: str, text: str) -> str:
 
 
 def kept(checkpoint: Checkpoint | None, name: str, function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, or what it gave before; tuples come back as lists."""
+    """``function(*args)``, or its stored result; tuples come back as lists."""
     found = None if checkpoint is None else checkpoint.load(name)
     if found is not None:
         return found
@@ -121,9 +121,9 @@ def kept(checkpoint: Checkpoint | None, name: str, function: Callable[..., Any],
 
 
 def fingerprint(design: Design, *rows: Any) -> tuple[Any, ...]:
-    """What tells one design, with vectors over its rows, from another: a digest of every number in it.
+    """Identifies a design and vectors over its rows, by a digest of every number in X.
 
-    It takes one reading of X, and about a second for every GiB of it.
+    It takes one pass over X, about a second per GiB.
     """
     vectors = [np.asarray(vector.cpu() if hasattr(vector, "cpu") else vector) for vector in rows]
     return (design.digest(), *vectors)

@@ -1,4 +1,4 @@
-"""Compiled functions, kept on disk where there is a place for them."""
+"""Compiled functions, cached on disk if possible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["njit"]
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit``; where nothing can be written, what is compiled is kept in memory instead of a cache.
+    """``numba.njit``, without the cache on disk if that cannot be written.
 
-    numba refuses to make a function with ``cache=True`` if neither its own folder nor the user's can be written to.
+    numba raises an error for ``cache=True`` if neither the folder of the source nor the user's can be written to.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:

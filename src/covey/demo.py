@@ -1,8 +1,8 @@
-"""`covey demo` and `make demo`: what is LDL cholesterol made of? Nine measurements, each allowed any smooth shape.
+"""`covey demo` and `make demo`: what is LDL cholesterol made of? Nine measurements, with smooth effects.
 
-In these blood samples LDL was not measured but computed, by Friedewald's formula (1972): total cholesterol less HDL
-less a fifth of the triglycerides. The table has triglycerides as a logarithm, so that no straight line has it; nothing
-tells covey which measurements enter.
+In these blood samples LDL was not measured but computed by Friedewald's formula (1972): total cholesterol minus HDL
+minus a fifth of the triglycerides. The table has the logarithm of triglycerides, so the effect is not linear, and covey
+is not told which measurements enter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from covey.workflow.settings import Told, silent
 
 __all__ = ["COMMAND", "TRUTH", "run"]
 
-# What the columns of the table are, by scikit-learn's description of it.
+# Names of the columns, from scikit-learn's description of the table.
 NAMES = {
     "bp": "blood_pressure",
     "s1": "cholesterol",

@@ -1,7 +1,7 @@
-"""Files and folders that are whole or not there.
+"""Atomic writing of files and folders: they are complete, or do not exist.
 
-What is being written has a name that nobody can guess, permissions as the user's umask wants them, and a lock that dies
-with its process: so the next run knows what a killed one has left behind, and removes it.
+A draft has an unguessable name, permissions that follow the user's umask, and a lock that is released when its process
+ends. The next run can therefore recognise what a killed process has left behind, and removes it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ else:
 
 __all__ = ["check_folder", "check_writable", "sweep", "whole_folder", "write_atomically"]
 
-# Of a name, so that what is put around it does not make it too long for a file system.
+# The part of a name that is kept in the name of its draft, which must not be too long for the file system.
 LONGEST_NAME = 200
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Write the file in one go: under another name first, then moved into place.
+    """Write a file atomically: under another name first, then moved into place.
 
-    A file that is there keeps its permissions. A symbolic link is replaced, not followed.
+    An existing file keeps its permissions. A symbolic link is replaced, not followed.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     sweep(file)
@@ -53,10 +53,9 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
-    """A new folder to write into, which takes the place of `folder` at the end, and vanishes if anything goes wrong.
+    """A new folder to write into, which replaces `folder` at the end and is removed if anything goes wrong.
 
-    Whatever happens, `folder` is there with all its files, old or new; of old ones only those of these names are ever
-    removed.
+    `folder` always has a complete set of files, old or new; only files with these names are ever removed.
     """
     target = folder.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +70,7 @@ def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
         else:
             draft.rename(target)
     finally:
-        _remove(draft, names)  # the new ones, if anything went wrong, or the old ones
+        _remove(draft, names)  # the old files, or the new ones if anything went wrong
         if lock is not None:
             os.close(lock)
 
@@ -79,8 +78,8 @@ def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
 def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> None:
     """Refuse, before any work is done, a folder that `whole_folder` could not write.
 
-    A folder that is there already is replaced only when `overwrite` says so, and only if it holds nothing but files of
-    these names: a slip such as ``--out ~ --overwrite`` must not cost anybody's files.
+    An existing folder is replaced only with `overwrite`, and only if it holds nothing but files with these names: a
+    slip such as ``--out ~ --overwrite`` must not delete anyone's files.
     """
     if folder.is_symlink():
         raise FileExistsError(f"{folder} is a symbolic link; give the folder itself with --out.")
@@ -100,10 +99,10 @@ def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> No
 
 
 def check_writable(target: Path) -> None:
-    """Refuse, before any work is done, a file or folder that could not be put into its place."""
+    """Refuse, before any work is done, a file or folder that could not be moved into place."""
     above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir():
-        raise NotADirectoryError(f"{above} is no folder; choose another place with --out.")
+        raise NotADirectoryError(f"{above} is not a folder; choose another place with --out.")
     probe = _draft(above / target.name)
     try:
         probe.mkdir()
@@ -113,9 +112,9 @@ def check_writable(target: Path) -> None:
 
 
 def sweep(target: Path, names: Collection[str] = ()) -> None:
-    """Remove what killed processes have left of a file, or of a folder of these files; nothing that is being written.
+    """Remove drafts of a file or folder that killed processes have left; drafts still being written are kept.
 
-    Where a folder was cut off between leaving its place and its successor's arrival, it is put back.
+    A folder that was moved away by a process killed before its replacement arrived is put back.
     """
     if not CAN_LOCK:
         return
@@ -130,7 +129,7 @@ def _sweep_one(left: Path, target: Path, names: Collection[str]) -> None:
     with suppress(OSError):
         handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its process is alive
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its process is alive
             if left.suffix == ".old" and not target.exists():
                 left.rename(target)
             elif left.is_dir():
@@ -142,7 +141,7 @@ def _sweep_one(left: Path, target: Path, names: Collection[str]) -> None:
 
 
 def _remove(folder: Path, names: Collection[str]) -> None:
-    """Remove these files of a folder, and the folder if it is empty then."""
+    """Remove these files from a folder, and the folder if it is then empty."""
     for name in names:
         with suppress(OSError):
             (folder / name).unlink()
@@ -151,7 +150,7 @@ def _remove(folder: Path, names: Collection[str]) -> None:
 
 
 def _exchange(draft: Path, target: Path) -> None:
-    """Let two folders change places, in one step where the system has one."""
+    """Exchange two folders, atomically if the system supports it."""
     if _exchange_at_once(draft, target):
         return
     old = draft.with_suffix(".old")
@@ -165,7 +164,7 @@ def _exchange(draft: Path, target: Path) -> None:
 
 
 def _exchange_at_once(a: Path, b: Path) -> bool:
-    """Whether two folders have changed places; Python has no name for it."""
+    """Exchange two folders by a system call that Python does not offer; return whether that worked."""
     here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
     names, system = (os.fsencode(a), os.fsencode(b)), str(sys.platform)
     try:
@@ -180,7 +179,7 @@ def _exchange_at_once(a: Path, b: Path) -> bool:
 
 
 def _draft(target: Path) -> Path:
-    """A name beside the target that nobody can guess."""
+    """An unguessable name beside the target."""
     return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.part")
 
 

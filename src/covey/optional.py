@@ -1,4 +1,4 @@
-"""Libraries that only some uses need: imported where they are used, and the pip line where they are absent."""
+"""Optional libraries: imported where they are used, with an error that gives the pip command if they are missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 __all__ = ["EXTRAS", "MissingExtraError", "optional"]
 
-# The extra of pyproject.toml that brings a library.
+# The extra in pyproject.toml that installs each library.
 EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
@@ -24,12 +24,12 @@ EXTRAS = {
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """A library is not installed; the message has the line that installs it."""
+    """A library is not installed; the message has the command that installs it."""
 
 
 @contextmanager
 def optional(what: str) -> Iterator[None]:
-    """Import optional libraries inside of it: a missing one is named, with what needs it and the line that installs it.
+    """Import optional libraries within this context; the error for a missing one names the command to install it.
 
     >>> with optional("Drawing"):
     ...     raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")

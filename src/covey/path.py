@@ -1,4 +1,4 @@
-"""Path: coefficients along a one-parameter family of models, the common result of the engine and the baselines."""
+"""Path: coefficients along a one-parameter family of models; the result of all paths and of the baselines."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["Path", "PathState"]
 
 @dataclass(frozen=True, repr=False)
 class PathState:
-    """Where a path stands: enough to continue it, or to start one from chosen groups.
+    """The state of a path: enough to continue it, or to start one from chosen groups.
 
     Attributes
     ----------
     time : int
-        Iterations made.
+        The number of iterations so far.
     coef : ndarray, shape (p,)
         Coefficients of the awake groups on the user's scale; zero elsewhere.
     awake : ndarray of int
-        Those groups, in the order in which they joined.
+        The awake groups, in the order in which they joined.
     log_magnitudes : ndarray, shape (n_groups,)
-        Logarithm of every group's magnitude u, for a response of unit standard deviation.
+        The logarithm of every group's magnitude u, for a response of unit standard deviation.
     entered : tuple of (group position, time)
     direction_step : float
-        The constant step on the directions after the switch of the two-stage algorithm, on the response's own scale;
-        0 before it.
+        The constant step on the directions after the switch of the two-stage algorithm, on the scale of the response; 0
+        before the switch.
     directions : ndarray, shape (p,), or None
-        After the switch, the directions in which sleeping groups were frozen.
+        After the switch, the frozen directions of the sleeping groups.
     armed : bool
-        Whether the rule that switches has been armed.
+        Whether the switching rule has been armed.
     """
 
     time: int
@@ -54,47 +54,46 @@ class PathState:
 
 @dataclass(frozen=True, repr=False)
 class Path:
-    """Models in the order in which they were reached, on the user's scale.
+    """A sequence of models on the user's scale, in the order in which the path reached them.
 
     Attributes
     ----------
     times : ndarray, shape (n_times,)
-        Increasing. Iterations for the network and for primal-dual; positions in the list of penalties for the
-        group lasso.
+        Increasing times: event times on a limit path, iterations for the network and for primal-dual, positions in the
+        list of penalties for the group lasso.
     coefs : scipy.sparse.csr_array, shape (n_times, n_columns), or (n_times, n_outputs * n_columns)
-        Coefficients in the user's columns and units, those of one output after another. Groups still asleep are
-        exactly zero.
-    intercepts : ndarray, shape (n_times,), or (n_times, n_outputs) where there are several
+        Coefficients in the user's columns and units, output by output. The coefficients of sleeping groups are exactly
+        zero.
+    intercepts : ndarray, shape (n_times,), or (n_times, n_outputs) with several outputs
     groups : Groups
     entered : list of (group position, time)
-        The order in which groups woke up, each with its time.
+        The groups in the order in which they woke up, each with its time.
     status : str
-        ``"completed"``, ``"stopped"`` by the caller, ``"exhausted"`` when the design has nothing left to
-        explain, ``"separated"`` when the best coefficients of some model on the path are infinite, or ``"diverged"``;
-        `message` says more.
+        ``"completed"``, ``"stopped"`` by the caller, ``"exhausted"`` if nothing is left to explain, ``"separated"`` if
+        the best coefficients of some model on the path are infinite, or ``"diverged"``; `message` gives details.
     penalties : ndarray, shape (n_times,) or None
-        The penalty at each position, where the path is one over penalties.
+        The penalty at each position, for a path over penalties.
     strengths : scipy.sparse.csr_array, shape (n_times, n_groups), or None
-        How much each group does, in units of the response: its norm in working coordinates. With
-        ``standardize="group"`` this is the standard deviation of its part of the prediction, which can be compared
-        between groups whatever the scale and the correlation of their columns.
+        The strength of each group, in units of the response: its norm in working coordinates. With
+        ``standardize="group"`` this is the standard deviation of its contribution to the prediction, which can be
+        compared between groups whatever the scales and correlations of their columns.
     parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
-        With overlapping groups: each group's own coefficients, group after group, of which `coefs` holds the sums.
+        With overlapping groups: each group's own coefficients, group by group; `coefs` holds their sums.
     step_size : float
-        The step on the magnitudes, on the data's own scale: paths with the same step share their clock.
+        The step on the magnitudes, on the scale of the data; times of paths with the same step are comparable.
     init_scale : float
-        The start scale of the network, where the path is one of an estimator's network; otherwise NaN.
+        The start scale, for the path of an estimator's network; otherwise NaN.
     restarted : tuple of float
-        The times at which the path was restarted: groups that the model can do without were dropped and the others
-        fitted again, so that coefficients jump there.
+        The times at which the path was restarted: groups that were not needed were dropped and the others refitted, so
+        that coefficients jump there.
     stepwise : bool
-        Whether models stand still between times, as on a limit path; otherwise they move.
+        Whether models are constant between times, as on a limit path.
     n_outputs : int
-        How many linear predictors a model has: one, one per response, or one per class.
+        The number of linear predictors of a model: one, one per response, or one per class.
     n_passes, n_gram_columns : int
-        How often X was read in full, and how many Gram columns were fetched.
+        The number of passes over X, and of Gram columns computed.
     state : PathState or None
-        Where the path ended: pass the path as ``start=`` to go on from there.
+        The state at the end of the path: pass the path as ``start=`` to continue from there.
     """
 
     times: NDArray[Any]
@@ -127,17 +126,17 @@ class Path:
 
     @property
     def ends_apart(self) -> bool:
-        """Whether the last model is one that was chosen, and no longer a part of the path itself."""
+        """Whether the last model was chosen among candidates and is not a point of the path itself."""
         return self.stepwise and self.times[-1] in self.restarted
 
     @property
     def group_norms(self) -> FloatArray:
-        """Euclidean norm of each group's coefficients, of all outputs, at each time; shape (n_times, n_groups)."""
+        """Euclidean norm of each group's coefficients, over all outputs, at each time; shape (n_times, n_groups)."""
         groups = self.groups
         members = _per_output(groups.members, groups.n_columns, self.n_outputs)
         own = (self.coefs[:, members] if self.parts is None else self.parts).copy()
         label = np.tile(np.repeat(np.arange(groups.n_groups), groups.sizes), self.n_outputs)
-        # in units of each group's largest coefficient, so that neither 1e-200 nor 1e200 is lost in the square
+        # in units of each group's largest coefficient, so that squares neither underflow nor overflow
         unit = np.zeros(groups.n_groups)
         np.maximum.at(unit, label[own.indices], np.abs(own.data))
         unit[unit == 0] = 1.0
@@ -146,7 +145,7 @@ class Path:
         return np.sqrt((own @ membership).toarray()) * unit
 
     def added_up(self, groups: Groups) -> Path:
-        """A path of `groups.apart()`, on copies of shared columns, as one of the overlapping groups themselves."""
+        """Convert a path of `groups.apart()`, on copies of shared columns, to the overlapping groups."""
         members = _per_output(groups.members, groups.n_columns, self.n_outputs)
         copies = np.arange(members.size)
         shape = (copies.size, self.n_outputs * groups.n_columns)
@@ -158,7 +157,7 @@ class Path:
     def ending_in(
         self, coef: FloatArray, intercept: FloatArray | float, strengths: FloatArray, parts: FloatArray | None
     ) -> Path:
-        """The path with a model after its last one, to which coefficients jump: the one that was chosen."""
+        """The path with the chosen model appended, to which coefficients jump."""
         last = float(self.times[-1])
         time = 1.05 * last if last > 0 else 1.0
 
@@ -181,7 +180,7 @@ class Path:
         )
 
     def until(self, position: int) -> Path:
-        """The path up to a position, that included; it can no longer be continued if that is not its end."""
+        """The path up to and including a position; unless that is its end, it can no longer be continued."""
         n = position + 1
         if n == len(self):
             return self
@@ -208,17 +207,17 @@ class Path:
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
     def stored(self, position: int) -> tuple[NDArray[np.intp], FloatArray, float]:
-        """The columns of which `coefs` holds something at a position, their coefficients, and the intercept.
+        """The columns with stored coefficients at a position, their coefficients, and the intercept.
 
-        For paths of one output.
+        For paths with one output.
         """
         own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
         return self.coefs.indices[own], self.coefs.data[own], float(self.intercepts[position])
 
     def model(self, position: int) -> tuple[FloatArray, Any]:
-        """Coefficients on the columns of X and the intercept, at a position of the path.
+        """The coefficients of the columns of X and the intercept, at a position of the path.
 
-        Shape (n_columns,), or (n_outputs, n_columns) where there are several outputs.
+        Coefficients have shape (n_columns,), or (n_outputs, n_columns) with several outputs.
         """
         own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
         coef = np.zeros(self.coefs.shape[1])
@@ -228,7 +227,7 @@ class Path:
         return coef, float(self.intercepts[position])
 
     def at(self, t: float) -> FloatArray:
-        """The coefficients at the last recorded time not after ``t``, as `model` has them."""
+        """The coefficients at the last recorded time not after ``t``, in the shape of `model`."""
         return self.model(self.index(t))[0]
 
     def predict(self, X: Any) -> FloatArray:
@@ -237,7 +236,7 @@ class Path:
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or tensor, shape (n_rows, n_columns)
-            The columns in the order in which the path was run.
+            The same columns in the same order as in the data of the path.
         """
         rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
         expected = self.coefs.shape[1] // self.n_outputs
@@ -253,5 +252,5 @@ class Path:
 
 
 def _per_output(members: NDArray[np.intp], n_columns: int, n_outputs: int) -> NDArray[np.intp]:
-    """Columns of one output after another."""
+    """Columns repeated for every output, with offsets."""
     return (members + n_columns * np.arange(n_outputs)[:, None]).ravel()

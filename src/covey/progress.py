@@ -1,6 +1,6 @@
-"""Progress: how far work is that takes longer than a second; a bar where rich is installed, lines elsewhere.
+"""Progress of work that takes longer than a second: a bar if rich is installed, else lines.
 
-Whoever was asked to show it opens `showing`; the work calls `tell`, which does nothing where nobody did.
+The caller that wants progress shown opens `showing`; the work calls `tell`, which does nothing otherwise.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 __all__ = ["showing", "tell"]
 
-# Work that is shorter is not shown, and lines are at least so far apart; in seconds.
+# Seconds before progress is first shown, and between two lines.
 PATIENCE = 1.0
 
 
 class Shown:
-    """A bar or lines for one piece of work."""
+    """Progress of one task, as a bar or as lines."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -29,7 +29,7 @@ class Shown:
         self.lines = not _interactive()
 
     def update(self, stage: str, unit: str, done: int, total: int) -> None:
-        """Show it, if it is time."""
+        """Show the progress, unless it was shown less than a second ago."""
         if self.bar is None and time.perf_counter() - self.last < PATIENCE:
             return
         if self.lines or not self._open():
@@ -39,7 +39,7 @@ class Shown:
             self.bar.update(self.task, description=f"{stage}, {unit} {done} of {total}", completed=done, total=total)
 
     def _open(self) -> bool:
-        """Begin a bar; whether there is one."""
+        """Start a bar if needed; return whether there is one."""
         if self.bar is None:
             try:
                 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -53,7 +53,7 @@ class Shown:
         return True
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
 
@@ -63,7 +63,7 @@ _SHOWN: ContextVar[Shown | None] = ContextVar("_SHOWN", default=None)
 
 @contextmanager
 def showing(what: str, verbose: int) -> Iterator[None]:
-    """Show the progress of the work inside of it, where `verbose` asks for it; of nested work, the outermost."""
+    """Show the progress of the enclosed work if `verbose`; of nested calls, only the outermost has an effect."""
     if not verbose or _SHOWN.get() is not None:
         yield
         return
@@ -77,7 +77,7 @@ def showing(what: str, verbose: int) -> Iterator[None]:
 
 
 def tell(stage: str, unit: str, done: int, total: int) -> None:
-    """Say how far a stage is: `done` of `total` units, such as folds."""
+    """Report the progress of a stage: `done` of `total` units, such as folds."""
     shown = _SHOWN.get()
     if shown is not None:
         shown.update(stage, unit, done, total)

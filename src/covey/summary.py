@@ -1,4 +1,4 @@
-"""Summary: a few sentences and a table, as text and for notebooks; and short descriptions of what holds arrays."""
+"""Summary: a few sentences and a table, as text and for notebooks; and one-line descriptions of dataclasses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "brief"]
 
-# Rows of a table that are shown; the whole table is there to be asked for.
+# The most rows of a table that are shown; `Summary.whole` says how to get the rest.
 MOST_ROWS = 20
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What ``print(model.summary())`` prints and a notebook shows as a table.
+    """A printable summary, which a notebook shows as a table.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Summary:
     table : DataFrame
         All rows, as text; at most 20 are shown.
     notes : tuple of str
-        Sentences after it.
+        Sentences after the table.
     whole : str
         How to get the whole table.
     """
@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def more(self) -> str:
-        """A sentence on the rows that are not shown; empty where all are."""
+        """A sentence about the rows that are not shown; empty if all are."""
         left = len(self.table) - MOST_ROWS
         return f"... and {left} more groups: {self.whole} has all of them." if left > 0 else ""
 
@@ -55,7 +55,7 @@ class Summary:
 
 
 def brief(values: Any) -> str:
-    """A dataclass in one line: arrays by their shapes, what is None left out.
+    """Describe a dataclass in one line: arrays by their shapes, without fields that are None.
 
     >>> import numpy as np
     >>> from dataclasses import make_dataclass

@@ -1,8 +1,8 @@
-"""Threads of linear algebra, as many as help.
+"""The number of threads in linear algebra.
 
-The wheels of numpy and of scipy each bring a BLAS with threads of its own. After a product the threads of one wait for
-the next one by spinning, in the way of those of the other: a search that goes from one to the other and back, thousands
-of times and with small matrices, took up to ten times as long on two cores as with a single thread.
+The wheels of numpy and scipy each bring their own BLAS with its own threads. After a product, the threads of one spin
+while they wait for the next, and slow down the threads of the other. A search that alternates between the two thousands
+of times, with small matrices, took up to ten times as long on two cores as with a single thread.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["fitting_threads"]
 
-# Products with an X of fewer numbers gain less by threads than their waiting costs.
+# For an X with fewer numbers, threads cost more in waiting than they save in products.
 SMALL = 2**21
 
 
 @contextmanager
 def fitting_threads(shape: tuple[int, int], on_device: bool = False) -> Iterator[None]:
-    """Fit with one thread in scipy's BLAS, and in numpy's too unless it multiplies a large X.
+    """Fit with one thread in scipy's BLAS, and also in numpy's unless X is large.
 
-    Threads are those of the process: of fits at the same time the first one decides.
+    The setting applies to the whole process: if several fits run at the same time, the first one decides.
     """
     every, of_scipy = _libraries()
     large = shape[0] * shape[1] >= SMALL and not on_device
@@ -35,7 +35,7 @@ def fitting_threads(shape: tuple[int, int], on_device: bool = False) -> Iterator
 
 @cache
 def _libraries() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """Every BLAS in use, and the one that scipy brought; none where it shares that of numpy."""
+    """Every BLAS in use, and the one that came with scipy, if it is not shared with numpy."""
     every = ThreadpoolController().select(user_api="blas")
     home = Path(scipy.__file__).resolve().parent
     paths = [one.filepath for one in every.lib_controllers]

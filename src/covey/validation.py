@@ -1,4 +1,4 @@
-"""What an input must be, checked once at the public surface; the message names the culprit and the remedy."""
+"""Checks of user input, made once at the public surface; messages name the offending value and the remedy."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def pandas_frame(values: Any, name: str = "X") -> Any:
-    """A table of another library (polars, pyarrow, cudf, ...) as a pandas DataFrame; anything else as it is.
+    """Convert a table of another library (polars, pyarrow, cudf, ...) to a pandas DataFrame; leave others unchanged.
 
-    Columns are taken one by one, so that no library is needed but the one that the table came from.
+    Columns are converted one by one, so that no further library is needed.
     """
     if hasattr(values, "to_native"):  # narwhals' wrapper
         values = values.to_native()
@@ -62,7 +62,7 @@ def pandas_frame(values: Any, name: str = "X") -> Any:
 
 
 def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, limit: int = 6) -> str:
-    """Name columns in a message: at most `limit` of them.
+    """Name at most `limit` columns for a message.
 
     >>> name_columns([3], ["a", "b", "c", "d"]), name_columns(range(9), limit=2)
     ("column 'd'", 'columns 0, 1 and 7 more')
@@ -74,7 +74,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 
 def refuse_odd(values: Any, name: str) -> None:
-    """Refuse masks, imaginary parts and dates, of which numpy would leave something out, and what is read only once."""
+    """Refuse masked, complex and date values, which numpy would silently alter, and iterators."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):
@@ -87,14 +87,16 @@ def refuse_odd(values: Any, name: str) -> None:
 
 
 def check_scale(values: FloatArray, name: str) -> None:
-    """Refuse values so large or so small that their squares are no numbers any more."""
+    """Refuse values so large or so small that their squares overflow or underflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > 0 and not 1e-150 < largest < 1e150:
-        raise ValueError(f"{name} has values of {largest:.3g} at most, whose squares are no numbers: give other units.")
+        raise ValueError(
+            f"{name} has values up to {largest:.3g}, whose squares overflow or underflow: change the units."
+        )
 
 
 def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
-    """A dense float64 matrix, without a copy where X already is one in C or Fortran order."""
+    """A dense float64 matrix, without a copy if X already is one in C or Fortran order."""
     if is_sparse(X):
         raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
     columns = column_names(X)
@@ -109,7 +111,7 @@ def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
         raise ValueError(f"{name} is empty: shape {matrix.shape}.")
     if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
         matrix = np.ascontiguousarray(matrix)
-    # one pass without a mask of the size of X; the culprits are looked for only when there are some
+    # one pass without a mask of the size of X; the columns are located only if there are bad values
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if not np.isfinite(total) and not np.isfinite(matrix).all():
@@ -119,9 +121,9 @@ def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
 
 
 def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
-    """A dense matrix of float32 or float64, as it is where X already is one; anything else becomes float64.
+    """A dense matrix of float32 or float64, not copied if X already is one; other types become float64.
 
-    Values are not looked at: whoever reads X anyway (`covey.designs`) finds the missing ones on the way.
+    Values are not checked: `covey.designs` finds missing ones when it reads X anyway.
     """
     if is_sparse(X):
         raise ValueError(f"{name} is sparse, and only dense arrays are supported here: pass {name}.toarray().")
@@ -148,7 +150,7 @@ def as_numeric_matrix(X: Any, *, name: str = "X") -> FloatArray:
 
 
 def as_numbers(values: Any, name: str, *, ndim: int | None = None, finite: bool = True) -> NDArray[np.float64]:
-    """A float64 array of finite numbers, of so many dimensions where that is given."""
+    """A float64 array of finite numbers, with `ndim` dimensions if given."""
     refuse_odd(values, name)
     if is_sparse(values):
         raise ValueError(f"{name} is sparse: pass {name}.toarray().")
@@ -174,7 +176,7 @@ def listed(values: Any, name: str) -> list[Any]:
 
 
 def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
-    """One of some names."""
+    """Check that a value is one of the options."""
     if not isinstance(value, str | int | None) or value not in options:
         shown = list(map(repr, options))
         allowed = " or ".join(shown) if len(shown) == 2 else f"one of {', '.join(shown)}"
@@ -183,13 +185,13 @@ def one_of(value: Any, options: Sequence[Any], name: str) -> Any:
 
 
 def _short(value: Any) -> str:
-    """A value for a message, in a line."""
+    """A value in one line, for a message."""
     text = repr(value)
     return text if len(text) < 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
 def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
-    """Row weights that add up to one; equal ones for None, a number broadcast."""
+    """Row weights that add up to one; None or a single number gives equal weights."""
     if weights is None or np.ndim(weights) == 0:
         if weights is not None:
             positive(weights, name)
@@ -225,7 +227,7 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
 
 
 def on_host(values: Any) -> Any:
-    """A torch tensor as a numpy array, wherever it lies; anything else as it is."""
+    """Convert a torch tensor on any device to a numpy array; leave other values unchanged."""
     return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
 
 
@@ -264,7 +266,7 @@ def boolean(value: Any, name: str) -> bool:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is one of scipy's sparse kinds, told without importing them."""
+    """Whether X is a scipy sparse array or matrix, decided without importing scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
@@ -275,5 +277,5 @@ def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:
         try:
             np.asarray(X[X.columns[j]]).astype(np.float64)
         except (TypeError, ValueError):
-            return f"; column {column!r} does not (encode it, with sklearn's OneHotEncoder for instance)"
+            return f"; column {column!r} does not (encode it, for instance with sklearn's OneHotEncoder)"
     return ""

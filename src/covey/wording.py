@@ -1,4 +1,4 @@
-"""What the library calls a parameter, in the words of the command line."""
+"""Translate parameter names in messages to options of the command line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 __all__ = ["as_options"]
 
-# Parameters that `covey fit` has as options of the same name.
+# Parameters that are options of `covey fit` under the same name.
 SHARED = "selection|rule|factors|standardize|group_weights|max_iter|init_scale|algorithm|ties|offset|always"
 
-# In this order: what is special first.
+# Applied in this order: special cases first.
 WORDS = (
     (r"Leave step_size at 'auto', or fit without network\b", "Fit without --network"),
     (r"\baverage=True\b", "--average"),
@@ -27,7 +27,7 @@ _VALUE = re.compile(rf"(?<![-\w])({SHARED})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\
 
 
 def as_options(text: str) -> str:
-    """A message in which parameters of the estimators are options of ``covey fit``.
+    """Replace parameters of the estimators in a message by options of ``covey fit``.
 
     >>> as_options("Use fewer folds, or choose selection='ebic'. rule='1se' selects fewer groups.")
     'Use fewer folds, or choose --selection ebic. --rule 1se selects fewer groups.'

@@ -164,7 +164,7 @@ def test_a_line_without_end(tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    refused(fit(tmp_path, GOOD, "--out", tmp_path / "file" / "sub"), "is no folder", "--out")
+    refused(fit(tmp_path, GOOD, "--out", tmp_path / "file" / "sub"), "is not a folder", "--out")
 
 
 def test_a_folder_without_permission(tmp_path):

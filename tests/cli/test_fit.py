@@ -271,11 +271,11 @@ def test_hostile_names_are_text(tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_the_fit(table, tmp_path, monkeypatch):
     monkeypatch.setattr("covey.workflow.fit_table", lambda *_: pytest.fail("the fit has begun"))
     (tmp_path / "file").touch()
-    refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is no folder")
+    refused(covey("fit", table, *SETTINGS, "--out", tmp_path / "file" / "fit"), "is not a folder")
     if Path("/proc/self").exists():
         refused(covey("fit", table, *SETTINGS, "--out", "/proc/fit"), "/proc")
     monkeypatch.setattr("covey.workflow.predict_table", lambda *_, **__: pytest.fail("the prediction has begun"))
-    refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is no folder")
+    refused(covey("predict", tmp_path, table, "--out", tmp_path / "file" / "p.csv"), "is not a folder")
 
 
 def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):

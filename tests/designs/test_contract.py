@@ -132,6 +132,16 @@ def test_second_moments_of_parts(kind, dtype, columns, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+def test_extremes_of_rows_that_count(kind, tmp_path):
+    X, _ = problem(90, LAYOUTS["equal"])
+    columns, weight = np.array([3, 0, 17]), (np.arange(90) % 4 > 0).astype(float)
+    X[40, 3], X[41, 3] = 100.0, -100.0  # row 40 has weight zero
+    design = as_design(kind(X, tmp_path))
+    found = design.extremes(columns, design.rows(weight))
+    used = X[weight > 0][:, columns]
+    np.testing.assert_array_equal(found, [used.min(axis=0), used.max(axis=0)])
+
+
 def test_a_path_goes_on_from_where_it_ended(kind, tmp_path):
     groups = LAYOUTS["many"]
     X, y = problem(90, groups)

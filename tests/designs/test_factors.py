@@ -128,7 +128,7 @@ def test_factors_do_not_depend_on_the_storage(kind, mean, tmp_path):
 def test_factors_of_other_columns_are_refused():
     X, _ = correlated()
     factors = find_factors(as_design(X), weights(80, "equal"), 1)
-    with pytest.raises(ValueError, match="found in 120 columns, and X has 100"):
+    with pytest.raises(ValueError, match="computed from 120 columns, but X has 100"):
         factors.scores(as_design(X[:, :100]))
 
 

@@ -319,7 +319,7 @@ def test_names_of_columns():
 def test_a_fold_without_events_is_refused():
     X, y, groups = problem(n=60)
     folds = [(np.flatnonzero(y["event"]), np.flatnonzero(~y["event"]))] * 2
-    with pytest.raises(ValueError, match=r"No row that judges fold 0 has an event: use fewer folds"):
+    with pytest.raises(ValueError, match=r"No held-out row of fold 0 has an event: use fewer folds"):
         GroupSparseCox(groups, selection=folds).fit(X, y)
     with pytest.raises(ValueError, match=r"training rows of fold 0 cannot be fitted. There is no event"):
         GroupSparseCox(groups, selection=[pair[::-1] for pair in folds]).fit(X, y)
@@ -332,7 +332,7 @@ def test_bad_settings():
     model = GroupSparseCox(groups, selection=Size(1)).fit(X, y)
     with pytest.raises(ValueError, match="concordance must be"):
         model.score(X, y, concordance="c")
-    with pytest.raises(ValueError, match="fitted without any"):
+    with pytest.raises(ValueError, match="fitted without strata"):
         model.predict_survival_function(X, strata=np.ones(60))
     with pytest.raises(ValueError, match="No two rows can be compared"):
         model.score(X[:2], survival([1.0, 1.0]))

@@ -29,7 +29,7 @@ from estimator_problems import noisy_problem
         GroupSparseRegressor(selection="holdout", rule="1se"),
     ]
 )
-@pytest.mark.filterwarnings("ignore:y has the values 0 and 1 only")
+@pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -231,7 +231,7 @@ CASES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:y has the values 0 and 1 only")
+@pytest.mark.filterwarnings("ignore:y has only the values 0 and 1")
 @pytest.mark.parametrize("options", [{}, {"rule": "1se"}, {"average": True}, {"selection": "ebic"}], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_degenerate_data_give_finite_answers(case, options):
@@ -300,7 +300,7 @@ def test_bad_data(data):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=-np.ones(120))
     with pytest.raises(ValueError, match="at least one non-zero"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.zeros(120))
-    with pytest.raises(ValueError, match="divide them by a common number"):
+    with pytest.raises(ValueError, match="divide them by a constant"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.full(120, 1e200))
     with pytest.raises(ValueError, match=r"at least 2 rows|minimum of 2"):
         GroupSparseRegressor(groups=3).fit(data.X[:1], data.y[:1])

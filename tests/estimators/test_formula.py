@@ -83,7 +83,7 @@ def test_a_table_of_polars():
         (GroupSparseRegressor, "y ~ nothing", {}, "`nothing` is not present"),
         (GroupSparseRegressor, "nothing ~ x1", {}, "`nothing` is not present"),
         (GroupSparseRegressor, "y ~ x1 + + )", {}, "cannot be read"),
-        (GroupSparseRegressor, "y ~ x1", {"groups": 2}, "groups is what the formula says"),
+        (GroupSparseRegressor, "y ~ x1", {"groups": 2}, "groups is set by the formula"),
         (GroupSparseRegressor, "y ~ gap", {}, "Drop or impute"),
         (GroupSparseClassifier, "log(y) ~ x1", {}, "one column of labels"),
         (GroupSparseCox, "time ~ x1", {}, r"written survival\(time, event\)"),

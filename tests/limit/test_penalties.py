@@ -1,4 +1,4 @@
-"""What ridges are counted in: variances of columns, or the difference that two values make."""
+"""What ridges are counted in: the standard deviation of a column times a sixth of its range."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,9 @@ from covey.limit.ridges import Penalties
 from covey.preprocess import prepare
 
 
-def penalties(X, groups, weight=None, **options):
+def penalties(X, groups, weight=None, equal_shares=False):
     problem, _ = prepare(as_design(X), np.arange(len(X)) % 5.0, groups, sample_weight=weight)
-    return Penalties(problem, **options)
+    return Penalties(problem, equal_shares)
 
 
 def mixed(n=60):
@@ -21,22 +21,33 @@ def mixed(n=60):
     return np.column_stack([levels == 1, levels == 2, rng.standard_normal((n, 2))]).astype(float)
 
 
-def test_two_valued_columns_count_by_the_difference_of_their_values():
+def test_a_column_that_varies_in_few_rows_has_a_larger_scale_than_its_standard_deviation():
+    X, groups = mixed(), Groups.from_sizes([2, 2])
+    gains = penalties(X, groups).gains(np.arange(2))
+    np.testing.assert_allclose(gains, 1 / np.sqrt(X.std(axis=0) * np.ptp(X, axis=0) / 6))
+    relative = 1 / (gains * X.std(axis=0))
+    assert relative[1] > relative[0]  # the rarer category
+    normal = np.random.default_rng(0).standard_normal((200, 2))
+    gains = penalties(normal, Groups.from_sizes([2])).gains(np.arange(1))
+    np.testing.assert_allclose(gains, 1 / normal.std(axis=0), rtol=0.1)
+
+
+def test_two_valued_columns_may_count_by_the_difference_of_their_values():
     X, groups = mixed(), Groups.from_sizes([2, 2])
     gains = penalties(X, groups, equal_shares=True).gains(np.arange(2))
     np.testing.assert_allclose(gains[:2], 2.0)  # a standard deviation of one half, were both values equally frequent
     np.testing.assert_allclose(gains[2:], 1 / X[:, 2:].std(axis=0))
-    np.testing.assert_allclose(penalties(X, groups).gains(np.arange(2)), 1 / X.std(axis=0))
 
 
 CHANGES = {"shift": lambda X: 7 + X, "units": lambda X: X * [3.0, 1e-3, 1e4, 5.0], "sign": lambda X: -X}
 
 
+@pytest.mark.parametrize("equal_shares", [False, True])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_units_and_shifts_do_not_matter(change):
+def test_units_and_shifts_do_not_matter(change, equal_shares):
     """The quadratic form of a ridge is on predictions, which units and shifts of columns leave as they are."""
     X, groups = mixed(), Groups.from_sizes([2, 2])
-    plain, other = (penalties(A, groups, equal_shares=True) for A in (X, np.asarray(change(X))))
+    plain, other = (penalties(A, groups, equal_shares=equal_shares) for A in (X, np.asarray(change(X))))
     for l in range(2):
         T, U = plain.problem.factor(l), other.problem.factor(l)
         own = slice(2 * l, 2 * l + 2)
@@ -45,12 +56,13 @@ def test_units_and_shifts_do_not_matter(change):
         np.testing.assert_allclose(turn.T @ plain.of([l])[0] @ turn, other.of([l])[0], rtol=1e-7)
 
 
-def test_rows_of_weight_zero_do_not_make_a_third_value():
+@pytest.mark.parametrize("equal_shares", [False, True])
+def test_rows_of_weight_zero_do_not_count(equal_shares):
     X, groups = mixed(), Groups.from_sizes([2, 2])
-    X[3, 0] = 0.5
+    expected = penalties(np.delete(X, 3, axis=0), groups, equal_shares=equal_shares).gains(np.arange(2))
+    X[3] = 100.0
     weight = np.where(np.arange(len(X)) == 3, 0.0, 1.0)
-    gains = penalties(X, groups, weight, equal_shares=True).gains(np.arange(2))
-    np.testing.assert_allclose(gains[:2], 2.0)
+    np.testing.assert_allclose(penalties(X, groups, weight, equal_shares).gains(np.arange(2)), expected)
 
 
 def test_interactions_of_categories_are_not_followed_into_rare_cells():

@@ -169,15 +169,15 @@ def test_several_eliminations_together_are_one_after_another(sizes, n_always):
 # ------------------------------------------------------------------ ridges on sets
 
 
-def test_the_penalty_is_that_of_columns_of_unit_variance():
+def test_the_penalty_is_that_of_scaled_columns():
     X, y, lists = mixed_problem()
     problem, _ = prepare(X, y, Groups.from_lists(lists))
     rng = np.random.default_rng(0)
     for l, M in zip((0, 1, 2), Penalties(problem).of([0, 1, 2]), strict=True):
         w = rng.standard_normal(int(problem.ranks[l]))
         coef = problem.to_user(l, w) / problem.y_scale
-        unit = X[:, lists[l]].std(axis=0)
-        assert w @ M @ w == pytest.approx(np.sum((coef * unit) ** 2))
+        own = X[:, lists[l]]
+        assert w @ M @ w == pytest.approx(np.sum(coef**2 * own.std(axis=0) * np.ptp(own, axis=0) / 6))
 
 
 def test_a_penalty_does_not_change_with_the_units_of_a_group():
@@ -192,7 +192,8 @@ def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_eac
     X[:, 0], X[:, 2] = 3.0, X[:, 1]
     problem, _ = prepare(X, y, Groups.from_size(X.shape[1], X.shape[1]), standardize="column")
     (M,) = Penalties(problem).of([0])
-    np.testing.assert_allclose(M, np.eye(int(problem.ranks[0])), atol=1e-9)
+    varying = X[:, X.std(axis=0) > 0]
+    np.testing.assert_allclose(M, np.diag(np.ptp(varying, axis=0) / varying.std(axis=0) / 6), atol=1e-9)
 
 
 @pytest.mark.parametrize("lengths", [[6, 4, 1], [3, 3], [2, 5], [0], []], ids=str)
@@ -258,8 +259,9 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
         np.testing.assert_allclose(Z.T @ (q * residual), penalty * shares[l] * M @ w, atol=1e-9)
         if problem.ranks[l] == len(own):
             centre = np.average(X[:, own], axis=0, weights=weight) if intercept else 0.0
-            scale = np.sqrt(np.average((X[:, own] - centre) ** 2, axis=0, weights=weight))
-            assert fit.norms[l] == pytest.approx(np.linalg.norm(coef[own] * scale))
+            deviation = np.sqrt(np.average((X[:, own] - centre) ** 2, axis=0, weights=weight))
+            span = np.ptp(np.vstack([X[:, own], np.broadcast_to(centre, len(own))]), axis=0)
+            assert fit.norms[l] == pytest.approx(np.linalg.norm(coef[own] * np.sqrt(deviation * span / 6)))
     # residuals on the rows that judge, times the roots of their weights
     total = weight.sum()
     expected = np.sqrt(weight[held] / total) * residual[held]
@@ -268,10 +270,12 @@ def test_a_reweighted_ridge_minimises_its_objective(n, intercept):
 
 
 def test_the_unit_of_penalties_does_not_change_with_compression():
-    X, *_, posed, rows = dense_rows(120, True, full_rank=True)
+    X, _, _, weight, _, posed, rows = dense_rows(120, True, full_rank=True)
     assert len(rows.rows.parts[0]) < 90
-    # every column adds one, and the mean is over 120 rows
-    assert rows.training(posed.splits[1], 120.0).unit == pytest.approx(X.shape[1] / 120)
+    # every column adds its variance in units of its squared scale, and the mean is over 120 rows
+    deviation = np.sqrt(np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
+    expected = np.sum(6 * deviation / np.ptp(X, axis=0)) / 120
+    assert rows.training(posed.splits[1], 120.0).unit == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -191,5 +191,5 @@ def test_strata_keep_their_codes():
     assert other.coded_as(fit.labels)[:, 3].tolist() == [2.0, 0.0]
     with pytest.raises(ValueError, match="stratum 'd', which no row of fit has"):
         read_survival(survival([1.0], strata=["d"])).coded_as(fit.labels)
-    with pytest.raises(ValueError, match="has no strata, and the rows of fit had"):
+    with pytest.raises(ValueError, match="has no strata, but the rows of fit had strata"):
         read_survival(survival([1.0])).coded_as(fit.labels)

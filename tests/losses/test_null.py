@@ -130,7 +130,7 @@ def test_other_losses_take_no_scale(loss):
 
 
 def test_all_counts_zero():
-    with pytest.raises(ValueError, match=r"Every count is zero.*give rows that hold events"):
+    with pytest.raises(ValueError, match=r"Every count is zero.*give rows with positive counts"):
         Poisson().null(np.array([0.0, 0.0, 5.0]), np.array([1.0, 1.0, 0.0]))
 
 

@@ -186,7 +186,7 @@ def test_the_standard_error_of_independent_rows():
         ({"cv": 1}, "at least 2"),
         ({"cv": 100}, "too few for 100 folds"),
         ({"cv": [(np.arange(80), np.arange(5))]}, "tests rows that it also trains on"),
-        ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= knows no offset"),
+        ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= cannot be combined with an offset"),
         ({"split_groups": np.arange(80) % 3}, "3 different labels"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -200,7 +200,7 @@ def test_what_cannot_be_taken_apart_is_refused():
     with pytest.raises(ValueError, match="y has 79 entries, but X has 80 rows"):
         nested_score(MODEL, X, Y[:-1])
     inner = GroupSparseRegressor(3, selection=[(np.arange(40), np.arange(40, 80))])
-    with pytest.raises(ValueError, match="names rows of the whole table"):
+    with pytest.raises(ValueError, match="lists rows of the whole table"):
         nested_score(inner, X, Y)
     labels = np.where(np.arange(80) == 0, "once", np.where(Y > 0, "a", "b"))
     with pytest.raises(ValueError, match="single row"):

@@ -121,12 +121,12 @@ def test_what_is_not_fitted_is_refused(data):
 
 
 SEVERAL = {
-    "classes": (GroupSparseClassifier, {"selection": 3}, "mean deviance on the rows that judged"),
-    "counts": (GroupSparseRegressor, {"selection": 3, "loss": "poisson"}, "mean deviance on the rows that judged"),
+    "classes": (GroupSparseClassifier, {"selection": 3}, "mean deviance on held-out rows"),
+    "counts": (GroupSparseRegressor, {"selection": 3, "loss": "poisson"}, "mean deviance on held-out rows"),
     "responses": (
         GroupSparseRegressor,
         {"selection": 3},
-        "squared error on the rows that judged, summed over responses of unit variance",
+        "squared error on held-out rows, summed over responses of unit variance",
     ),
     "criterion": (GroupSparseClassifier, {"selection": "bic"}, "Bayesian information criterion"),
 }

@@ -300,7 +300,7 @@ def test_what_is_told():
         ({"fdr": 0}, "fdr must be"),
         ({"fdr": 1.5}, "fdr must lie between 0 and 1"),
         ({"kind": "second-order"}, "kind must be"),
-        ({"kind": "fixed"}, "need 301 rows, and there are 200"),
+        ({"kind": "fixed"}, "need 301 rows, but there are 200"),
         ({"kind": "fixed", "loss": "huber"}, "are for squared loss"),
         ({"construction": "sdp"}, "construction must be"),
         ({"n_draws": 0}, "n_draws must be at least 1"),

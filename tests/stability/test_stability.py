@@ -192,7 +192,7 @@ def test_what_is_told(data):
     said = str(found.summary())
     assert f"pathway{data.S[0]}" in said
     assert "Expected number of mistakes: at most" in said
-    assert "no more often than a draw of" in said
+    assert "no more often than a random draw of" in said
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
     assert found.selected == found.selected_groups
     display = StabilityDisplay.from_selection(found)

@@ -1,4 +1,4 @@
-"""How X is touched: one small protocol, one file per kind of storage."""
+"""Access to X: one small protocol, and one file per kind of storage."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = [
     "open",
 ]
 
-# Kinds of X that are no table in memory, by the library that their type comes from: the module here whose `wrap` takes
-# them. It is imported when such an X comes, so that a library which is not used costs nothing.
+# Kinds of X other than a table in memory: the library that defines the type, and the module whose `wrap` handles it.
+# The module is imported when it is needed, so that unused libraries cost nothing.
 KINDS: dict[str, str] = {
     "dask": "covey.designs.dask",
     "scipy": "covey.designs.sparse",
@@ -49,7 +49,7 @@ KINDS: dict[str, str] = {
 
 
 def as_design(X: Any, *, name: str = "X") -> Design:
-    """Wrap X in the design for its kind of storage; a `Design` is returned as it is.
+    """Wrap X in the design for its kind of storage; a `Design` is returned unchanged.
 
     >>> import numpy as np
     >>> as_design(np.eye(3, 5)).shape
@@ -67,7 +67,7 @@ def as_design(X: Any, *, name: str = "X") -> Design:
 
 
 def is_table(X: Any, *, name: str = "X") -> bool:
-    """Whether X is read as a table in memory, by numpy, rather than by a design of its own kind."""
+    """Whether X is read by numpy as a table in memory, rather than by a design for its kind of storage."""
     if isinstance(X, Design) or _kind(X) is not None:
         return False
     _refuse_other_kinds(X, name)
@@ -75,14 +75,14 @@ def is_table(X: Any, *, name: str = "X") -> bool:
 
 
 def _refuse_other_kinds(X: Any, name: str) -> None:
-    """Say which kinds work where numpy would make a table of one object."""
+    """Refuse an X that numpy would turn into an array of one object, and name the kinds that work."""
     if isinstance(X, list | tuple) or any(
         hasattr(X, mark) for mark in ("__array__", "__array_interface__", "to_numpy")
     ):
         return
     hint = " For a path use covey.designs.open." if isinstance(X, str | PurePath) else ""
     raise ValueError(
-        f"{name} is a {type(X).__module__}.{type(X).__name__}, which is no kind of design: pass a numpy array or "
+        f"{name} is a {type(X).__module__}.{type(X).__name__}, which covey cannot read: pass a numpy array or "
         "anything that numpy.asarray reads, a pandas or polars DataFrame, a scipy sparse matrix, a numpy.memmap, a "
         "folder of Parquet (covey.designs.ParquetDesign), a Zarr array, a Dask array or DataFrame, or a torch tensor; "
         f"convert with {name}.to_numpy(), numpy.asarray({name}) or scipy.sparse.csr_array({name}).{hint}"
@@ -90,7 +90,7 @@ def _refuse_other_kinds(X: Any, name: str) -> None:
 
 
 def _kind(X: Any) -> str | None:
-    """The module that wraps X; None for what numpy reads."""
+    """The module that wraps X; None if numpy reads it."""
     if isinstance(X, np.memmap):
         return "covey.designs.memmap"
     roots = (base.__module__.partition(".")[0] for base in type(X).__mro__)

@@ -1,4 +1,4 @@
-"""Columns gathered from another design, in blocks that can be added to without copying."""
+"""Columns copied from another design, in blocks, so that more can be added without copying."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Array = NDArray[Any]
 
 
 class GatheredColumns:
-    """A copy of some columns of a dense array: what the engine works on between two looks at all of X.
+    """A copy of some columns of a dense array, for the engine's work between two passes over X.
 
-    It offers the part of the `Design` protocol that is needed there: `correlate`, `gram_rows` and `take`.
+    It has the part of the `Design` protocol that is needed there: `correlate`, `gram_rows` and `take`.
     """
 
     reads_columns = True
@@ -33,11 +33,11 @@ class GatheredColumns:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of the array it was gathered from."""
+        """The dtype of the original array."""
         return self.blocks[0].dtype
 
     def join(self, other: GatheredColumns) -> GatheredColumns:
-        """These columns and those."""
+        """The columns of both."""
         return GatheredColumns([*self.blocks, *other.blocks])
 
     def correlate(self, R: Array) -> Array:
@@ -52,7 +52,7 @@ class GatheredColumns:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
         Z = self.take(columns) @ loadings - offset
         if offset.any():
-            Z -= q @ Z  # what rounding left of the mean would meet the means of X
+            Z -= q @ Z  # round-off error left in the mean would be multiplied by the means of X
         return self.correlate(Z.T * q)
 
     def take(self, columns: Array) -> Array:

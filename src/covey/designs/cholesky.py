@@ -1,4 +1,4 @@
-"""Orthonormalise all groups: pivoted Cholesky factorisations of their correlation matrices, one size together."""
+"""Orthonormalise all groups by pivoted Cholesky factorisations of their correlation matrices, size by size."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ __all__ = ["DEPENDENT", "DOUBTFUL", "TIE", "factor_groups"]
 
 Array = NDArray[Any]
 
-# Relative pivots, squared, of a Cholesky factorisation of a group's correlation matrix. Below DEPENDENT nothing is
-# left but rounding; between the two the Gram block has too few digits left to tell, and the columns are asked.
+# Squared relative pivots of the Cholesky factorisation of a group's correlation matrix. Below DEPENDENT, a pivot is
+# round-off error; between the two, the Gram block has too few digits to decide, and the columns are factorised instead.
 DEPENDENT = 1e-13
 DOUBTFUL = 1e-6
 
-# Pivots this close are a tie, which the earlier column wins: rounding must not decide the order.
+# Pivots this close are a tie, which the earlier column wins: round-off error must not decide the order.
 TIE = 1e-8
 
-# Numbers of the matrices that are factorised at a time (1 MiB): they stay in a core's second-level cache.
+# Numbers in the matrices factorised at a time (1 MiB): they stay in a core's second-level cache.
 NUMBERS = 2**17
 
 
 def factor_groups(
     blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
 ) -> tuple[Array, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Factors T with ``T' B T`` the identity for the Gram block B of every group, unscaled.
+    """Factors T such that ``T' B T`` is the identity for the unscaled Gram block B of every group.
 
     Parameters
     ----------
     blocks, block_starts, starts
         Gram blocks of the scaled columns, as in `covey.designs.Moments`, and where each group's columns start.
     scale, root, alive : ndarray, shape (p,)
-        What the columns were multiplied by, their standard deviations after that, and whether they vary at all.
+        The scale that the columns were multiplied by, their standard deviations afterwards, and whether they vary.
 
     Returns
     -------
     factors, factor_starts, ranks, doubtful : ndarray
-        The factors, flat, where each starts, their ranks, and the groups whose rank their Gram block cannot decide
-        (those that have none included), which get rank zero here.
+        The flattened factors, where each starts, their ranks, and the groups whose rank is undecided (because their
+        Gram block is too inaccurate, or missing), which get rank zero here.
     """
     sizes = np.diff(starts)
     ranks, certain = np.zeros(sizes.size, dtype=np.intp), np.diff(block_starts) > 0
@@ -71,8 +71,8 @@ def factor_groups(
 def _pivoted(A: Array) -> tuple[Array, Array, Array]:
     """T with ``T' A T`` the identity on its first `rank` columns; the ranks; and whether these are certain.
 
-    A has shape (groups, size, size). The column of largest pivot is taken next, which tells the rank; the twin of
-    `covey.designs.torch_groups.orthonormal_factors`.
+    A has shape (groups, size, size). The column with the largest pivot is taken next, which reveals the rank. The torch
+    version is `covey.designs.torch_groups.orthonormal_factors`.
     """
     A = A.copy()
     count, size = A.shape[:2]
@@ -83,7 +83,7 @@ def _pivoted(A: Array) -> tuple[Array, Array, Array]:
     ranks = np.zeros(count, dtype=np.intp)
     for k in range(size):
         diagonal = np.where(left, A[:, np.arange(size), np.arange(size)], -np.inf)
-        # a tie is won by the earlier column: rounding must not decide the order
+        # the earlier column wins a tie: round-off error must not decide the order
         best = np.argmax(diagonal * (1.0 + TIE) >= diagonal.max(axis=1, keepdims=True), axis=1)
         pivot = diagonal[each, best]
         going &= pivot > DEPENDENT

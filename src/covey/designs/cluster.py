@@ -1,7 +1,7 @@
-"""Waiting for a Dask scheduler without waiting for ever.
+"""Waiting for a Dask scheduler, with a limit.
 
-Dask mends the loss of a worker by itself: what was lost is computed again elsewhere. What it does not do is to give up
-when no worker is left to compute; the functions here do, and say so.
+Dask recovers from the loss of a worker by itself: lost results are computed again elsewhere. But it waits forever if no
+worker is left. The functions here give up after a while and raise an error.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from dask.utils import parse_timedelta
 
 __all__ = ["WorkersLostError", "compute", "first_failure", "keep", "patience"]
 
-# How long a cluster may be without any worker: enough for a worker to be restarted, not for a person to lose theirs.
+# How long a cluster may be without workers: long enough for a worker to restart, not for a user to lose patience.
 PATIENCE = "60 s"
 
-# Seconds between two looks at whether there are workers.
+# Seconds between two checks for workers.
 LOOK_EVERY = 1.0
 
 
 class WorkersLostError(RuntimeError):
-    """The cluster cannot finish: its workers, its scheduler, or results that only they had, are gone."""
+    """The cluster cannot finish: workers, the scheduler, or results that only they held, are lost."""
 
 
 def patience() -> float:
-    """Seconds to wait for a cluster without workers: the setting ``covey.worker-timeout`` of Dask's configuration.
+    """Seconds to wait for a cluster without workers: ``covey.worker-timeout`` in Dask's configuration.
 
     >>> import dask
     >>> with dask.config.set({"covey.worker-timeout": "2 minutes"}):
@@ -40,12 +40,12 @@ def patience() -> float:
 
 
 def compute(*tasks: Any) -> tuple[Any, ...]:
-    """The values of some Dask collections, on whatever scheduler is active.
+    """The values of some Dask collections, from the active scheduler.
 
     Raises
     ------
     WorkersLostError
-        When a cluster has had no workers for `patience` seconds, or has lost what cannot be computed again.
+        If a cluster has had no workers for `patience` seconds, or has lost data that cannot be recomputed.
     """
     with _client() as client:
         if client is None:
@@ -55,7 +55,7 @@ def compute(*tasks: Any) -> tuple[Any, ...]:
 
 
 def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
-    """The first of some tasks that cannot be computed, and why; None where all of them can."""
+    """The first task that cannot be computed, and why; None if all can."""
     with _client() as client:
         if client is not None:
             futures = client.compute(list(tasks))
@@ -70,17 +70,17 @@ def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
 
 
 def keep(tasks: Sequence[Any]) -> list[Any]:
-    """The same collections with their values held by the workers; on a cluster this does not wait for them."""
+    """The same collections, persisted on the workers; on a cluster this does not wait for them."""
     with _client():
         return list(dask.persist(*tasks))
 
 
 @contextmanager
 def _client() -> Iterator[Any]:
-    """The client of the active cluster; None for a scheduler of this process.
+    """The client of the active cluster; None for a scheduler in this process.
 
-    Inside a task of a cluster (a fold of a cross-validation that joblib sent there) the task steps aside while it
-    waits, so that its thread can work on what it waits for.
+    Inside a task on a cluster (such as a fold that joblib runs there), the task releases its thread while it waits, so
+    that the thread can compute what the task is waiting for.
     """
     client = getattr(get_scheduler(), "__self__", None)
     if client is None or not hasattr(client, "scheduler_info"):
@@ -106,21 +106,21 @@ def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
         return tuple(client.gather(futures))
     except KilledWorker as error:
         raise WorkersLostError(
-            f"Workers died one after another on the same piece of work ({_in_one_line(error)}); usually they ran out "
-            "of memory: use smaller chunks or larger workers."
+            f"Several workers died on the same task ({_in_one_line(error)}), usually because they ran out of memory: "
+            "use smaller chunks or larger workers."
         ) from error
     except (CancelledError, OSError) as error:
         if any(own.status == "error" for own in futures):
-            raise  # a task's own error, of reading a file for instance
+            raise  # an error inside a task, for instance from reading a file
         raise WorkersLostError(
             f"The Dask scheduler at {_address(client)} is gone, or has lost data that cannot be computed again "
             f"({type(error).__name__}: {_in_one_line(error)}). Start a cluster and fit again; data that were "
-            "scattered, rather than read by a task, do not survive their worker."
+            "scattered, rather than read by a task, are lost with their worker."
         ) from error
 
 
 def _until_done(client: Any, futures: list[Any]) -> None:
-    """Wait for futures, looking now and then whether anybody is there to compute them."""
+    """Wait for futures, checking now and then that there are workers."""
     from distributed import wait
 
     alone_since = None
@@ -135,7 +135,7 @@ def _until_done(client: Any, futures: list[Any]) -> None:
             client.cancel(futures, force=True)
             raise WorkersLostError(
                 f"The Dask cluster at {_address(client)} has had no workers for {patience():g} s, and the fit cannot "
-                "go on. Start workers and fit again; how long to wait is Dask's setting 'covey.worker-timeout'."
+                "continue. Start workers and fit again; Dask's setting 'covey.worker-timeout' is how long to wait."
             )
 
 

@@ -1,9 +1,9 @@
-"""Dask arrays and DataFrames: X stays on the cluster, and so does whatever else has a number per row.
+"""Dask arrays and DataFrames: X and all row vectors stay on the cluster.
 
 The rows are read in full-width chunks. Each operation is one task per chunk (`covey.designs.row_blocks`) and a tree of
-sums, on whatever scheduler is active; only numbers per column, or per pair of awake columns, come back. Row vectors
-(y, weights, masks) are Dask arrays with the chunks of X. The order of the sums is fixed, so an answer does not depend
-on which worker computed what, nor on which was lost on the way.
+sums, on the active scheduler; only numbers per column, or per pair of awake columns, are returned. Row vectors (y,
+weights, masks) are Dask arrays with the chunks of X. The order of the sums is fixed, so a result does not depend on
+which worker computed what, or whether one was lost.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from covey.designs.row_blocks import (
     block_columns,
     block_count,
     block_digest,
+    block_extremes,
     block_gram,
     block_gram_parts,
     block_keys,
@@ -47,6 +48,7 @@ from covey.designs.row_blocks import (
     join_spreads,
     join_triangles,
     largest_of,
+    least_of,
     on_block,
     summarise,
 )
@@ -57,7 +59,7 @@ __all__ = ["DaskDesign", "wrap"]
 
 Array = NDArray[Any]
 
-# Results that are added up by one task: a tree this wide keeps every sum small and every worker busy.
+# The number of results that one task adds up: a tree this wide keeps every sum small and every worker busy.
 FAN_IN = 8
 
 
@@ -69,8 +71,8 @@ def wrap(X: Any, *, name: str = "X") -> DaskDesign:
         _check_frame(X, name)
         return DaskDesign(X.to_dask_array(), columns=tuple(map(str, X.columns)), name=name)
     raise ValueError(
-        f"{name} is a {type(X).__module__}.{type(X).__name__}; of Dask's collections, arrays and DataFrames of two "
-        "dimensions work: convert it with dask.array.from_delayed, Bag.to_dataframe or Series.to_frame."
+        f"{name} is a {type(X).__module__}.{type(X).__name__}; Dask arrays and DataFrames with two dimensions are "
+        "supported: convert it with dask.array.from_delayed, Bag.to_dataframe or Series.to_frame."
     )
 
 
@@ -78,7 +80,7 @@ class DaskDesign(Design):
     """A Dask array behind the `Design` protocol.
 
     X is read once for the moments and once for each batch of groups that wakes up. Persist it first
-    (``X = X.persist()``) if the cluster has the memory: otherwise every reading computes its chunks again.
+    (``X = X.persist()``) if the cluster has the memory: otherwise every pass computes its chunks again.
 
     Parameters
     ----------
@@ -88,12 +90,12 @@ class DaskDesign(Design):
     columns : sequence of str or None
         Column names, for messages and groups.
     name : str
-        What messages call X.
+        The name of X in messages.
     """
 
     reads_columns = False
     holds_rows = False
-    parallel = "threads"  # what waits for a cluster needs no process of its own
+    parallel = "threads"  # waiting for a cluster does not need a process
 
     def __init__(self, X: da.Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
@@ -130,7 +132,7 @@ class DaskDesign(Design):
     # ------------------------------------------------------------------ row vectors
 
     def rows(self, values: Any, *, name: str = "y") -> da.Array:
-        """A finite float64 Dask vector with the chunks of X, held by the workers."""
+        """A finite float64 Dask vector with the chunks of X, persisted on the workers."""
         return self._checked(values, name)[0]
 
     def weights(self, values: Any) -> da.Array:
@@ -157,13 +159,13 @@ class DaskDesign(Design):
         return float(self._compute(self._vector(values, "values").sum()))
 
     def count(self, weight: Any) -> float:
-        """Rows counted by their weights, in units of the least."""
+        """The number of rows, counted by weight in units of the least weight."""
         blocks = _blocks(da.asarray(weight).rechunk((self.counts,)))
         totals, least = self._compute(delayed(np.array)([delayed(block_count)(own) for own in blocks])).T
         return float(totals.sum() / least.min())
 
     def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[da.Array, float, float]:
-        """The response centred and of unit mean square, with its mean and its scale."""
+        """The response, centred and scaled to unit mean square, with its mean and its scale."""
         top, weight, mean, variance = self.response_scale(y, q)
         zero = da.zeros(self.shape[0], chunks=(self.counts,))
         if top == 0:
@@ -171,7 +173,7 @@ class DaskDesign(Design):
         check_size(top)
         level = float(weight @ mean) if centre else 0.0
         size = float(np.sqrt(weight @ (variance + (mean - level) ** 2)))
-        # what rounding leaves of a constant response is no signal
+        # the round-off error of a constant response is not a signal
         if size <= 8 * np.finfo(float).eps * abs(level):
             return zero, level * top, 1.0
         check_spread(size * top)
@@ -179,7 +181,7 @@ class DaskDesign(Design):
         return unit, level * top, size * top
 
     def response_scale(self, y: Any, q: Any) -> tuple[float, Array, Array, Array]:
-        """The largest absolute value of y where q is positive; weight, mean and variance of each chunk in that unit."""
+        """The largest absolute y where q > 0, and the weight, mean and variance of each chunk in units of it."""
         own = (_blocks(da.asarray(vector).rechunk((self.counts,))) for vector in (y, q))
         parts = self._compute(delayed(np.array)([delayed(block_response)(*pair) for pair in zip(*own, strict=True)]))
         weight, largest, mean, variance = parts.T
@@ -196,7 +198,7 @@ class DaskDesign(Design):
         return kept
 
     def together(self, function: Callable[..., Array], *vectors: Any) -> da.Array:
-        """``function(*vectors)`` of whole row vectors, which come together in one worker for it."""
+        """``function(*vectors)`` of whole row vectors, which are gathered on one worker."""
         (made,) = keep([self._on_whole(function, vectors)])
         kind = self._compute(delayed(_type_of)(made))
         parts = [
@@ -207,7 +209,7 @@ class DaskDesign(Design):
         return kept
 
     def fact(self, function: Callable[..., Any], *vectors: Any) -> Any:
-        """Something small that follows from whole row vectors, which come together in one worker for it."""
+        """A small result computed from whole row vectors, which are gathered on one worker."""
         return self._compute(self._on_whole(function, vectors))
 
     def _on_whole(self, function: Callable[..., Any], vectors: Sequence[Any]) -> Any:
@@ -219,7 +221,7 @@ class DaskDesign(Design):
         return [(~held, held) for held in self.folds(cv, y, labels)]
 
     def folds(self, cv: Any, y: Any, labels: Any) -> list[da.Array]:
-        """Masks of the rows that each fold holds out, cut where the rows are."""
+        """Masks of the rows that each fold holds out, made on the cluster."""
         if isinstance(cv, da.Array):
             marks = self._vector(cv, "cv")
             found = self._compute(delayed(_values_of)([delayed(np.unique)(block) for block in _blocks(marks)]))
@@ -227,8 +229,8 @@ class DaskDesign(Design):
         folds = cv.get_n_splits() if isinstance(cv, KFold) and not cv.shuffle else cv
         if isinstance(folds, bool) or not isinstance(folds, numbers.Integral):
             raise ValueError(
-                f"selection must be a number of folds, KFold without shuffling, or a Dask array of labels, one fold "
-                f"per label, for rows that stay on the cluster; not {cv!r}."
+                f"For rows on a cluster, selection must be a number of folds, KFold without shuffling, or a Dask array "
+                f"of labels, one fold per label, not {cv!r}."
             )
         n, k = self.shape[0], int(folds)
         if not 2 <= k <= n:
@@ -238,7 +240,7 @@ class DaskDesign(Design):
         row = da.arange(n, chunks=(self.counts,))
         return [(row >= end - size) & (row < end) for end, size in zip(ends, sizes, strict=True)]
 
-    # ------------------------------------------------------------------ readings of X
+    # ------------------------------------------------------------------ passes over X
 
     def moments(self, y: Any, q: Any, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
@@ -253,7 +255,7 @@ class DaskDesign(Design):
         sums = self._reduce(add, self._each_block(block_gram, [q], columns, loadings, offset))
         rows: Array = sums[:-1, :-1]
         if offset.any():
-            # what rounding left of the mean of Z would meet the means of X
+            # round-off error left in the mean of Z would be multiplied by the means of X
             rows = rows - np.outer(sums[:-1, -1], sums[-1, :-1])
         return rows
 
@@ -263,6 +265,12 @@ class DaskDesign(Design):
         parts = self._each_block(block_triangles, [q], pieces, means, gains)
         triangles: list[Array] = self._reduce(join_triangles, parts)
         return triangles
+
+    def extremes(self, columns: Array, weight: Any) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k). One pass."""
+        self.n_passes += 1
+        low, minus_high = self._reduce(least_of, self._each_block(block_extremes, [weight], columns))
+        return np.stack([low, -minus_high])
 
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,). One pass."""
@@ -319,14 +327,14 @@ class DaskDesign(Design):
         """``X[:, columns] coefs' + intercepts`` as a Dask array, shape (n, n_models): nothing is read yet."""
         return self._each_row(block_predictions, len(coefs), columns, coefs, intercepts)
 
-    # ------------------------------------------------------------------ the way to the scheduler
+    # ------------------------------------------------------------------ tasks for the scheduler
 
     def _side_by_side(self, vectors: Sequence[Any]) -> da.Array:
         """Row vectors as the columns of one matrix, with the chunks of X."""
         return da.stack([da.asarray(vector) for vector in vectors], axis=1).rechunk((self.counts, -1))
 
     def _vector(self, values: Any, name: str) -> da.Array:
-        """Whatever a user has a number per row in, as a Dask vector of n entries."""
+        """Convert any row vector to a Dask vector of n entries."""
         n = self.shape[0]
         if _is_frame(values):
             same = values.npartitions == len(self.counts)
@@ -347,7 +355,7 @@ class DaskDesign(Design):
         return values
 
     def _checked(self, values: Any, name: str) -> tuple[da.Array, list[Summary]]:
-        """A row vector held by the workers, known to be finite, with a summary of each chunk."""
+        """A row vector persisted on the workers and checked to be finite, with a summary of each chunk."""
         if isinstance(values, da.Array) and values.name in self._known:
             return values, self._known[values.name]
         vector = self._vector(values, name).astype(np.float64).rechunk((self.counts,))
@@ -363,7 +371,7 @@ class DaskDesign(Design):
 
     def _each_block(self, function: Callable[..., Any], vectors: Sequence[Any], *shared: Any) -> list[Any]:
         """Tasks ``function(block, *blocks of the row vectors, *shared)``, one per chunk."""
-        # sent to the cluster once, not once a chunk
+        # sent to the cluster once, not once per chunk
         common = delayed((self.announced, shared), traverse=False)
         own = [_blocks(da.asarray(vector).rechunk({0: self.counts})) for vector in vectors]
         return [
@@ -380,14 +388,14 @@ class DaskDesign(Design):
         return da.concatenate(parts)
 
     def _reduce(self, combine: Callable[..., Any], parts: list[Any], *shared: Any) -> Any:
-        """One value of many, ``combine(parts, *shared)``, by a tree."""
+        """Combine parts into one value, ``combine(parts, *shared)``, by a tree."""
         common = delayed(shared, traverse=False)
         while len(parts) > 1:
             parts = [delayed(combined)(combine, parts[i : i + FAN_IN], common) for i in range(0, len(parts), FAN_IN)]
         return self._compute(parts[0])
 
     def _compute(self, task: Any) -> Any:
-        """The value of a task; where a chunk cannot be had, an error that names it."""
+        """The value of a task; if a chunk cannot be read, the error names it."""
         try:
             return compute(task)[0]
         except (WorkersLostError, ChunkError):
@@ -402,20 +410,20 @@ class DaskDesign(Design):
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether X is a Dask DataFrame or Series, told without importing what those need."""
+    """Whether X is a Dask DataFrame or Series, decided without importing their dependencies."""
     return hasattr(type(X), "to_dask_array")
 
 
 def _blocks(array: da.Array) -> list[Any]:
-    """The chunks of an array that is chunked along its rows, as tasks."""
+    """The chunks of an array that is chunked along rows, as tasks."""
     return list(array.to_delayed().ravel())
 
 
 def _measured(array: da.Array, name: str) -> da.Array:
-    """The array with its chunks' lengths known: DataFrames do not know theirs."""
+    """The array with known chunk lengths, which DataFrames do not have."""
     if not np.isnan(array.shape[0]):
         return array
-    # of chunks side by side the first will do
+    # the first of several chunks side by side is enough
     tasks = [delayed(_length)(np.ravel(side)[0]) for side in array.to_delayed()]
     try:
         lengths = compute(*tasks)

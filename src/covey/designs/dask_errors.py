@@ -1,4 +1,4 @@
-"""The squared error of linear models on rows that stay on a cluster."""
+"""The squared error of linear models on rows that are stored on a cluster."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 __all__ = ["ResidualError"]
 
-# An error below this share of what it is the difference of has lost too many digits.
+# An error below this share of the numbers it is a difference of has lost too many digits.
 CANCELLED = 1e-6
 
 
 class ResidualError:
-    """Errors from the second moments of the awake columns and of the residual of one model, the reference.
+    """Errors from the second moments of the awake columns and of the residual of a reference model.
 
-    Another model's residual is that of the reference less X times the difference of their coefficients, so its square
-    needs nothing of the length of a column. The cluster is asked when columns are added, and when a model has left the
-    reference so far behind that its error would be a small difference of large numbers; that model is the next
-    reference. Ten digits of every error are right, however small it is.
+    The residual of another model differs from the reference's by X times the difference of their coefficients, so its
+    mean square needs no vectors over rows. The cluster is called when columns are added, and when a model is so far
+    from the reference that its error would be a small difference of large numbers; it then becomes the new reference.
+    Errors are accurate to ten digits, however small they are.
     """
 
     def __init__(self, design: DaskDesign, y: Any, weight: Any) -> None:
         self.design, self.y = design, y
         (self.weight,) = keep([weight])
-        # squares of a response of 1e200 overflow, so errors are taken in this unit
+        # squares of a response of 1e200 overflow, so errors are computed in this unit
         self.unit = design.response_scale(y, weight)[0] or 1.0
         self._columns = np.empty(0, dtype=np.intp)
         self._coef: FloatArray = np.empty(0)
@@ -60,7 +60,7 @@ class ResidualError:
         return error * self.unit**2
 
     def _difference(self, coef: FloatArray, intercept: float) -> tuple[float, float]:
-        """The model's error, and the largest number that it is a difference of, both in the unit."""
+        """The model's error, and the largest number that it is a difference of, both in units of `unit`."""
         assert self._spread is not None
         mean, gram = self._spread.mean, self._spread.gram
         move = np.append((self._coef - coef) / self.unit, 1.0)

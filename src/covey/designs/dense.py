@@ -1,4 +1,4 @@
-"""Dense arrays: C or Fortran order or any strided view, float32 or float64, never copied."""
+"""Dense arrays in C or Fortran order, or any strided view, of float32 or float64; never copied."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Array = NDArray[Any]
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
 
-# Columns are summed without a shift where their squared mean is at most this many times their variance: so many times
-# the rounding of a sum is what it costs, less than a shift by an arbitrary row may.
+# Columns are summed without a shift if their squared mean is at most this many times their variance: that multiplies
+# the round-off error by at most this factor, less than a shift by an arbitrary row may.
 MOST_LOST = 64.0
-# Rows from which the mean and the spread of columns are guessed, and the size of an X that is shifted without a guess.
+# The number of rows used to guess means and spreads of columns, and the size of an X that is shifted without a guess.
 SAMPLE, SMALL = 16, 2**17
 
 
@@ -38,7 +38,7 @@ class DenseDesign(Design):
     columns : sequence of str or None
         Column names, for messages.
     name : str
-        What messages call X.
+        The name of X in messages.
     """
 
     def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
@@ -62,10 +62,10 @@ class DenseDesign(Design):
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
-        Where a column's mean is large beside its spread, the row of largest weight is subtracted from every row, so
-        that a constant column gives exact zeros and a column of large mean loses at most a factor n of precision: that
-        row lies within ``sqrt(n)`` standard deviations of the mean. Other columns are summed as they are, which needs
-        no copy of them. Which ones is guessed from a few rows, and where the guess was wrong the group is read again.
+        If a column's mean is large compared with its spread, the row of largest weight is subtracted from every row, so
+        that a constant column gives exact zeros and a column with a large mean loses at most a factor n of precision:
+        that row lies within ``sqrt(n)`` standard deviations of the mean. Other columns are summed without a shift,
+        which needs no copy. A few rows decide which columns are shifted; if that was wrong, the group is read again.
         """
         self.n_passes += 1
         if not centre:
@@ -86,12 +86,12 @@ class DenseDesign(Design):
         return made
 
     def _check(self, sums: RowSums) -> None:
-        """Name the columns with values that are not finite, if sums are not; they may also have overflowed."""
+        """Refuse columns with non-finite values if the sums are not finite; these may also just have overflowed."""
         if not np.isfinite(sums.total).all():
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
 
     def _far_from_zero(self) -> NDArray[np.bool_] | None:
-        """Columns whose mean seems large beside their spread; None where X is so small that all of it is shifted."""
+        """Columns whose mean seems large compared with their spread; None if X is small enough to shift all columns."""
         if self.X.size <= SMALL:
             return None
         some = self.X[:: max(1, self.shape[0] // SAMPLE)][:SAMPLE]
@@ -102,7 +102,7 @@ class DenseDesign(Design):
     def _read_again(
         self, made: Moments, lost: Array, y: Array, q: Array, members: Array, starts: Array, row: Array, scale: Array
     ) -> None:
-        """The moments of the groups of some columns with all of their columns shifted, in place."""
+        """Recompute the moments of some columns' groups in place, with all of their columns shifted."""
         if not lost.any():
             return
         group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -118,8 +118,8 @@ class DenseDesign(Design):
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).
 
-        Rows rather than columns of right-hand sides: this is the fast orientation of the product for X in C order,
-        and the one in which Gram rows are stored.
+        Right-hand sides are rows rather than columns: this orientation of the product is fast for X in C order, and
+        Gram rows are stored this way.
         """
         self.n_passes += 1
         R = np.ascontiguousarray(R, dtype=self.dtype)
@@ -137,7 +137,7 @@ class DenseDesign(Design):
         return columns_of(self.X, columns).astype(np.float64, copy=False)
 
     def gather(self, columns: Array) -> GatheredColumns:
-        """A copy of some columns, to work on between two looks at all of X."""
+        """A copy of some columns, for the work between two passes over X."""
         return GatheredColumns([np.ascontiguousarray(columns_of(self.X, columns))])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
@@ -165,10 +165,10 @@ class DenseDesign(Design):
     def residual_norms(
         self, problem: Any, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
+        """The group norms of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
         if self.shape[0] * len(coefs) > RESIDUALS or not self._in_blas_order or not problem.layout.in_order:
             return super().residual_norms(problem, weights, which, columns, coefs, intercepts)
-        # tile by tile: correlations of many models with all columns would take a good part of the memory of X
+        # in tiles: correlations of many models with all columns would take a good part of the memory of X
         self.n_passes += 1
         R = weighted_residuals(columns_of(self.X, columns), problem.response, weights, which, coefs, intercepts)
         R = np.ascontiguousarray(R, dtype=self.dtype)
@@ -191,7 +191,7 @@ class DenseDesign(Design):
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
 
     def digest(self) -> str:
-        """A checksum of all numbers and their order, whatever the order in memory."""
+        """A checksum of all numbers and their order, independent of the memory layout."""
         self.n_passes += 1
         n, p = self.shape
         step = max(1, DIGEST_NUMBERS // p)

@@ -1,11 +1,11 @@
 """Common factors of the columns: a few scores per row that most columns share.
 
-Where all columns move together (equicorrelation, batch effects, population structure), every group is correlated with
-the response through the factor alone, and groups wake up in the wrong order. So the factors are in the model while the
-order of the groups is found (`covey.limit.posed`).
+If all columns move together (equicorrelation, batch effects, population structure), every group is correlated with the
+response through the common factor alone, and groups wake up in the wrong order. Therefore the factors are in the model
+while the order of the groups is determined (`covey.limit.posed`).
 
-The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so that they are known for
-any rows. They follow from the correlation matrix of these columns, which one reading of any kind of storage gives.
+The scores are a linear function of some columns, ``F = (X[:, columns] - means) loadings``, so they can be computed for
+any rows. They follow from the correlation matrix of these columns, which takes one pass over any kind of storage.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ __all__ = ["Factors", "count_factors", "find_factors"]
 
 Array = NDArray[Any]
 
-# How many columns the scores are made of, and their number is decided on; fewer where there are very many rows. Scores
-# of 500 columns miss a share (1 - rho) / (500 rho) of a factor with correlation rho, and more would cost more than X.
+# How many columns the scores are computed from, and how many are used to count the factors; fewer with very many rows.
+# Scores from 500 columns miss a share (1 - rho) / (500 rho) of a factor with correlation rho.
 SCORE_COLUMNS = 500
 COUNT_COLUMNS = 250
 MOST_NUMBERS = 2**26
 
-# Factors stand out where an eigenvalue is at least so many times the next; see docs/decisions/0012-factors.md.
+# Factors stand out if an eigenvalue is at least this many times the next; see docs/decisions/0012-factors.md.
 LEAST_RATIO = 3.0
-# Each factor needs so many columns (and rows) to be told from correlation among neighbours.
+# The number of columns (and rows) per factor needed to distinguish it from correlation among neighbours.
 COLUMNS_PER_FACTOR = 8
 
-# Standard deviations beyond these are left to the columns themselves: their loadings would leave the range of float64.
+# Columns with standard deviations outside these limits are not used: their loadings would overflow or underflow.
 SMALLEST, LARGEST = 1e-150, 1e150
-# Directions of the columns below this share of the strongest are rounding.
+# Directions below this share of the strongest are round-off error.
 SMALLEST_SHARE = 1e-10
-# Eigenvectors of a large matrix are looked for among so many powers of it, times so many vectors more than are wanted.
+# The dimensions of the Krylov space in which eigenvectors of a large matrix are computed: powers of the matrix, and
+# spare vectors per power.
 KRYLOV_STEPS, SPARE = 8, 5
 EXACT = 1e-12
 # Ratios of eigenvalues this close are equal.
@@ -48,20 +49,20 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Factors:
-    """Scores of rows.
+    """Common factors, as scores of rows.
 
-    With the row weights q that they were found with, ``F' diag(q) F = I`` and, with an intercept, ``q' F = 0``.
+    For the row weights q used to compute them, ``F' diag(q) F = I`` and, with an intercept, ``q' F = 0``.
 
     Attributes
     ----------
     columns : ndarray of int, shape (m,)
-        The columns that the scores are made of.
+        The columns that the scores are computed from.
     means : ndarray, shape (m,)
         Their weighted means; zeros without an intercept.
     loadings : ndarray, shape (m, k)
         The scores are ``F = (X[:, columns] - means) loadings``.
     n_columns : int
-        Of the design that they were found in.
+        The number of columns of the design.
     """
 
     columns: NDArray[np.intp]
@@ -71,14 +72,14 @@ class Factors:
 
     @property
     def n_factors(self) -> int:
-        """How many there are; zero where X does not vary."""
+        """The number of factors; zero if X is constant."""
         return int(self.loadings.shape[1])
 
     def scores(self, design: Design) -> FloatArray:
         """``F`` for the rows of a design with the same columns; shape (n, k)."""
         if design.shape[1] != self.n_columns:
             raise ValueError(
-                f"The factors were found in {self.n_columns} columns, and {design.name} has {design.shape[1]}."
+                f"The factors were computed from {self.n_columns} columns, but {design.name} has {design.shape[1]}."
             )
         if not design.reads_columns:
             made = design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
@@ -86,7 +87,7 @@ class Factors:
         return (np.asarray(design.take(self.columns)) - self.means) @ self.loadings
 
     def explained(self, design: Design, y: Any, q: Any) -> tuple[FloatArray, float]:
-        """The least squares fit of a response on the scores: coefficients on `columns`, and the intercept."""
+        """The least-squares fit of a response on the scores: coefficients of `columns`, and the intercept."""
         gram = design.gram_parts(self.columns, self.means, y, [q])[0]
         coef = self.loadings @ (self.loadings.T @ gram[1:-1, -1])
         return coef, -float(self.means @ coef)
@@ -97,7 +98,7 @@ def find_factors(
 ) -> Factors:
     """The first k principal components of some columns of unit variance.
 
-    Reads at most 500 columns, evenly spread. There are fewer than k factors where the columns have fewer directions.
+    Reads at most 500 evenly spaced columns. There are fewer than k factors if the columns have a lower rank.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def find_factors(
     fit_intercept : bool
         Centre the columns.
     means : ndarray, shape (p,), optional
-        The weighted means of all columns, where they are known; otherwise X is read for them.
+        The weighted means of all columns, if known; otherwise X is read for them.
 
     >>> from covey.designs import as_design
     >>> rng = np.random.default_rng(0)
@@ -119,10 +120,10 @@ def find_factors(
     """
     n, p = design.shape
     if k < 1:
-        raise ValueError(f"factors must be at least 1 to be found, not {k}.")
+        raise ValueError(f"factors must be at least 1 here, not {k}.")
     columns, own_means, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
     directions = _leading(C, k)
-    # eigenvectors are orthogonal to the eigenvalues' ratio only
+    # eigenvectors are orthogonal only up to the ratio of the eigenvalues
     root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
     loadings = np.linalg.solve(root, directions.T).T / deviations[:, None]
     return Factors(columns, own_means, loadings, p)
@@ -138,10 +139,10 @@ def count_factors(
     fit_intercept: bool = True,
     means: FloatArray | None = None,
 ) -> int:
-    """How many factors stand out, from at most 250 columns of different groups; zero where none does.
+    """The number of factors that stand out, from at most 250 columns of different groups; zero if none does.
 
-    The number k is that of the largest ratio of the k-th eigenvalue of the correlation matrix to the next one, if
-    that ratio is at least 3. Columns of one group may be as correlated as they like: one column a group is read.
+    It is the k with the largest ratio of the k-th eigenvalue of the correlation matrix to the next one, if that ratio
+    is at least 3. Columns of one group may be strongly correlated, so only one column per group is read.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def count_factors(
         As in `find_factors`.
     """
     chosen = _one_per_group(members, starts, _limit(COUNT_COLUMNS, design.shape[0]))
-    # a row of twice the weight is the row twice
+    # a row of weight two counts as two rows
     rows = round(design.count(q)) - fit_intercept
     if min(rows, chosen.size) < COLUMNS_PER_FACTOR:
         return 0
@@ -165,7 +166,7 @@ def count_factors(
     if most < 1:
         return 0
     values = scipy.linalg.eigvalsh(C, subset_by_index=[len(C) - most - 1, len(C) - 1])[::-1]
-    # beyond the rank of X there is rounding only
+    # eigenvalues beyond the rank of X are round-off error
     values = np.maximum(values, SMALLEST_SHARE * values[0])
     ratios = values[:-1] / values[1:]
     k = int(np.argmax(ratios >= ratios.max() * (1 - TIE))) + 1
@@ -173,17 +174,17 @@ def count_factors(
 
 
 def _limit(most: int, n: int) -> int:
-    """So many columns of n rows may be held."""
+    """The number of columns of n rows that may be held in memory."""
     return max(2 * COLUMNS_PER_FACTOR, min(most, MOST_NUMBERS // max(n, 1)))
 
 
 def _spread(size: int, most: int, n: int) -> NDArray[np.intp]:
-    """Positions evenly spread over all of them."""
+    """Evenly spaced positions."""
     return np.unique(np.linspace(0, size - 1, min(size, _limit(most, n))).astype(np.intp))
 
 
 def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]:
-    """A column from each of evenly spread groups; from first to last within the groups as they go by."""
+    """One column from each of evenly spaced groups; its place within the group moves from first to last."""
     filled = np.flatnonzero(np.diff(starts) > 0)
     groups = filled[np.unique(np.linspace(0, filled.size - 1, min(filled.size, most)).astype(np.intp))]
     sizes = np.diff(starts)[groups]
@@ -194,7 +195,7 @@ def _one_per_group(members: Array, starts: Array, most: int) -> NDArray[np.intp]
 def _correlations(
     design: Design, q: Any, columns: NDArray[np.intp], centre: bool, means: FloatArray | None
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
-    """Those of some columns that vary, their means and deviations, and their correlation matrix."""
+    """The non-constant ones among some columns, their means and deviations, and their correlation matrix."""
     shift: FloatArray = np.zeros(columns.size)
     with np.errstate(over="ignore", invalid="ignore"):
         if centre:
@@ -216,7 +217,7 @@ def _correlations(
 
 
 def _leading(C: FloatArray, k: int) -> FloatArray:
-    """The k leading eigenvectors of C over the roots of their eigenvalues, as columns; fewer for a lower rank."""
+    """The k leading eigenvectors of C divided by the roots of their eigenvalues, as columns; fewer for a lower rank."""
     side = len(C)
     if side == 0:
         return np.zeros((0, 0))
@@ -227,7 +228,7 @@ def _leading(C: FloatArray, k: int) -> FloatArray:
 
 
 def _standing_out(G: FloatArray, k: int) -> tuple[FloatArray, FloatArray] | None:
-    """The k leading eigenvalues and eigenvectors of G from a block Krylov space; None where they do not stand out."""
+    """The k leading eigenvalues and eigenvectors of G from a block Krylov space; None if they have not converged."""
     basis = last = np.linalg.qr(G @ np.random.default_rng(0).standard_normal((len(G), k + SPARE)))[0]
     for _ in range(KRYLOV_STEPS):
         last = G @ last

@@ -1,4 +1,4 @@
-"""Arrays in a file, `numpy.memmap` and .npy: read with ordinary reads, so nothing is mapped and nothing faults."""
+"""Arrays in a file, `numpy.memmap` and .npy, read with ordinary reads rather than through a memory map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 def wrap(X: np.memmap[Any, Any], *, name: str = "X") -> Design:
-    """The design of a `numpy.memmap`: streamed, unless it fits the default budget and may as well stay mapped."""
+    """The design of a `numpy.memmap`: streamed, unless it fits into the default budget and can stay mapped."""
     design = MemmapDesign(X, name=name)
     return DenseDesign(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
 
@@ -37,17 +37,17 @@ class MemmapDesign(StreamedDesign):
     shape : (int, int), optional
         Rows and columns of a raw file.
     file_dtype : dtype
-        Type of the numbers of a raw file.
+        The type of the numbers in a raw file.
     offset : int
         Bytes before the first number of a raw file.
     dtype : dtype, optional
-        float32 or float64 to compute in, converted as blocks are read. Needed where the file holds anything else.
+        float32 or float64 to compute in, converted as blocks are read. Needed if the file holds any other type.
     columns : sequence of str, optional
         Column names, for messages and groups.
     memory_budget : int
-        Bytes that row blocks may take.
+        Memory for row blocks, in bytes.
     name : str
-        What messages call X.
+        The name of X in messages.
 
     Examples
     --------
@@ -103,13 +103,13 @@ class MemmapDesign(StreamedDesign):
         return self._dtype
 
     def check(self) -> None:
-        """Raise if the file is gone or too short: reading a map of it would end the process."""
+        """Raise if the file is missing or too short: reading a map of it would crash the process."""
         if self.path is None:
             return
         try:
             size = os.stat(self.path).st_size
         except FileNotFoundError:
-            raise FileNotFoundError(f"{self.path}, which holds {self.name}, is not there.") from None
+            raise FileNotFoundError(f"{self.path}, which holds {self.name}, does not exist.") from None
         if size < self._end:
             raise ValueError(
                 f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self._file_dtype} need "
@@ -128,7 +128,7 @@ class MemmapDesign(StreamedDesign):
             rows = np.ndarray((stop - start, p), self._file_dtype, raw.data, 0, (self._stride, item))
         return np.ascontiguousarray(rows, dtype=self.dtype)
 
-    # ------------------------------------------------------------------ where the numbers lie
+    # ------------------------------------------------------------------ layout of the file
 
     @property
     def where(self) -> Any:
@@ -150,11 +150,11 @@ class MemmapDesign(StreamedDesign):
                 shape, fortran, dtype = read(file)
             except ValueError as error:
                 raise ValueError(
-                    f"{path} is no .npy file ({error}); give shape= and file_dtype= for raw numbers."
+                    f"{path} is not an .npy file ({error}); give shape= and file_dtype= for raw numbers."
                 ) from None
             self._set(path, shape, dtype, file.tell())
         if fortran and min(shape, default=0) > 1:
-            # columns are contiguous: rows are gathered through a map
+            # columns are contiguous, so rows are read through a map
             float_type(dtype, np.float64, str(path))
             self.check()
             self._mapped = np.load(path, mmap_mode="r")
@@ -170,7 +170,7 @@ class MemmapDesign(StreamedDesign):
             self._offset = X.__array_interface__["data"][0] - start + granularity
         rows_in_order = X.ndim == 2 and X.strides[1] == X.itemsize and X.strides[0] >= X.shape[1] * X.itemsize
         if path is None or not rows_in_order or X.mode == "c":
-            # other orders, and changes that are in memory only, are seen through the map alone
+            # other memory orders, and changes that are only in memory, need the map
             self._mapped = np.asarray(X)
         if rows_in_order:
             self._stride = X.strides[0]

@@ -1,4 +1,4 @@
-"""open: a design from a path, by what lies there."""
+"""open: the design for a file or folder."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def open_design(path: str | Path, **options: Any) -> MemmapDesign | ParquetDesig
     if path.is_dir() and any((path / mark).exists() for mark in ("zarr.json", ".zarray")):
         return ZarrDesign(path, **options)
     raise ValueError(
-        f"{path} is no design that can be opened: an .npy file, a .parquet file or a folder of them, a Zarr array, or "
-        "a raw file with shape= and file_dtype=."
+        f"{path} cannot be opened as a design; it must be an .npy file, a .parquet file or a folder of them, a Zarr "
+        "array, or a raw file with shape= and file_dtype=."
     )

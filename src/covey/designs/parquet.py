@@ -26,16 +26,16 @@ class ParquetDesign(StreamedDesign):
     path : path
         A folder with .parquet files, or one such file.
     columns : sequence of str, optional
-        The columns of X, in this order. Without it, all columns of the files but those in `drop`.
+        The columns of X, in this order; by default all columns of the files except those in `drop`.
     drop : sequence of str
-        Columns to leave out, the response for instance; `column` reads it.
+        Columns to leave out, for instance the response, which `column` reads.
     dtype : dtype, optional
-        float32 or float64 to compute in. Needed where columns hold whole numbers or booleans; where it is not given,
-        float32 if all columns are that, otherwise float64.
+        float32 or float64 to compute in. Needed if columns hold integers or booleans. The default is float32 if all
+        columns are float32, otherwise float64.
     memory_budget : int
-        Bytes that row blocks may take. A writer's row groups should not be larger: one is decoded at a time.
+        Memory for row blocks, in bytes. The row groups of the files should not be larger: one is decoded at a time.
     name : str
-        What messages call X.
+        The name of X in messages.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class ParquetDesign(StreamedDesign):
         return self._dtype
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """Any column of the files, the response for instance, as a float64 array."""
+        """Any column of the files, for instance the response, as a float64 array."""
         for file in self.files:
             _find(self._open(file).schema_arrow, [name], file)
         parts = [self._open(file).read(columns=[name]).column(0).to_numpy() for file in self.files]
@@ -103,7 +103,7 @@ class ParquetDesign(StreamedDesign):
                 done += batch.num_rows
                 yield self._to_array(batch)
             if done != count:
-                raise ValueError(f"{file} had {count} rows, and now has {done}.")
+                raise ValueError(f"{file} had {count} rows, but now has {done}.")
 
     def read(self, start: int, stop: int) -> Array:
         """Rows start to stop as a C-contiguous array of `dtype`."""
@@ -127,7 +127,7 @@ class ParquetDesign(StreamedDesign):
         """Raise if a file is gone."""
         for file in self.files:
             if not file.is_file():
-                raise FileNotFoundError(f"{file}, which holds rows of {self.name}, is not there any more.")
+                raise FileNotFoundError(f"{file}, which holds rows of {self.name}, no longer exists.")
 
     # ------------------------------------------------------------------ files and types
 
@@ -136,16 +136,16 @@ class ParquetDesign(StreamedDesign):
             import pyarrow.parquet as pq
         try:
             opened = pq.ParquetFile(file, metadata=self._footers.get(file))
-            # a footer of thousands of columns takes longer to parse than some of its blocks to read
+            # the footer of a file with thousands of columns takes longer to parse than some blocks to read
             self._footers[file] = opened.metadata
             return opened
         except FileNotFoundError:
-            raise FileNotFoundError(f"{file}, which holds rows of {self.path}, is not there any more.") from None
+            raise FileNotFoundError(f"{file}, which holds rows of {self.path}, no longer exists.") from None
         except Exception as error:
             raise ValueError(f"{file} cannot be read as Parquet ({error}).") from error
 
     def _rows_of(self, file: Path) -> int:
-        """The rows of a file, whose columns must be those of the first."""
+        """The number of rows of a file, which must have the columns of the first file."""
         opened = self._open(file)
         schema = opened.schema_arrow
         _find(schema, list(self._types), file)
@@ -166,8 +166,8 @@ class ParquetDesign(StreamedDesign):
         for column, kind in self._types.items():
             if not is_number(kind):
                 raise ValueError(
-                    f"{self.files[0]}: column {column!r} holds {kind}, which is no number: leave it out with drop=, or "
-                    "encode it (scikit-learn's OneHotEncoder for instance)."
+                    f"{self.files[0]}: column {column!r} holds {kind}, not numbers: leave it out with drop=, or encode "
+                    "it (for instance with scikit-learn's OneHotEncoder)."
                 )
         if wanted is None:
             for column, kind in self._types.items():
@@ -180,7 +180,7 @@ class ParquetDesign(StreamedDesign):
         return float_type(np.dtype(np.float64), wanted, str(self.path))
 
     def _to_array(self, batch: Any) -> Array:
-        """A batch of rows in C order; nulls become NaN, and are then found as missing values."""
+        """A batch of rows in C order; nulls become NaN and are reported as missing values later."""
         if self._all_floats:
             return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy(), dtype=self.dtype)
         out = np.empty((batch.num_rows, batch.num_columns), dtype=self.dtype)

@@ -1,7 +1,7 @@
-"""Pieces of one length in a flat array: those of groups of one size are read and written together.
+"""Pieces of equal length in a flat array, read and written together.
 
-What belongs to groups (columns, Gram blocks, factors) lies one after another in flat arrays. Groups of one size make a
-matrix of it, without a copy where they are neighbours, and so are handled by a few operations on whole arrays.
+Columns, Gram blocks and factors of groups are stored one after another in flat arrays. The pieces of groups of equal
+size form a matrix, without a copy if they are neighbours, so a few array operations handle all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
-    """Which entries of some arrays of whole numbers agree in all of them: the values, and the positions in order.
+    """Positions at which some integer arrays have the same values: for each combination, the values and positions.
 
     >>> alike(np.array([2, 1, 2]))
     [((1,), array([1])), ((2,), array([0, 2]))]
@@ -36,7 +36,7 @@ def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
 
 
 def run(positions: Array) -> slice | None:
-    """The slice that some positions make; None where they are no neighbours in order."""
+    """Some positions as a slice; None if they are not consecutive."""
     first, count = int(positions[0]), positions.size
     if int(positions[-1]) - first + 1 != count or (count > 1 and bool((positions[1:] <= positions[:-1]).any())):
         return None
@@ -44,7 +44,7 @@ def run(positions: Array) -> slice | None:
 
 
 def columns_of(X: Array, columns: Array) -> Array:
-    """A copy of some columns, made in the way that is fastest for the order of X."""
+    """A copy of some columns, made in the fastest way for the memory order of X."""
     if X.flags.c_contiguous:
         return np.take(X, columns, axis=1)
     if X.flags.f_contiguous:
@@ -54,7 +54,7 @@ def columns_of(X: Array, columns: Array) -> Array:
 
 
 def gathered(flat: Array, starts: Array, length: int) -> Array:
-    """Pieces of equal length out of a flat array, as rows; a view where they are neighbours.
+    """Pieces of equal length of a flat array, as rows; a view if they are neighbours.
 
     The pieces do not overlap, and `starts` increases.
     """
@@ -64,7 +64,7 @@ def gathered(flat: Array, starts: Array, length: int) -> Array:
 
 
 def scatter(flat: Array, starts: Array, rows: Array) -> None:
-    """The inverse of `gathered`: write rows to their places."""
+    """The inverse of `gathered`: write rows back to the flat array."""
     length = rows.shape[1]
     if _neighbours(starts, length):
         flat[starts[0] : starts[0] + rows.size] = rows.ravel()

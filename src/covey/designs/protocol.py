@@ -1,11 +1,11 @@
-"""Design: the few operations through which everything above touches X.
+"""Design: the few operations through which the rest of the library accesses X.
 
-The engine reads X once for its moments and then only for the Gram rows of groups that wake up, so a kind of
-storage that offers these operations gets the whole method. Nothing here centres, scales or copies X: that is the
-business of `covey.preprocess`, which acts on the results through each group's small factor.
+X is read once for its moments, and then only for products with many models and for Gram rows, so any kind of storage
+that implements these operations supports the whole method. Nothing here centres, scales or copies X: `covey.preprocess`
+does that on the results, with each group's small factor.
 
-A new kind derives from `Design`, writes the abstract operations, overrides the derived ones where its storage has a
-better way, names itself in the table of `covey.designs`, and adds a row to `tests/designs/test_contract.py`.
+A new kind of storage subclasses `Design`, implements the abstract operations, overrides derived ones if it has a faster
+way, and is added to the table in `covey.designs` and to `tests/designs/test_contract.py`.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ __all__ = [
 
 Array = NDArray[Any]
 
-# Correlations of many models that are turned into norms of groups at a time: half a MiB.
+# Correlations that are converted to group norms at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
 
-# Numbers that are hashed at a time: 8 MiB.
-KEYS_AT_A_TIME, DIGEST_NUMBERS = 2**20, 2**20
+# Numbers that are hashed, or looked through, at a time: 8 MiB.
+KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**20
 
 
 @dataclass(frozen=True)
 class Moments:
-    """First and second moments of a design, from one reading of it, in the groups' contiguous layout.
+    """First and second moments of a design, from one pass over it, in the groups' contiguous layout.
 
     Attributes
     ----------
     mean : ndarray, shape (p,)
-        Weighted column means; zeros where no centring was asked for.
+        Weighted column means; zeros without centring.
     variance : ndarray, shape (p,)
         ``sum_i q_i (x_ij - mean_j)^2`` of the scaled columns.
     correlation : ndarray, shape (p,)
         ``sum_i q_i (x_ij - mean_j) y_i`` of the scaled columns.
     blocks, block_starts : ndarray
-        The centred Gram blocks ``sum_i q_i (x_i - mean)(x_i - mean)'`` of the scaled columns, flat: that of group l,
-        row after row, is ``blocks[block_starts[l]:block_starts[l + 1]]``. Empty for a group larger than
+        The centred Gram blocks ``sum_i q_i (x_i - mean)(x_i - mean)'`` of the scaled columns, flattened: the block of
+        group l is ``blocks[block_starts[l]:block_starts[l + 1]]``, row by row. Empty for a group larger than
         `LARGEST_BLOCK`.
     """
 
@@ -71,8 +71,8 @@ class Moments:
     block_starts: NDArray[np.intp]
 
 
-# Beyond this many columns a group's Gram block costs more than a factorisation of the columns themselves, and one
-# such group would widen the bands of all its neighbours in the pass.
+# The Gram block of a larger group costs more than a factorisation of the columns themselves, and one such group would
+# slow down the pass for all its neighbours.
 LARGEST_BLOCK = 64
 
 
@@ -96,7 +96,7 @@ def diagonals(blocks: Array, block_starts: Array, starts: Array) -> NDArray[np.f
 
 
 def digest_of(blocks: Iterable[Any], shape: tuple[int, ...], dtype: Any) -> str:
-    """A checksum of the bytes of blocks, in order, and of what they are blocks of."""
+    """A checksum of the bytes of blocks, in order, and of the shape and dtype of the whole."""
     made = hashlib.sha256(f"{shape} {np.dtype(dtype)}".encode())
     for block in blocks:
         made.update(np.ascontiguousarray(block).reshape(-1).data)
@@ -104,38 +104,38 @@ def digest_of(blocks: Iterable[Any], shape: tuple[int, ...], dtype: Any) -> str:
 
 
 class Design(ABC):
-    """A matrix X of n rows and p columns, in whatever storage.
+    """A matrix X of n rows and p columns, in any kind of storage.
 
-    ``q`` below are row weights that add up to one; part of the rows is chosen by giving the others weight zero. Row
-    vectors (``y``, ``q``, masks) are what `rows` returns: numpy arrays, unless a kind keeps them where X is; code
-    above uses elementwise numpy functions, ``@``, ``sum`` and ``max`` on them, and no indexing.
+    ``q`` below are row weights that add up to one; a subset of the rows is selected by giving the others weight zero.
+    Row vectors (``y``, ``q``, masks) have the type that `rows` returns: numpy arrays, unless a design stores them where
+    X is. Callers use elementwise numpy functions, ``@``, ``sum`` and ``max`` on them, but no indexing.
 
     Attributes
     ----------
     columns : sequence of str or None
         Column names, for messages and groups.
     name : str
-        What messages call X.
+        The name of X in messages.
     n_passes : int
-        How often X has been read in full.
+        The number of passes over X so far.
     reads_columns : bool
-        Whether some columns can be read and held as an (n, k) array at a cost in proportion to them. Where they can,
-        the engine works on a copy of the columns near to waking (`gather`) and looks at the others with `correlate`.
-        Where they cannot, it calls neither these nor `take`: it keeps the Gram rows of the groups that wake up, (k, p)
-        numbers, and reads X for these alone.
+        Whether k columns can be read as an (n, k) array at a cost proportional to k. If so, the engine works on a copy
+        of the columns close to waking (`gather`) and checks the others with `correlate`. Otherwise it calls neither of
+        these, nor `take`: it stores the Gram rows of the groups that wake up, (k, p) numbers, and reads X only for
+        them.
     holds_rows : bool
-        Whether row vectors are numpy arrays; where they are not, folds are cut where the rows are.
+        Whether row vectors are numpy arrays; if not, folds are made where the rows are stored.
     batch_columns : int
-        Up to how many columns `gram_rows` costs hardly more than reading X.
+        The number of columns up to which `gram_rows` costs hardly more than reading X.
     near_share : float
-        The share of all columns that the engine gathers as near to waking.
+        The share of all columns that the engine copies as close to waking.
     can_batch : bool
         Whether many paths (folds, bootstrap samples) can run as one batch; see `covey.batched`.
     on_device : bool
-        Whether products of some columns are formed where X is: then the kind also has `gram_block`, and the copies
-        that it gathers `cross_rows`.
+        Whether products of columns are computed on the device of X. Such a design also has `gram_block`, and the copies
+        that it makes have `cross_rows`.
     parallel : "threads" or None
-        How paths on this design are best run side by side, a hint for joblib.
+        How paths on this design are best run in parallel: a hint for joblib.
     """
 
     reads_columns: bool = True
@@ -159,16 +159,16 @@ class Design(ABC):
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64: the precision in which products are formed."""
+        """float32 or float64: the precision of products."""
 
-    # ------------------------------------------------------------------ what a kind must offer
+    # ------------------------------------------------------------------ abstract operations
 
     @abstractmethod
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
-        One pass. Group l has the columns ``members[starts[l]:starts[l + 1]]``. A value that is not finite raises a
-        `ValueError` that names its column.
+        One pass. Group l has the columns ``members[starts[l]:starts[l + 1]]``. A non-finite value raises a `ValueError`
+        that names its column.
         """
 
     @abstractmethod
@@ -181,9 +181,21 @@ class Design(ABC):
 
     @abstractmethod
     def largest(self) -> Array:
-        """The largest absolute value of each column, shape (p,). One pass, for columns of extreme scale only."""
+        """The largest absolute value of each column, shape (p,). One pass, used only for columns of extreme scale."""
 
-    # ------------------------------------------------------------------ what follows from it
+    # ------------------------------------------------------------------ derived operations
+
+    def extremes(self, columns: Array, weight: Any) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        used = np.flatnonzero(np.asarray(weight) > 0)
+        out = np.empty((2, len(columns)))
+        step = max(1, EXTREMES_AT_A_TIME // self.shape[0])
+        for a in range(0, len(columns), step):
+            own = slice(a, a + step)
+            X = np.asarray(self.take(columns[own]))
+            X = X if used.size == len(X) else X[used]
+            out[0, own], out[1, own] = X.min(axis=0), X.max(axis=0)
+        return out
 
     def rows(self, values: Any, *, name: str = "y") -> Any:
         """A finite float64 vector with one entry per row."""
@@ -198,35 +210,35 @@ class Design(ABC):
         return float(values.sum())
 
     def count(self, weight: Any) -> float:
-        """Rows counted by their weights, in units of the least: repeated rows count as often as they are repeated."""
+        """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
         return float(weight.sum()) / float(weight[weight > 0].min())
 
     def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
-        """The response centred, where asked for, and of unit mean square, with its mean and its scale."""
+        """The response, centred if requested and scaled to unit mean square, with its mean and its scale."""
         return standard_response(y, q, centre=centre)
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
         """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
         Z = self.take(columns) @ loadings - offset
         if offset.any():
-            Z -= q @ Z  # what rounding left of the mean would meet the means of X
+            Z -= q @ Z  # round-off error left in the mean would be multiplied by the means of X
         return self.correlate(Z.T * q)
 
     def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
-        """The same as `gram_rows`; a kind that reads all of X for any columns may read `upcoming` ones along.
+        """The same as `gram_rows`; a design that has to read all of X may compute `upcoming` columns in the same pass.
 
         These are the columns that may be needed next, soonest first.
         """
         return self.gram_rows(q, columns, loadings, offset)
 
     def look(self, problem: Any) -> Any:
-        """A `covey.network.looks.Look` at all groups of a problem where X is; None for the one on the host."""
+        """A `covey.network.looks.Look` at all groups that runs where X is stored; None for the default one."""
         return None
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
-        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns: at most one pass.
+        """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. At most one pass.
 
-        Pivoting is left to the caller; R has as many columns as the piece and not more rows than columns.
+        R has as many columns as the piece and at most as many rows; pivoting is left to the caller.
         """
         root = np.sqrt(q)[:, None]
         return [
@@ -241,9 +253,9 @@ class Design(ABC):
         return factor_groups(blocks, block_starts, starts, scale, root, alive)
 
     def gather(self, columns: Array) -> Any:
-        """A copy of some columns, to work on between two looks at all of X.
+        """A copy of some columns, for the work between two passes over X.
 
-        It offers what `GatheredColumns` does.
+        It has the methods of `GatheredColumns`.
         """
         return GatheredColumns([self.take(columns).astype(self.dtype, copy=False)])
 
@@ -260,29 +272,29 @@ class Design(ABC):
     ) -> Array:
         """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p).
 
-        One pass, whatever the number m of models.
+        One pass for any number m of models.
 
         Parameters
         ----------
         y : row vector
         weights : sequence of row vectors
-            Not negative; zero for rows that take no part.
+            Non-negative; zero for rows that are not used.
         which : ndarray of int, shape (m,)
-            For each model, its weights.
+            The position of each model's weights.
         columns : ndarray of int, shape (k,)
         coefs, intercepts : ndarray, shapes (m, k) and (m,)
 
         Returns
         -------
         ndarray of `dtype`, shape (m, p)
-            Residuals are in double precision whatever X is.
+            Residuals are computed in double precision for any X.
         """
         return self.correlate(weighted_residuals(self.take(columns), y, weights, which, coefs, intercepts))
 
     def residual_norms(
         self, problem: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """The norms of all groups of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
+        """The group norms of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
         return np.asarray(
             problem.all_norms(self.residual_products(problem.response, weights, which, columns, coefs, intercepts))
         )
@@ -308,19 +320,19 @@ class Design(ABC):
         return hold_out(self, y, weight, fraction, random_state, classes)
 
     def together(self, function: Callable[..., Array], *vectors: Any) -> Any:
-        """A row vector that follows from all entries of other ones: ``function(*vectors)``."""
+        """A row vector computed from whole row vectors: ``function(*vectors)``."""
         return function(*map(np.asarray, vectors))
 
     def fact(self, function: Callable[..., Any], *vectors: Any) -> Any:
-        """Something small that follows from all entries of row vectors."""
+        """A small result computed from whole row vectors."""
         return function(*map(np.asarray, vectors))
 
     def batches(self, n_paths: int) -> bool:
-        """Whether so many paths run faster as one batch than one after another."""
+        """Whether this many paths run faster as one batch than one after another."""
         return False
 
     def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[Any, Any]]:
-        """Masks of the training and the held-out rows of each fold; `labels` of the rows are for grouped splitters."""
+        """Masks of the training and the held-out rows of each fold; `labels` are for grouped splitters."""
         return split_masks(self.shape[0], cv, y, labels)
 
     def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
@@ -328,12 +340,12 @@ class Design(ABC):
         return [held for _, held in self.splits(cv, y, labels)]
 
     def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
-        """Be told that paths of y without these rows (masks), or with them alone, follow: one reading may serve all."""
+        """Announce paths without these rows (masks), or with only these, so that one pass may serve all of them."""
 
     def digest(self) -> str:
-        """A checksum of all numbers and their order, which does not depend on how they lie in memory. One pass.
+        """A checksum of all numbers and their order, independent of the memory layout. One pass.
 
-        Equal numbers in different kinds of storage, or in chunks of another length, may have different digests.
+        Equal numbers in different kinds of storage, or in chunks of different lengths, may have different digests.
         """
         n, p = self.shape
         step = max(1, DIGEST_NUMBERS // n)
@@ -342,7 +354,7 @@ class Design(ABC):
     # ------------------------------------------------------------------ for messages
 
     def refuse(self, bad: Array) -> None:
-        """Raise for columns with values that are not finite, if there are any."""
+        """Raise if there are columns with non-finite values."""
         if np.size(bad):
             where = name_columns(bad, self.columns)
             raise ValueError(f"{self.name} has missing or infinite values in {where}; impute or drop them.")

@@ -1,4 +1,4 @@
-"""Columns that stand in several groups: a design that repeats those of another one by their index."""
+"""Columns that are in several groups: a design that repeats columns of another one by index."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Array = NDArray[Any]
 
 
 class RepeatedColumns(Design):
-    """The columns ``index`` of another design, in that order and as often as they are named; nothing is copied.
+    """The columns ``index`` of another design, in that order and with repeats; nothing is copied.
 
-    With overlapping groups every group gets its own copy of a shared column, and the copies' coefficients add up
-    (the latent group model of Jacob, Obozinski and Vert, 2009). Here a copy is an entry of `index`.
+    With overlapping groups, every group gets its own copy of a shared column, and the copies' coefficients add up (the
+    latent group model of Jacob, Obozinski and Vert, 2009). Here a copy is just an entry of `index`.
 
     Parameters
     ----------
     design : Design
     index : ndarray of int, shape (p,)
-        For each column of this design, the other one's.
+        For each column of this design, its column in the other one.
     """
 
     def __init__(self, design: Design, index: NDArray[np.intp]) -> None:
@@ -36,12 +36,12 @@ class RepeatedColumns(Design):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns, each counted as often as it is named."""
+        """Rows and columns, including repeats."""
         return self.design.shape[0], self.index.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of the other design."""
+        """The dtype of the other design."""
         return self.design.dtype
 
     def rows(self, values: Any, *, name: str = "y") -> Any:
@@ -84,7 +84,7 @@ class RepeatedColumns(Design):
         return self.design.gram_parts(self.index[columns], shift, y, weights)
 
     def gather(self, columns: Array) -> Any:
-        """A copy of some columns, to work on between two looks at all of X."""
+        """A copy of some columns, for the work between two passes over X."""
         return self.design.gather(self.index[columns])
 
     def largest(self) -> Array:

@@ -12,7 +12,7 @@ __all__ = ["RESIDUALS", "part_grams", "weighted_residuals"]
 
 Array = NDArray[Any]
 
-# So many residuals, or numbers of columns, are held at a time (16 MiB).
+# The number of residuals, or of entries of columns, that are held at a time (16 MiB).
 RESIDUALS = 2**21
 
 
@@ -21,7 +21,7 @@ def weighted_residuals(
 ) -> NDArray[np.float64]:
     """``weights[which[j]] (y - own coefs[j] - intercepts[j])`` for every model j; shape (n_models, n_rows).
 
-    ``own`` holds the models' columns of these rows, in whatever precision; residuals are in double precision.
+    ``own`` holds the models' columns of these rows, in any precision; residuals are in double precision.
     """
     R = np.asarray(np.asarray(coefs, dtype=np.float64) @ own.T, dtype=np.float64)
     R += np.asarray(intercepts)[:, None]
@@ -42,6 +42,6 @@ def part_grams(own: Array, shift: Array, y: Array, weights: Sequence[Array]) -> 
     for w, into in zip(weights, out, strict=True):
         used = np.flatnonzero(w)
         part = A[used] * np.sqrt(w[used])[:, None]
-        # of a matrix with its own transpose BLAS forms half, and repeats it
+        # BLAS computes only half of a matrix times its own transpose
         np.matmul(part.T, part, out=into)
     return out

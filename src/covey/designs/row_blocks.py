@@ -1,7 +1,7 @@
-"""What is computed on one block of rows, and how two blocks' results are put together.
+"""Computations on one block of rows, and how results of blocks are combined.
 
-Everything that the method asks of X is a sum over rows, so a block is an ordinary design of its own, and these
-functions are all that runs on the workers of a cluster.
+Everything that the method needs from X is a sum over rows, so a block is an ordinary design by itself, and the workers
+of a cluster run only these functions.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "block_columns",
     "block_count",
     "block_digest",
+    "block_extremes",
     "block_gram",
     "block_gram_parts",
     "block_keys",
@@ -45,6 +46,7 @@ __all__ = [
     "join_spreads",
     "join_triangles",
     "largest_of",
+    "least_of",
     "on_block",
     "summarise",
 ]
@@ -57,7 +59,7 @@ class ChunkError(ValueError):
 
 
 class Place(NamedTuple):
-    """Where a block of rows lies."""
+    """The position of a block of rows."""
 
     number: int
     first: int
@@ -66,7 +68,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Announced:
-    """What every block must be, for checks and messages."""
+    """The expected shape and type of every block, for checks and messages."""
 
     n_columns: int
     dtype: np.dtype[Any]
@@ -74,26 +76,26 @@ class Announced:
     name: str
 
     def title(self, place: Place) -> str:
-        """What messages call a block."""
+        """The name of a block in messages."""
         return f"Chunk {place.number} of {self.name} (rows {place.first} to {place.first + place.n_rows - 1})"
 
     def open(self, block: Any, place: Place) -> Design:
-        """The block as a design of its own; an error that names the block if it is not what was announced."""
+        """The block as a design; an error names the block if it is not as expected."""
         title = self.title(place)
         block = block if sp.issparse(block) else np.asarray(block)
         if block.dtype != self.dtype:
             raise ValueError(
-                f"{title} holds {block.dtype}, but {self.name} was announced as {self.dtype}; "
+                f"{title} holds {block.dtype}, but {self.name} was declared as {self.dtype}; "
                 f"convert it where it is read, or with {self.name}.astype('float64')."
             )
         if block.shape != (place.n_rows, self.n_columns):
-            raise ValueError(f"{title} has shape {block.shape}, not {(place.n_rows, self.n_columns)} as announced.")
+            raise ValueError(f"{title} has shape {block.shape}, not {(place.n_rows, self.n_columns)} as declared.")
         kind = SparseDesign if sp.issparse(block) else DenseDesign
         return kind(block, columns=self.columns, name=title)
 
 
 def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: list[Array], common: Any) -> Any:
-    """One task: a function of a block, of the blocks of some row vectors, and of what all blocks have in common."""
+    """One task: a function of a block, the blocks of some row vectors, and arguments common to all blocks."""
     announced, shared = common
     try:
         return function(announced.open(block, place), *vectors, *shared)
@@ -102,7 +104,7 @@ def on_block(function: Callable[..., Any], block: Any, place: Place, vectors: li
 
 
 def combined(combine: Callable[..., Any], parts: list[Any], common: tuple[Any, ...]) -> Any:
-    """One task: several blocks' results put together, with the help of what all such tasks have in common."""
+    """One task: combine the results of several blocks, given arguments common to all such tasks."""
     return combine(parts, *common)
 
 
@@ -134,7 +136,7 @@ def join_moments(parts: list[BlockMoments | None], starts: Array, scale: Array) 
         return None
     weight = sum(part.weight for part in held)
     first = held[0].moments.mean
-    # differences to the first block's means: of a constant column they are exact zeros
+    # differences from the first block's means: exactly zero for a constant column
     mean = first + sum((part.weight / weight * (part.moments.mean - first) for part in held), np.zeros_like(first))
     y_mean = sum(part.weight / weight * part.y_mean for part in held)
     size = np.diff(starts)
@@ -162,7 +164,7 @@ def _entries(starts: Array, size: Array) -> tuple[Array, Array]:
 
 
 def block_gram(design: Design, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-    """The block's part of ``Z' diag(q) X``; to the right of it that of ``Z' q``, below it that of ``q' X``."""
+    """The block's part of ``Z' diag(q) X``, bordered by its parts of ``Z' q`` on the right and ``q' X`` below."""
     Z = design.take(columns) @ loadings - offset
     out = np.zeros((Z.shape[1] + 1, design.shape[1] + 1), dtype=design.dtype)
     out[:, :-1] = design.correlate(np.vstack([Z.T * q, q]))
@@ -193,7 +195,7 @@ def block_columns(design: Design, columns: Array) -> Array:
 
 
 def block_predictions(design: Design, columns: Array, coefs: Array, intercepts: Array) -> Array:
-    """What several models predict for the block."""
+    """The predictions of several models for the block."""
     return np.asarray(design.predict(columns, coefs, intercepts), dtype=np.float64)
 
 
@@ -243,8 +245,14 @@ def block_triangles(
 
 
 def join_triangles(parts: list[list[Array]]) -> list[Array]:
-    """The R factors of several blocks together: those of their stacked R factors."""
+    """The R factors of several blocks together, computed from their stacked R factors."""
     return [np.asarray(np.linalg.qr(np.concatenate(own), mode="r")) for own in zip(*parts, strict=True)]
+
+
+def block_extremes(design: Design, weight: Array, columns: Array) -> Array:
+    """The least values of some columns of the block, and of their negatives, over the rows of positive weight."""
+    own = block_columns(design, columns)[weight > 0]
+    return np.stack([own.min(axis=0, initial=np.inf), -own.max(axis=0, initial=-np.inf)])
 
 
 def block_largest(design: Design) -> Array:
@@ -253,7 +261,7 @@ def block_largest(design: Design) -> Array:
 
 
 def block_response(y: Array, q: Array) -> tuple[float, float, float, float]:
-    """Weight, largest absolute value, and mean and mean square about it in that unit, of a block of the response."""
+    """The weight and largest absolute value of a block of the response, and its mean and variance in units of it."""
     weight = float(q.sum())
     largest = float(np.abs(y, where=q > 0, out=np.zeros(y.size)).max(initial=0.0))
     if weight == 0 or largest == 0:
@@ -277,8 +285,13 @@ def add(parts: list[Array]) -> Array:
 
 
 def largest_of(parts: list[Array]) -> Array:
-    """The larger of several blocks' results, column by column."""
+    """The largest of several blocks' results, column by column."""
     return np.maximum.reduce(parts)
+
+
+def least_of(parts: list[Array]) -> Array:
+    """The smaller of several blocks' results, entry by entry."""
+    return np.minimum.reduce(parts)
 
 
 def block_keys(design: Design, columns: Array) -> Array:
@@ -292,7 +305,7 @@ def block_digest(design: Design) -> str:
 
 
 class Summary(NamedTuple):
-    """What must be known of a block of a row vector before it is used."""
+    """Facts about a block of a row vector that are checked before it is used."""
 
     n_bad: int
     first_bad: int
@@ -302,7 +315,7 @@ class Summary(NamedTuple):
 
 
 def summarise(values: Array) -> Summary:
-    """Entries that are not finite, the least and the largest one, and the sum in units of the largest."""
+    """Summarise a block: non-finite entries, the least and largest value, and the sum in units of the largest."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size or values.size == 0:
         return Summary(bad.size, int(bad[0]) if bad.size else 0, 0.0, 0.0, 0.0)

@@ -1,6 +1,6 @@
-"""Vectors with an entry per row, in memory: the response's scale, and the rows that are held out.
+"""Row vectors in memory: the scale of the response, and the choice of held-out rows.
 
-The choice of rows to hold out follows from where they stand and from the seed; equal rows stay together.
+The choice of held-out rows depends on their positions and the seed; equal rows stay together.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = [
     "standard_response",
 ]
 
-# Columns by which rows are told apart: first a few, then more, and all of them where rows are still alike.
+# The number of columns hashed to find equal rows: first a few, then more, and all of them if rows are still equal.
 KEY_COLUMNS = (8, 128)
 
-# Squared errors of such a response, summed over rows, are still numbers.
+# Within these limits, squared errors of the response, summed over rows, neither overflow nor underflow.
 SMALLEST_RESPONSE, LARGEST_RESPONSE = 1e-152, 1e152
 
 
 def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[FloatArray, float, float]:
-    """The response centred and of unit mean square; y of 1e150 and of 1e-150 keep every digit."""
+    """The response, centred and scaled to unit mean square, without loss of digits for y of 1e150 or 1e-150."""
     used = np.where(q > 0, y, 0.0)
     largest = float(np.abs(used).max())
     if largest == 0:
@@ -48,7 +48,7 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     mean = float(q @ unit) if centre else 0.0
     unit = np.where(q > 0, unit - mean, 0.0)
     size = float(np.sqrt(q @ (unit * unit)))
-    # what rounding leaves of a constant response is no signal
+    # the round-off error of a constant response is not a signal
     if size <= 8 * np.finfo(float).eps * abs(mean):
         return np.zeros_like(y), mean * largest, 1.0
     check_spread(size * largest)
@@ -56,19 +56,19 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
 
 
 def check_size(largest: float) -> None:
-    """Refuse a response of which this is the largest absolute value, if that is too large."""
+    """Refuse a response whose largest absolute value is too large."""
     if largest > LARGEST_RESPONSE:
-        raise ValueError(f"y has values of {largest:.3g}, whose squares are no numbers any more: give it other units.")
+        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
 
 
 def check_spread(spread: float) -> None:
-    """Refuse a response of this standard deviation, if that is too small."""
+    """Refuse a response whose standard deviation is too small."""
     if spread < SMALLEST_RESPONSE:
-        raise ValueError(f"y varies by {spread:.3g} only, whose square is no number any more: give it other units.")
+        raise ValueError(f"y varies by only {spread:.3g}, whose square underflows: change the units.")
 
 
 def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Training and held-out rows of each fold of anything that scikit-learn takes as `cv`."""
+    """Training and held-out rows of each fold, for anything that scikit-learn accepts as `cv`."""
     pairs = []
     for train, test in check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels):
         learn, held = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -78,10 +78,10 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArr
 
 
 def hold_out(design: Design, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
-    """A mask of rows: about `fraction` of the weight, of every class where `classes` has one number per row.
+    """A mask of rows to hold out: about `fraction` of the weight, within every class if `classes` is given.
 
-    Which rows these are follows from the seed and from where rows stand: rows are numbered as they come, equal ones
-    together with the first of them. What X and y hold says which rows are equal, and nothing else.
+    The choice depends on the seed and on the positions of the rows: rows are numbered in order, and equal rows get the
+    number of the first of them. The values of X and y only determine which rows are equal.
     """
     p = design.shape[1]
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
@@ -91,7 +91,7 @@ def hold_out(design: Design, y: Any, weight: Any, fraction: float, random_state:
             break
     if n_numbers < 2:
         raise ValueError(
-            "Rows cannot be held out: all rows are equal. Choose otherwise, with selection='ebic' for instance."
+            "Rows cannot be held out: all rows are equal. Choose another way, for instance selection='ebic'."
         )
     seeded = partial(_held_rows, fraction=fraction, random_state=random_state)
     return design.together(seeded, y, weight, keys, *([] if classes is None else [classes]))
@@ -106,7 +106,7 @@ def _held_rows(
     fraction: float,
     random_state: Any,
 ) -> NDArray[np.bool_]:
-    """The mask, given a key of every row."""
+    """The mask, given a key for every row."""
     used, own = row_numbers(y, weight, keys)
     n = int(own.max()) + 1
     place = np.random.default_rng(random_state).permutation(n)
@@ -115,7 +115,7 @@ def _held_rows(
     if classes is None:
         order = np.argsort(place)
         ends = np.cumsum(shares[order])
-        # whole rows only: the smallest number that reaches the fraction, at least one, never all
+        # the smallest number of rows that reaches the fraction: at least one, never all
         n_held = int(np.searchsorted(ends, fraction * ends[-1] * (1 - 1e-12))) + 1
         out[order[: min(n_held, n - 1)]] = True
     else:
@@ -125,29 +125,29 @@ def _held_rows(
             members = np.flatnonzero(label == value)
             members = members[np.argsort(place[members])]
             middles = np.cumsum(shares[members]) - shares[members] / 2
-            # the nearest number of whole rows, but never all of a class
+            # the number of rows nearest to the fraction, but never all of a class
             n_held = int(np.sum(middles <= fraction * shares[members].sum() * (1 + 1e-12)))
             out[members[: min(n_held, members.size - 1)]] = True
         if not out.any():
             raise ValueError(
-                "Rows cannot be held out: every class has too few. Give more rows, or choose selection='ebic'."
+                "Rows cannot be held out: every class has too few rows. Give more rows, or choose selection='ebic'."
             )
     held = np.zeros(weight.size, dtype=bool)
     held[used] = out[own]
     return held
 
 
-# The share of the weight from which on rows that differ in nothing but their response are no coincidence.
+# If rows that differ only in their response have more than this share of the weight, they are not a coincidence.
 MIXED = 0.1
 
 
 def row_numbers(
     y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows of positive weight, and their numbers as they come, equal for rows that are equal in X and y.
+    """The rows of positive weight, and their numbers in order; rows that are equal in X and y have the same number.
 
-    Where many rows differ in nothing but their response, as in a table of a few categories, every row stands for
-    itself: equal ones are no repetitions there.
+    If many rows differ only in their response, as in a table of a few categories, every row gets its own number: equal
+    rows are not repetitions there.
     """
     used = np.flatnonzero(weight > 0)
     keys = keys[used]
@@ -163,7 +163,7 @@ def row_numbers(
 
 
 def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) -> tuple[int, bool]:
-    """How many rows there are that count for themselves, and whether no two rows are equal."""
+    """The number of distinct row numbers, and whether all rows differ."""
     used, own = row_numbers(y, weight, keys)
     response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
     all_differ = np.unique(mix(keys[used]) + response).size == used.size
@@ -171,20 +171,20 @@ def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) 
 
 
 def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row; `columns` says which ones these are, so that tiles of columns add up."""
+    """A 64-bit hash of each row; `columns` are the columns' positions, so that hashes of tiles add up."""
     at = np.arange(values.shape[1]) if columns is None else columns
-    # minus zero is zero
+    # adding zero turns -0.0 into 0.0
     bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     return mix(bits.view(np.uint64) ^ mix(at.astype(np.uint64) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
 
 
 def key_columns(p: int, count: int) -> NDArray[np.intp]:
-    """About `count` of p columns, evenly spread."""
+    """About `count` of p columns, evenly spaced."""
     return np.unique(np.linspace(0, p - 1, min(p, count)).astype(np.intp))
 
 
 def mix(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: every bit of the input changes half of the output's."""
+    """The finaliser of splitmix64: every input bit changes about half of the output bits."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))

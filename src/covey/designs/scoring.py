@@ -1,4 +1,4 @@
-"""The squared error of linear models on weighted rows, while groups of columns are added to them."""
+"""The squared error of linear models on weighted rows, as columns are added to the models."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnError", "GramError", "ModelError"]
 
-# Models are scored so many at a time that their predictions take no more numbers than this (32 MiB).
+# The most predictions held at a time when many models are scored (32 MiB).
 PREDICTIONS = 2**22
 
 
 class ModelError(Protocol):
-    """Scores models: ``coefs`` holds one per row, in the order of ``columns``; columns seen before are kept."""
+    """Scores models: ``coefs`` has a model per row, in the order of ``columns``; columns are cached."""
 
     def __call__(self, columns: Any, coefs: Any, intercepts: Any) -> FloatArray:
         """The weighted mean squared error of every model, shape (n_models,)."""
@@ -27,13 +27,13 @@ class ModelError(Protocol):
 
 
 class ColumnError:
-    """Errors from the predictions themselves: the rows' columns are read as they come, and kept."""
+    """Errors from predictions: columns are read when they are first needed, and cached."""
 
     def __init__(self, design: Design, y: FloatArray, weight: FloatArray) -> None:
         self.design = design
         self.rows = np.flatnonzero(weight > 0)
         self.share = weight[self.rows] / weight[self.rows].sum()
-        # squares of a response of 1e200 overflow, so errors are taken in this unit
+        # squares of a response of 1e200 overflow, so errors are computed in this unit
         self.unit = float(np.abs(y[self.rows]).max()) or 1.0
         self.y = y[self.rows] / self.unit
         self._block = np.empty((self.rows.size, 16))
@@ -51,7 +51,7 @@ class ColumnError:
         return out * self.unit**2
 
     def _block_of(self, columns: NDArray[np.intp]) -> FloatArray:
-        """The rows' values in some columns, reading those that are new."""
+        """The values of some columns, reading those that are new."""
         width = self._known.count
         new, where = self._known.place(columns)
         if new.size:
@@ -64,10 +64,10 @@ class ColumnError:
 
 
 class GramError:
-    """Errors from second moments, ``y'y - 2 b'X'y + b'X'X b``: nothing of the length of a column is held.
+    """Errors from second moments, ``y'y - 2 b'X'y + b'X'X b``, without holding columns in memory.
 
-    With weights h and the columns centred at their h-weighted mean no digits are lost to means; what remains is an
-    absolute error of some 1e-15 of the variance of y.
+    Columns are centred at their h-weighted means, so no digits are lost to the means; the remaining absolute error is
+    about 1e-15 of the variance of y.
     """
 
     def __init__(self, design: Design, y: Any, weight: Any) -> None:
@@ -80,7 +80,7 @@ class GramError:
         centred = np.where(self.h > 0, used - self.level, 0.0)
         self.total = float(self.h @ (centred * centred))
         self._centred = centred
-        # read with the first column, when the path has read its own moments: one reading may serve both
+        # read with the first column, after the path has read its moments: one pass may serve both
         self._mean = self._cross = np.zeros(design.shape[1])
         self._known = _Known(design.shape[1])
         self._columns = np.empty(0, dtype=np.intp)
@@ -97,7 +97,7 @@ class GramError:
         return np.maximum(error, 0.0) * self.unit**2
 
     def _fetch(self, columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
-        """Read the Gram rows of columns that are new; where all of them lie."""
+        """Read the Gram rows of new columns; return the positions of all."""
         k = self._known.count
         new, where = self._known.place(columns)
         if new.size:
@@ -115,14 +115,14 @@ class GramError:
 
 
 class _Known:
-    """Which columns have been read, in which order."""
+    """The columns that have been read, in order."""
 
     def __init__(self, n_columns: int) -> None:
         self._position = np.full(n_columns, -1, dtype=np.intp)
         self.count = 0
 
     def place(self, columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], slice | NDArray[np.intp]]:
-        """Those that are new, now known; and where all lie, as a slice where they lie in a row from the first on."""
+        """The new columns, which are added; and the positions of all, as a slice if they are 0, 1, 2, ..."""
         new = columns[self._position[columns] < 0]
         self._position[new] = self.count + np.arange(new.size)
         self.count += new.size

@@ -1,7 +1,7 @@
-"""What readings of X have given so far, for each of several disjoint parts of the rows.
+"""Results of passes over X so far, for each of several disjoint parts of the rows.
 
-Held-out rows, the folds of a cross-validation and the rest of the rows are parts; the rows of every path are a union
-of parts. Sums over rows add up, so a reading of X that keeps them part by part serves all paths at once.
+Held-out rows, the folds of a cross-validation and the remaining rows are parts; the rows of every path are a union of
+parts. Sums over rows are additive, so one pass over X that stores them part by part serves all paths.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["SharedSums"]
 
 Array = NDArray[Any]
 
-# Weights and responses that agree to this relative accuracy are the same ones.
+# Weights and responses that agree to this relative accuracy are considered equal.
 SAME = 1e-12
 
 Block = tuple[int, Array]
 
 
 class SharedSums:
-    """Moments and Gram rows of every part, filled by readings of X in row blocks.
+    """Moments and Gram rows of every part, computed in passes over row blocks of X.
 
     Parameters
     ----------
     y, weight, parts : ndarray, shape (n,)
-        The response, the weights, and every row's part.
+        The response, the weights, and the part of every row.
     shift : ndarray, shape (p,)
         A row of X, subtracted from all rows so that no digits are lost to the means of columns.
     """
@@ -52,22 +52,22 @@ class SharedSums:
         self._starts = [0]
         self._gains = np.empty(0)
 
-    # ------------------------------------------------------------------ which parts, which response
+    # ------------------------------------------------------------------ matching weights and responses
 
     def union(self, q: Array) -> list[int] | None:
-        """The parts whose rows have these weights; None where they are no union of parts."""
+        """The parts whose rows have these weights; None if they are not a union of parts."""
         chosen = [k for k, rows in enumerate(self.rows) if rows.size and q[rows[0]] > 0]
         expected = np.where(np.isin(self.parts, chosen), self.weight, 0.0)
         total = expected.sum()
         return chosen if total > 0 and np.allclose(q, expected / total, rtol=SAME, atol=0.0) else None
 
     def serves(self, q: Array, y: Array | None) -> bool:
-        """Whether these weights are a union of parts, and this response the known one in other units."""
+        """Whether these weights are a union of parts, and this response a linear function of the known one."""
         chosen = self.union(q)
         return chosen is not None and (y is None or self._line(y, chosen) is not None)
 
     def _line(self, y: Array, chosen: list[int]) -> tuple[float, float] | None:
-        """A and b with ``y = a + b self.y`` on the chosen parts; None where there are none."""
+        """``(a, b)`` with ``y = a + b self.y`` on the chosen parts; None if there are none."""
         rows = np.concatenate([self.rows[k] for k in chosen])
         own, other = self.y[rows], y[rows]
         low, high = int(np.argmin(own)), int(np.argmax(own))
@@ -82,7 +82,7 @@ class SharedSums:
     def read_moments(
         self, blocks: Iterator[Block], refuse: Callable[[Array], None], members: Array, starts: Array, centre: bool
     ) -> None:
-        """Read X once for the moments of every part; `refuse` is told of columns with values that are not finite."""
+        """Read X once for the moments of every part; `refuse` is called with columns that have non-finite values."""
         p = members.size
         shift, ones = self.shift[members] if centre else np.zeros(p), np.ones(p)
         sums = [RowSums.zero(starts) for _ in self.rows]
@@ -97,7 +97,7 @@ class SharedSums:
         self.layout, self.sums = (members, starts, centre), sums
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, centre: bool) -> Moments | None:
-        """Moments from what has been read; None where that does not do."""
+        """Moments from what has been read; None if that is not enough."""
         chosen = self.union(q) if self.layout is not None else None
         if chosen is None or self.layout is None or self.layout[2] != centre:
             return None
@@ -115,7 +115,7 @@ class SharedSums:
             return made
         if starts.size != p + 1:
             return None
-        # every column alone: the same numbers in another order, and the blocks are the variances
+        # every column is its own group: the same numbers in another order, and the blocks are the variances
         at = np.empty(p, dtype=np.intp)
         at[members_read] = np.arange(p)
         at = at[members]
@@ -125,17 +125,17 @@ class SharedSums:
     # ------------------------------------------------------------------ Gram rows
 
     def missing(self, columns: Array) -> Array:
-        """Those columns whose Gram rows have not been read."""
+        """The columns whose Gram rows have not been read."""
         return np.array([j for j in columns.tolist() if j not in self._at], dtype=np.intp)
 
     def read_gram(self, blocks: Iterator[Block], columns: Array, gains: Array) -> None:
         """Read X once for the Gram rows ``gain_j (x_j - shift_j)' diag(weight) X`` of some columns, in every part.
 
-        Gains are powers of two that bring columns of extreme scale near to one.
+        Gains are powers of two that scale extreme columns close to one.
         """
         k, p = columns.size, self.shift.size
         first = self._starts[-1] == 0
-        # a last row of ones gives the sums of the columns of X
+        # a last column of ones gives the sums of the columns of X
         out = [np.zeros((k + first, p)) for _ in self.rows]
         for top, X in blocks:
             Z = np.ones((X.shape[0], k + first))
@@ -153,7 +153,7 @@ class SharedSums:
         self._starts.append(self._starts[-1] + k)
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array | None:
-        """``Z' diag(q) X`` from what has been read; None where q is no union of parts."""
+        """``Z' diag(q) X`` from what has been read; None if q is not a union of parts."""
         chosen = self.union(q)
         if chosen is None:
             return None
@@ -170,7 +170,7 @@ class SharedSums:
         return out / total
 
     def _inside(self, top: int, X: Array) -> Iterator[tuple[int, Array]]:
-        """For every part with rows in a block: its number and those rows, counted within the block."""
+        """For every part with rows in a block: its number, and those rows as positions in the block."""
         for k, rows in enumerate(self.rows):
             a, b = np.searchsorted(rows, (top, top + X.shape[0]))
             if b > a:

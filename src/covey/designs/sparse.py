@@ -1,4 +1,4 @@
-"""scipy's sparse matrices: centred and orthonormalised by arithmetic on the stored values, never filled in."""
+"""scipy's sparse matrices: centred and orthonormalised through the stored values, never made dense."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wrap(X: Any, *, name: str = "X") -> SparseDesign:
 
 
 class SparseColumns:
-    """Columns in compressed form, with the part of the `Design` protocol that the near groups need."""
+    """Compressed columns, with the part of the `Design` protocol that the near groups need."""
 
     reads_columns = True
     batch_columns = 40
@@ -47,12 +47,12 @@ class SparseColumns:
         return np.dtype(self.X.dtype)
 
     def join(self, other: SparseColumns) -> SparseColumns:
-        """These columns and those."""
+        """The columns of both."""
         return SparseColumns(sp.hstack([self.X, other.X], format="csc"))
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
-        # sums are kept in double precision
+        # sums are in double precision
         out = self.X.T @ np.ascontiguousarray(np.asarray(R).T, dtype=np.float64)
         return np.ascontiguousarray(out.T, dtype=self.dtype)
 
@@ -68,8 +68,8 @@ class SparseColumns:
 class SparseDesign(SparseColumns, Design):
     """A scipy sparse matrix behind the `Design` protocol.
 
-    Memory is that of the stored values in column order (a CSC matrix is kept by reference, anything else is copied into
-    that order once), plus the awake columns times the number of rows or of columns, whichever is less.
+    It takes the memory of the stored values in column order (a CSC matrix is kept by reference, other formats are
+    converted once), plus the awake columns times the number of rows or columns, whichever is less.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class SparseDesign(SparseColumns, Design):
     columns : sequence of str or None
         Column names, for messages.
     name : str
-        What messages call X.
+        The name of X in messages.
     """
 
     def __init__(self, X: Any, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
@@ -100,7 +100,7 @@ class SparseDesign(SparseColumns, Design):
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
-        from covey.designs.sparse_kernels import sparse_moments  # compiled: whoever has no sparse X does without
+        from covey.designs.sparse_kernels import sparse_moments  # compiled, so imported only for a sparse X
 
         self.n_passes += 1
         p, X = members.size, self.X
@@ -130,7 +130,7 @@ class SparseDesign(SparseColumns, Design):
         return out
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
-        """The R factors of some centred columns; the rows in which all of them are zero enter as one."""
+        """The R factors of some centred columns; rows in which all of them are zero are merged into one."""
         out = []
         for piece, mean, gain in zip(pieces, means, gains, strict=True):
             part = self.X[:, piece]
@@ -142,7 +142,7 @@ class SparseDesign(SparseColumns, Design):
         return out
 
     def gather(self, columns: Array) -> SparseColumns:
-        """A copy of some columns, to work on between two looks at all of X."""
+        """A copy of some columns, for the work between two passes over X."""
         return SparseColumns(self.X[:, columns])
 
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
@@ -157,7 +157,7 @@ class SparseDesign(SparseColumns, Design):
         coefs, intercepts = np.asarray(coefs, dtype=np.float64), np.asarray(intercepts)
         out = np.empty((len(coefs), self.shape[1]), dtype=self.dtype)
         own, q = self.X[:, columns], np.stack(list(weights))
-        # what is stored is read once per model in any case, so models may as well come a few at a time
+        # stored values are read once per model in any case, so models are handled a few at a time
         step = max(1, RESIDUALS // self.shape[0])
         for a in range(0, len(coefs), step):
             at = slice(a, a + step)
@@ -176,7 +176,7 @@ class SparseDesign(SparseColumns, Design):
         return out
 
     def digest(self) -> str:
-        """A checksum of all stored numbers and their places."""
+        """A checksum of all stored numbers and their positions."""
         self.n_passes += 1
         places = (own.astype(np.int64) for own in (self.X.indptr, self.X.indices))
         return digest_of((*places, self.X.data), self.shape, self.dtype)

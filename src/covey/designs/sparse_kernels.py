@@ -1,4 +1,4 @@
-"""The pass over sparse columns for their moments, compiled; imported where a sparse X comes, and not before."""
+"""The compiled pass over sparse columns for their moments; imported only for a sparse X."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def sparse_moments(
     indptr, indices, data, members, starts, block_starts, centre, scale, q, y, n_used, total_y,
     mean, variance, cross, blocks, deviations, stamps,
 ):  # fmt: skip
-    """Moments of a CSC matrix from its stored values alone; columns enter times `scale`.
+    """Moments of a CSC matrix from its stored values alone, with columns multiplied by `scale`.
 
-    Products of two columns are summed over the rows where both are stored, as deviations from their means, and
-    completed by what rows with a zero on either side contribute: no digits are lost to a mean, and a column that is
-    constant, stored in every one of the `n_used` rows of positive weight, has exactly no variance. ``deviations`` and
-    ``stamps`` have one entry per row; stamps are -1.
+    Products of two columns are summed over the rows where both are stored, as deviations from their means; the
+    contribution of rows with a zero on either side is then added. No digits are lost to means, and a constant column
+    that is stored in all `n_used` rows of positive weight has a variance of exactly zero. ``deviations`` and ``stamps``
+    are work arrays with one entry per row; stamps must be -1.
     """
     p = members.size
     weight, sums, filled = np.zeros(p), np.zeros(p), np.zeros(p, np.int64)
@@ -31,7 +31,7 @@ def sparse_moments(
                 weight[j] += q[r]
                 filled[j] += 1
         if centre and filled[j] == n_used:
-            # around the first value the mean of equal ones is exact
+            # relative to the first value, the mean of equal values is exact
             first = 0.0
             for i in range(a, b):
                 if q[indices[i]] > 0:

@@ -1,4 +1,4 @@
-"""Designs on disk: read in row blocks that fit a budget, as seldom as possible."""
+"""Designs on disk, read in row blocks that fit a memory budget, in as few passes as possible."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ __all__ = ["MEMORY_BUDGET", "StreamedDesign", "float_type"]
 
 Array = NDArray[Any]
 
-# Bytes for row blocks, unless the user says otherwise: large enough for full speed of disk and arithmetic.
+# The default memory for row blocks, in bytes: large enough for full speed of disk and arithmetic.
 MEMORY_BUDGET = 2**28
 
-# Blocks at a time: one in work, one being read, and up to two copies in work: a part of the rows, in another precision.
+# Blocks in memory at a time: one in use, one being read, and up to two copies (part of the rows, or another precision).
 BLOCKS_AT_A_TIME = 4
 
-# A reading serves the Gram rows of this many columns: on two cores their arithmetic is still about as fast as a disk.
+# The number of columns whose Gram rows one pass computes: on two cores that is still about as fast as a disk.
 MOST_COLUMNS = 128
 
 
 def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
-    """The type to compute in: what is stored, or what the user wants it converted to."""
+    """The type to compute in: the stored type, or the one that the user wants."""
     if wanted is None:
         if stored in (np.float32, np.float64) and np.dtype(stored).isnative:
             return np.dtype(stored)
         raise ValueError(
             f"{where} holds {stored}, and covey computes in float32 or float64: give dtype='float32' or "
-            "dtype='float64' to convert as it is read, or write it again in one of them."
+            "dtype='float64' to convert it as it is read, or write it again in one of these types."
         )
     chosen = np.dtype(wanted)
     if chosen not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {chosen}.")
     if isinstance(stored, np.dtype) and stored.kind not in "fiub":
-        raise ValueError(f"{where} holds {stored}, which are no real numbers.")
+        raise ValueError(f"{where} holds {stored}, which are not real numbers.")
     return chosen
 
 
 def _spare_addresses() -> None:
-    """Under a limit on address space (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it."""
+    """If address space is limited (``ulimit -v``), keep Arrow, which pandas uses, from reserving 1 GiB of it."""
     arrow = sys.modules.get("pyarrow")
     limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     if limited and arrow is not None:
@@ -64,17 +64,16 @@ def _spare_addresses() -> None:
 
 
 class StreamedDesign(Design):
-    """A matrix on disk behind the `Design` protocol, for kinds that read a run of rows.
+    """A matrix on disk behind the `Design` protocol, for storage that can read consecutive rows.
 
-    Every reading of the whole is counted in ``n_passes``. The next block is read while the present one is worked on.
-    What a reading gives is kept for each part of the rows (`expect`), so held-out rows and folds need no readings of
-    their own.
+    ``n_passes`` counts the passes over the data. The next block is read while the current one is processed. Results are
+    stored for each part of the rows (`expect`), so held-out rows and folds need no passes of their own.
 
     Parameters
     ----------
     memory_budget : int
-        Bytes that row blocks may take. Results come on top: 8 bytes for each column of X, times the columns of groups
-        that are awake or next in line, times the parts of the rows.
+        Memory for row blocks, in bytes. Results take additional memory: 8 bytes per column of X, times the number of
+        columns of groups that are awake or expected to wake next, times the number of parts of the rows.
     columns, name
         As in `Design`.
     """
@@ -92,27 +91,27 @@ class StreamedDesign(Design):
         """Rows start to stop as a C-contiguous array of `dtype`."""
 
     def stream(self) -> Iterator[Array]:
-        """All rows, block after block."""
+        """All rows, block by block."""
         n, step = self.shape[0], self.block_rows
         for a in range(0, n, step):
             yield self.read(a, min(a + step, n))
 
     def check(self) -> None:
-        """Raise if the storage is not as it was; called before every reading of the whole."""
+        """Raise if the storage has changed; called before every pass."""
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block."""
+        """The number of rows per block."""
         n, p = self.shape
         return min(n, max(1, self.memory_budget // (BLOCKS_AT_A_TIME * p * self.dtype.itemsize)))
 
     @property
     def batch_columns(self) -> int:  # type: ignore[override]
-        """Up to how many columns `gram_rows` costs hardly more than reading X."""
+        """The number of columns up to which `gram_rows` costs hardly more than reading X."""
         return int(np.clip(self.memory_budget // (8 * self.shape[1]), 16, MOST_COLUMNS))
 
     def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Every block with its first row; the next one is read meanwhile. One pass."""
+        """Every block with the position of its first row; the next block is read meanwhile. One pass."""
         self.check()
         self.n_passes += 1
         top, stream = 0, self.stream()
@@ -126,7 +125,7 @@ class StreamedDesign(Design):
     # ------------------------------------------------------------------ operations
 
     def expect(self, y: Array, weight: Array, held: Sequence[Array]) -> None:
-        """Keep what is read for each of these sets of rows, and for the rest, where no row is in two of them."""
+        """Store results separately for each of these sets of rows and for the rest, if the sets are disjoint."""
         masks = np.array([np.zeros(y.size, dtype=bool), *held])
         if masks.sum(axis=0).max() > 1:
             return
@@ -137,7 +136,7 @@ class StreamedDesign(Design):
         self._shared = SharedSums(y, weight, parts, shift)
 
     def _sharing(self, q: Array, y: Array | None = None) -> SharedSums:
-        """The store that serves these weights and this response: the present one, or a new one of a single part."""
+        """The store for these weights and this response: the current one, or a new one with a single part."""
         if self._shared is None or not self._shared.serves(q, y):
             self.expect(np.zeros(q.size) if y is None else y, q, [])
         assert self._shared is not None
@@ -156,7 +155,7 @@ class StreamedDesign(Design):
         return made
 
     def _scaled_moments(self, y: Array, q: Array, members: Array, starts: Array, centre: bool, scale: Array) -> Moments:
-        """Columns of extreme scale: a pass of their own."""
+        """Moments of columns of extreme scale, in a separate pass."""
         row = int(np.argmax(q))
         p = members.size
         shift = self.read(row, row + 1)[0].astype(np.float64)[members] if centre else np.zeros(p)
@@ -173,7 +172,7 @@ class StreamedDesign(Design):
         return self.gram_rows_ahead(q, columns, loadings, offset, np.empty(0, dtype=np.intp))
 
     def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
-        """The same as `gram_rows`; a reading for few columns takes upcoming ones along."""
+        """The same as `gram_rows`; a pass for few columns also computes upcoming ones."""
         shared = self._sharing(q)
         missing = shared.missing(columns)
         if missing.size:
@@ -186,7 +185,7 @@ class StreamedDesign(Design):
         return rows.astype(self.dtype, copy=False)
 
     def _taken_along(self, shared: SharedSums, missing: Array, upcoming: Array) -> Array:
-        """Columns to fill up a reading with: those next in line, unless they are of extreme scale."""
+        """Upcoming columns to compute in the same pass, except those of extreme scale."""
         if missing.size >= self.batch_columns:
             return np.empty(0, dtype=np.intp)
         next_in_line = shared.missing(upcoming[~np.isin(upcoming, missing)])
@@ -242,7 +241,7 @@ class StreamedDesign(Design):
         return out
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
-        """The R factors of several sets of centred columns, in one pass: that of a block under the one so far."""
+        """The R factors of several sets of centred columns, updated block by block. One pass."""
         out = [np.empty((0, piece.size)) for piece in pieces]
         for top, X in self.blocks():
             root = np.sqrt(q[top : top + X.shape[0]])[:, None]
@@ -250,6 +249,15 @@ class StreamedDesign(Design):
                 Z = (X[:, piece] - mean) * gain * root
                 out[i] = np.asarray(np.linalg.qr(np.concatenate([out[i], Z]), mode="r"))
         return out
+
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        low, high = np.full(columns.size, np.inf), np.full(columns.size, -np.inf)
+        for top, X in self.blocks():
+            own = columns_of(X, columns)[weight[top : top + X.shape[0]] > 0]
+            np.minimum(low, own.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, own.max(axis=0, initial=-np.inf), out=high)
+        return np.stack([low, high])
 
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""

@@ -1,4 +1,4 @@
-"""Sums over rows from which moments are made: those of disjoint rows add up."""
+"""Sums over rows, from which moments are computed; sums over disjoint rows are additive."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["RowSums", "accumulate", "row_sums"]
 
 Array = NDArray[Any]
 
-# Groups of other sizes than their neighbours', more than so many of them and small on average: it is faster to gather
-# those of one size than to multiply each group by itself.
+# If group sizes change more often than this from one group to the next, and groups are small on average, it is faster
+# to reorder groups by size than to multiply each group separately.
 FEW_RUNS, SMALL_SIZE = 32, 10
 
-# Numbers of scattered columns that are put in order at a time (4 MiB), and rows at least.
+# Scattered columns are copied into order this many numbers at a time (4 MiB), and at least this many rows.
 GATHERED, FEW_ROWS = 2**19, 32
 
 
 @dataclass(frozen=True)
 class RowSums:
-    """Weighted sums over some rows of the columns, shifted and scaled, in the groups' contiguous layout.
+    """Weighted sums over some rows of shifted and scaled columns, in the groups' contiguous layout.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RowSums:
     total, cross : ndarray, shape (p,)
         Sums of the columns, and of the columns times y.
     blocks : ndarray
-        Gram blocks, flat, as in `Moments`.
+        Flattened Gram blocks, as in `Moments`.
     squares : ndarray, shape (p,)
         Sums of squares of the columns of groups without a block; zero elsewhere.
     """
@@ -73,12 +73,12 @@ class RowSums:
         block_starts = block_offsets(starts)
         blocks = self.blocks / self.weight
         mean, total = np.zeros(self.total.size), self.total / self.weight
-        # sums of columns of extreme scale overflow, and are asked for again with a scale
+        # sums of columns of extreme scale overflow, and are recomputed with a scale
         with np.errstate(over="ignore", invalid="ignore"):
             cross = (line[0] * self.total + line[1] * self.cross) / self.weight
             squares = self.squares / self.weight
             if centre:
-                # total belongs to the shifted, scaled columns
+                # total is for the shifted, scaled columns
                 mean = shift + total / scale
                 _recentre(blocks, block_starts, starts, total)
                 cross -= total * (line[0] + line[1] * self.response / self.weight)
@@ -90,10 +90,10 @@ class RowSums:
 
 
 def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift: Array, scale: Array) -> RowSums:
-    """The sums over all rows of a dense X, panel by panel of columns, in one reading."""
+    """The sums over all rows of a dense X, by panels of columns, in one pass."""
     p, sizes = members.size, np.diff(starts)
     if abs(X.strides[0]) >= abs(X.strides[1]) and run(members) is None:
-        # columns are scattered in long rows: they are put in order for some rows at a time
+        # columns are scattered in long rows: they are copied into order for some rows at a time
         step, ones = max(FEW_ROWS, GATHERED // p), np.arange(p)
         return reduce(
             RowSums.__add__,
@@ -138,7 +138,7 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
 
 
 def _order(sizes: Array) -> NDArray[np.intp] | None:
-    """An order of the groups in which those of one size are neighbours; None where it is not worth the gathering."""
+    """An order in which groups of the same size are neighbours; None if reordering is not worthwhile."""
     n_runs = np.count_nonzero(np.diff(sizes)) + 1
     if n_runs > FEW_RUNS and sizes.sum() < SMALL_SIZE * n_runs:
         return np.argsort(sizes, kind="stable")
@@ -146,7 +146,7 @@ def _order(sizes: Array) -> NDArray[np.intp] | None:
 
 
 def _recentre(blocks: Array, block_starts: Array, starts: Array, total: Array) -> None:
-    """Move Gram blocks from the shift to the mean, in place."""
+    """Centre Gram blocks at the mean instead of the shift, in place."""
     known = np.flatnonzero(np.diff(block_starts))
     for (size,), at in alike(np.diff(starts)[known]):
         groups = known[at]
@@ -156,7 +156,7 @@ def _recentre(blocks: Array, block_starts: Array, starts: Array, total: Array) -
 
 
 def accumulate(left: Array, X: Array, out: Array) -> None:
-    """``out += left' X``, without a copy of the size of `out` where X is in double precision and C order."""
+    """``out += left' X``, without a copy of the size of `out` if X is in double precision and C order."""
     if X.dtype == np.float64 and X.flags.c_contiguous:
         dgemm(1.0, X.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
     else:

@@ -1,7 +1,7 @@
-"""The pass over a dense X for the sums and Gram blocks of groups of one size, tile by tile.
+"""The pass over a dense X for the sums and Gram blocks of groups, tile by tile.
 
-A tile of X is read into the cache once and used for everything. It is a view of X where X can be multiplied as it
-lies, and a small copy where columns are scattered, shifted, scaled, weighted, or not in double precision.
+A tile of X is read into the cache once and used for everything. It is a view of X if BLAS can multiply X directly, and
+a small copy if columns are scattered, shifted, scaled, weighted, or not in double precision.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ __all__ = ["Reading", "Segment", "segment_sums", "segments"]
 
 Array = NDArray[Any]
 
-# A tile of 2^15 numbers is 256 KiB: it stays in a core's second-level cache. Where every group is multiplied by itself
-# tiles are larger, and calls fewer.
+# A tile of 2^15 numbers is 256 KiB and stays in a core's second-level cache. If every group is multiplied separately,
+# tiles are larger and calls fewer.
 TILE, LARGE_TILE = 2**15, 2**17
-# The width of a tile of an X in C order, whose rows are then read fast.
+# The width of a tile of an X in C order, wide enough to read rows fast.
 LONG = 512
-# Small groups are multiplied together, about this many columns at a time: what is computed between them costs less
-# than more calls of BLAS.
+# Small groups are multiplied together, about this many columns at a time: the unneeded products between them cost less
+# than more calls to BLAS.
 WIDTH = 10
-# Up to this many columns BLAS multiplies a matrix with its own transpose faster when it does not know that it does.
+# Up to this many columns, BLAS computes a matrix times its own transpose faster as a general product.
 NARROW = 24
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How X is read: rows enter as ``sqrt(q) scale (x - shift)``.
+    """How X is read: rows are transformed to ``sqrt(q) scale (x - shift)``.
 
     Attributes
     ----------
     X : ndarray, shape (n, p)
     sides : ndarray, shape (2, n)
-        What columns are multiplied by for their sums: with and without the response.
+        The vectors that columns are multiplied by for their sums: without and with the response.
     root : ndarray, shape (n,), or None
-        ``sqrt(q)``; None where all weights are equal, and are left to the caller.
+        ``sqrt(q)``; None if all weights are equal and the caller applies them.
     by_column, as_it_lies : bool
-        Whether columns rather than rows are contiguous, and whether BLAS can read X in double precision.
+        Whether columns rather than rows are contiguous, and whether BLAS can read X directly in double precision.
     """
 
     X: Array
@@ -56,7 +56,7 @@ class Reading:
 
     @classmethod
     def of(cls, X: Array, y: Array, q: Array) -> tuple[Reading, float]:
-        """The reading, and what its results are to be multiplied by."""
+        """The reading, and a factor that multiplies its results."""
         (n, p), (row, column) = X.shape, X.strides
         in_blas_order = (column == X.itemsize and row >= p * column) or (row == X.itemsize and column >= n * row)
         as_it_lies = bool(in_blas_order and X.dtype == np.float64)
@@ -71,8 +71,8 @@ class Reading:
     ) -> tuple[Array, Iterator[tuple[slice, slice]]]:
         """Some columns of all rows, as many rows at a time as fit the buffer.
 
-        Returns an array, X itself or the buffer, and for every tile its rows in X and those of the array that hold it
-        when it comes.
+        Returns an array, which is X itself or the buffer, and an iterator over tiles: the rows in X, and the rows of
+        the array that then hold them.
         """
         own, width = run(columns), columns.size
         shifted, scaled = bool(shift.any()), bool((scale != 1.0).any())
@@ -91,7 +91,7 @@ class Reading:
     def _copies(
         self, base: Array, source: Array | slice, shift: Array | None, scale: Array | None
     ) -> Iterator[tuple[slice, slice]]:
-        """Copy one tile after another."""
+        """Copy tiles one after another."""
         for rows in self._rows(base.shape[0]):
             inside = slice(0, rows.stop - rows.start)
             tile = base[inside]
@@ -99,7 +99,7 @@ class Reading:
             if shift is not None and part.dtype == np.float64:
                 np.subtract(part, shift, out=tile)
             else:
-                # converted first: arithmetic on two types takes a detour
+                # converted first: arithmetic on mixed types is slow
                 tile[...] = part
                 if shift is not None:
                     tile -= shift
@@ -111,9 +111,9 @@ class Reading:
 
 
 class Segment(NamedTuple):
-    """Neighbouring groups of one size: the first of them and how many, their size, and how many go together.
+    """Neighbouring groups of equal size: the first one, their number, their size, and how many are multiplied together.
 
-    Groups that get no Gram block are segments of single columns, with `squares` alone.
+    Groups without a Gram block are segments of single columns, with `squares` only.
     """
 
     first: int
@@ -129,13 +129,13 @@ class Segment(NamedTuple):
 
 
 def segments(sizes: Array, largest: int, n: int, *, by_column: bool) -> tuple[list[list[Segment]], int]:
-    """All groups in segments, those of a panel of columns in one list; and the size of a tile.
+    """Divide all groups into segments, one list per panel of columns; and the size of a tile.
 
     Groups larger than `largest` get no Gram block.
     """
     edges = np.concatenate([[0], np.flatnonzero(np.diff(sizes)) + 1, [sizes.size]])
     tile = TILE if sizes.size >= WIDTH * (edges.size - 1) else LARGE_TILE
-    # columns are long as they are
+    # contiguous columns are long enough anyway
     wide = max(WIDTH, tile // n) if by_column else max(LONG, tile // n)
     panels: list[list[Segment]] = [[]]
     room = wide
@@ -150,7 +150,7 @@ def segments(sizes: Array, largest: int, n: int, *, by_column: bool) -> tuple[li
 
 
 def _cut(first: int, count: int, size: int, largest: int, wide: int) -> Iterator[Segment]:
-    """A run of groups of one size in segments no wider than a panel."""
+    """Cut consecutive groups of equal size into segments no wider than a panel."""
     if size == 1 or size > largest:
         for a in range(0, count * size, wide):
             yield Segment(first + a // size, min(wide, count * size - a), 1, 1, True)
@@ -169,7 +169,7 @@ def _cut(first: int, count: int, size: int, largest: int, wide: int) -> Iterator
 def segment_sums(
     reading: Reading, panel: list[Segment], columns: Array, shift: Array, scale: Array, buffer: Array
 ) -> tuple[Array, list[Array]]:
-    """Sums of a panel's columns, with and without y; and of every segment the Gram blocks, or the squares.
+    """Sums of a panel's columns, without and with y; and the Gram blocks or squares of every segment.
 
     Shapes are (2, columns), and (groups, size, size) or (groups,).
     """
@@ -203,7 +203,7 @@ class _Squares:
 
 
 class _Grams:
-    """Products of the columns of neighbouring groups with themselves, a few groups together."""
+    """Gram blocks of neighbouring groups, a few groups at a time."""
 
     def __init__(self, base: Array, own: Segment) -> None:
         self.own = own
@@ -215,7 +215,7 @@ class _Grams:
             self.right = as_strided(base, (count, base.shape[0], width), (width * column, row, column))
         self.left = None
         if count > 1 and width <= NARROW:
-            # one more column on the left: BLAS takes the general product, of which the last row is not used
+            # one more column on the left makes BLAS use a general product, whose last row is ignored
             self.left = as_strided(base, (count - 1, width + 1, base.shape[0]), (width * column, column, row))
 
     def add(self, rows: slice) -> None:
@@ -227,7 +227,7 @@ class _Grams:
             self.total[-1] += right[-1].T @ right[-1]
 
     def blocks(self) -> Array:
-        """The blocks of single groups out of those of several together."""
+        """The blocks of single groups, extracted from the blocks of several together."""
         own = self.own
         if own.together == 1:
             return self.total

@@ -1,8 +1,8 @@
 """torch tensors, on the CPU or on a GPU: X stays where it is and is never copied.
 
-What is of the size of X, or of all its columns, is done on the tensor's device; what comes back is small: one number
-per column or group, or Gram rows of the few groups that the engine works on. Means, Gram blocks of groups and residuals
-are float64 whatever X is; products with all of X are in its own precision.
+Work of the size of X, or of all its columns, is done on the tensor's device. Only small results are copied to the host:
+a number per column or group, or Gram rows of the few groups that the engine works on. Means, Gram blocks of groups and
+residuals are always float64; products with all of X are in the precision of X.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["TorchColumns", "TorchDesign", "checked_tensor", "wrap"]
 
 Array = NDArray[Any]
 
-# Columns are read in float64 in tiles of about this many bytes, so that no second X is made.
+# Columns are converted to float64 in tiles of about this many bytes, so that X is never duplicated.
 TILE_BYTES = {"cuda": 2**31, "cpu": 2**24}
 
-# A batch looks at X a few hundred times and a path by itself a few times, so it takes some paths before one is faster:
-# measured on an H200 about 10 at 500 x 10 000, 15 at 2000 x 50 000 and 25 at 10 000 x 200 000.
+# A batch reads X a few hundred times and a single path only a few times, so a batch is faster only with enough paths:
+# on an H200, about 10 at 500 x 10 000, 15 at 2000 x 50 000 and 25 at 10 000 x 200 000.
 BATCH_PATHS = 20
 
 
@@ -46,7 +46,7 @@ def wrap(X: torch.Tensor, *, name: str = "X") -> TorchDesign:
 
 
 def checked_tensor(X: torch.Tensor, *, name: str = "X") -> torch.Tensor:
-    """X itself, if it is a matrix of numbers that can be read where it lies."""
+    """X itself, if it is a matrix that can be read on its device."""
     if X.layout != torch.strided:
         raise ValueError(
             f"{name} is a sparse torch tensor; pass {name}.to_dense(), or a scipy.sparse matrix, which stays sparse."
@@ -84,7 +84,7 @@ class TorchDesign(Design):
     columns : sequence of str or None
         Column names, for messages.
     name : str
-        What messages call X.
+        The name of X in messages.
     """
 
     batch_columns = WIDE
@@ -96,7 +96,7 @@ class TorchDesign(Design):
         self.X = checked_tensor(X, name=name)
         self._factors: tuple[Array, list[tuple[SizeClass, torch.Tensor]]] | None = None
         if self.X.is_cuda:
-            # looks are cheap there, and near groups are followed on the host
+            # checks of all groups are cheap there, and near groups are handled on the host
             self.near_share = 0.01
 
     @property
@@ -112,13 +112,13 @@ class TorchDesign(Design):
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
 
-        As in `DenseDesign`, the row of largest weight is taken off every row before anything is added up.
+        As in `DenseDesign`, the row of largest weight is subtracted from every row before summing.
         """
         self.n_passes += 1
         X, p = self.X, members.size
         block_starts = block_offsets(starts)
         total, cross, squares, blocks = np.empty(p), np.empty(p), np.empty(p), np.empty(block_starts[-1])
-        # equal weights are taken in at the end, which saves a pass over every tile
+        # equal weights are applied at the end, which saves a pass over every tile
         equal = bool((q == q[0]).all())
         root = None if equal else self.put(np.sqrt(q))
         sides = torch.stack([self.put(q), self.put(q * y)]) if root is None else torch.stack([root, root * self.put(y)])
@@ -136,7 +136,7 @@ class TorchDesign(Design):
             else:
                 squares[same.positions] = made.ravel()
         if not np.isfinite(total).all():
-            # no culprit: sums merely overflowed
+            # nothing is refused if sums merely overflowed
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
         variance = diagonals(blocks, block_starts, starts)
         variance = np.where(np.isnan(variance), squares, variance)
@@ -154,9 +154,9 @@ class TorchDesign(Design):
         weight: float,
         sides: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums of some groups' columns, with and without y, and their Gram blocks or, of large groups, squares.
+        """Sums of some groups' columns, without and with y, and their Gram blocks or, for large groups, squares.
 
-        `root` holds the roots of the rows' weights, or is None where all have the same `weight`.
+        `root` holds the roots of the rows' weights, or is None if all rows have the same `weight`.
         """
         tile = self._read(part, row)
         if root is not None:
@@ -172,9 +172,9 @@ class TorchDesign(Design):
         return sums, blocks - total[:, :, None] * total[:, None, :]
 
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
-        """A copy of some groups' columns in float64, less a row.
+        """A copy of some groups' columns in float64, minus a row.
 
-        In pieces within which positions have 31 bits: across more, torch would make dozens of small copies.
+        It is made in pieces with 31-bit positions: beyond that, torch would make dozens of small copies.
         """
         n, rows = self.X.shape[0], max(1, 2**31 // max(1, abs(self.X.stride(0))))
         out = torch.empty((n, part.columns.size), dtype=torch.float64, device=self.X.device)
@@ -189,7 +189,7 @@ class TorchDesign(Design):
     def factor_groups(
         self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Orthonormalise every group on the device; the twin of `covey.designs.cholesky.factor_groups`."""
+        """Orthonormalise every group on the device, as `covey.designs.cholesky.factor_groups` does on the host."""
         n_groups = starts.size - 1
         ranks = np.zeros(n_groups, dtype=np.intp)
         certain = np.diff(block_starts) > 0
@@ -235,7 +235,7 @@ class TorchDesign(Design):
         """``Z' diag(q) Z`` with ``Z = X[:, columns] loadings - offset``, formed on the device; shape (k, k)."""
         Z, weight = self.combine(columns, loadings, offset), self.put(q)[:, None]
         if offset.any():
-            Z = Z - (weight * Z).sum(dim=0)  # what rounding left of the mean
+            Z = Z - (weight * Z).sum(dim=0)  # round-off error left in the mean
         return (Z.T @ (Z * weight)).cpu().numpy()
 
     def take(self, columns: Array) -> Array:
@@ -243,7 +243,7 @@ class TorchDesign(Design):
         return self._columns(columns).cpu().numpy()
 
     def gather(self, columns: Array) -> TorchColumns:
-        """A copy of some columns, on the device, to work on between two looks at all of X."""
+        """A copy of some columns on the device, for the work between two passes over X."""
         return TorchColumns([self.X[:, self.put(columns)]])
 
     def largest(self) -> Array:
@@ -265,7 +265,7 @@ class TorchDesign(Design):
     def residual_norms(
         self, problem: Any, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Array:
-        """The norms of all groups of these products in working coordinates; only they come to the host."""
+        """The group norms of these products in working coordinates; only the norms are copied to the host."""
         made = []
         for G in self._residual_products(problem.response, weights, which, columns, coefs, intercepts):
             norms = np.zeros((G.shape[0], problem.ranks.size))
@@ -278,7 +278,7 @@ class TorchDesign(Design):
     def _residual_products(
         self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
     ) -> Iterator[torch.Tensor]:
-        """The products of some models at a time: as many as are well multiplied and fit a tile."""
+        """The products for some models at a time: as many as are efficient and fit a tile."""
         self.n_passes += 1
         response, q, index = self.put(y), self.put(np.stack(list(weights))), self.put(which)
         coefs, levels = np.asarray(coefs), np.asarray(intercepts)
@@ -286,7 +286,7 @@ class TorchDesign(Design):
         for a in range(0, len(coefs), step):
             at = slice(a, a + step)
             residuals = response - self.combine(columns, coefs[at].T, -levels[at]).T
-            # row after row, as cuBLAS reads them fastest
+            # contiguous rows, which cuBLAS reads fastest
             yield product((residuals * q[index[at]]).to(self.X.dtype).contiguous(), self.X)
 
     def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
@@ -303,16 +303,16 @@ class TorchDesign(Design):
         return product(R, self.X).cpu().numpy()
 
     def batches(self, n_paths: int) -> bool:
-        """Whether so many paths run faster as one batch than one after another."""
+        """Whether this many paths run faster as one batch than one after another."""
         return self.X.is_cuda and n_paths >= BATCH_PATHS
 
     def look(self, problem: Any) -> TorchLook:
-        """What the engine sees of all groups at a look at X; see `covey.network.looks`."""
+        """The network's look at all groups; see `covey.network.looks`."""
         return TorchLook.first(self, problem)
 
     def padded_factors(self, problem: Any) -> list[tuple[SizeClass, torch.Tensor]]:
-        """Every group's factor as a square, with zeros beyond its rank; kept for the next run of the same problem."""
-        # nothing kept here may lead back to the design: X has to go with its last user, not with the next collection
+        """The groups' factors as square matrices, with zeros beyond their ranks; cached for the same problem."""
+        # the cache must not refer back to the design: X is freed with its last user, not by the garbage collector
         if self._factors is None or self._factors[0] is not problem.factors:
             made = []
             for part in size_classes(problem.layout.members, problem.layout.starts):
@@ -322,7 +322,7 @@ class TorchDesign(Design):
         return self._factors[1]
 
     def put(self, values: Array) -> torch.Tensor:
-        """Numbers of the host on the device of X."""
+        """Numbers from the host as a tensor on the device of X."""
         return on_device(values, self.X)
 
     def _tiles(self, same: SizeClass) -> Iterator[SizeClass]:
@@ -331,7 +331,7 @@ class TorchDesign(Design):
 
 
 class TorchColumns(TorchDesign):
-    """A copy of some columns of a tensor, in blocks that can be added to; the twin of `GatheredColumns`."""
+    """A copy of some columns of a tensor, in blocks, so that more can be added; `GatheredColumns` on a device."""
 
     def __init__(self, blocks: list[torch.Tensor]) -> None:
         super().__init__(blocks[0])
@@ -344,7 +344,7 @@ class TorchColumns(TorchDesign):
         return self.X.shape[0], int(self.starts[-1])
 
     def join(self, other: TorchColumns) -> TorchColumns:
-        """These columns and those."""
+        """The columns of both."""
         return TorchColumns([*self.blocks, *other.blocks])
 
     def correlate(self, R: Array) -> Array:
@@ -356,7 +356,7 @@ class TorchColumns(TorchDesign):
         return self.cross_rows(self, q, columns, loadings, offset)
 
     def cross_rows(self, other: TorchColumns, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """The same with the columns of another copy."""
+        """Gram rows with the columns of another copy."""
         return other._product((self.combine(columns, loadings, offset) * self.put(q)[:, None]).T)
 
     def _columns(self, columns: Array) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""Operations of torch on all groups at once: Gram blocks, their factors, products with all columns.
+"""Torch operations on all groups at once: Gram blocks, their factors, products with all columns.
 
 Groups of equal size are handled together, as one tensor of shape (..., groups, size). Everything stays on the device
-of the tensors that come in.
+of the input tensors.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 
 Array = NDArray[Any]
 
-# Blocks of neighbouring groups, about this many columns wide, are multiplied together: products of fewer columns leave
-# a GPU idle, and what is computed between the groups costs less than it saves (measured on an H200, in float64).
+# Neighbouring groups are multiplied together, about this many columns at a time: products of fewer columns leave a GPU
+# idle, and the unneeded products between groups cost less than that (measured on an H200, in float64).
 SPAN = 20
 
-# Rows of a float32 product on a GPU: up to the first X is read at full speed; the second is the best wide one.
+# Numbers of rows in a float32 product on a GPU: up to the first, X is read at full speed; the second is best for more.
 NARROW, WIDE = 5, 64
 
 
@@ -48,11 +48,11 @@ class SizeClass:
     ----------
     size : int
     groups : ndarray of int, shape (k,)
-        Which groups.
+        Positions of the groups.
     columns : ndarray of int, shape (k * size,)
-        Their columns in X, one group after another.
+        Their columns in X, group by group.
     positions : ndarray of int, shape (k * size,)
-        Where they lie in the groups' contiguous layout.
+        Positions of these columns in the groups' contiguous layout.
     """
 
     size: int
@@ -67,12 +67,12 @@ class SizeClass:
             yield SizeClass(self.size, self.groups[a:b], self.columns[own], self.positions[own])
 
     def of(self, X: torch.Tensor) -> torch.Tensor:
-        """These columns of X: a view where they are neighbours, a copy otherwise."""
+        """These columns of X: a view if they are consecutive, a copy otherwise."""
         return X[..., _selection(self.columns, X)]
 
 
 def on_device(values: Any, like: torch.Tensor) -> torch.Tensor:
-    """Numbers of the host as a tensor beside another: whole ones as they are, others in float64."""
+    """Numbers from the host as a tensor on the device of another: integers unchanged, floats in float64."""
     array = np.require(values, requirements=["C", "W"])
     if array.dtype.kind == "f":
         array = array.astype(np.float64, copy=False)
@@ -80,7 +80,7 @@ def on_device(values: Any, like: torch.Tensor) -> torch.Tensor:
 
 
 def size_classes(members: NDArray[Any], starts: NDArray[Any]) -> list[SizeClass]:
-    """The groups by their size; empty ones in none."""
+    """The groups by size, without empty ones."""
     sizes = np.diff(starts)
     out = []
     for size in np.unique(sizes[sizes > 0]).tolist():
@@ -91,7 +91,7 @@ def size_classes(members: NDArray[Any], starts: NDArray[Any]) -> list[SizeClass]
 
 
 def _selection(columns: NDArray[Any], X: torch.Tensor) -> Any:
-    """A slice where columns are neighbours in order, otherwise their positions on the device."""
+    """A slice if columns are consecutive, otherwise their positions as a tensor on the device."""
     first = int(columns[0])
     if int(columns[-1]) - first + 1 == columns.size and bool((np.diff(columns) == 1).all()):
         return slice(first, first + columns.size)
@@ -113,8 +113,8 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
     """Cholesky factorisations of correlation matrices, of shape (..., size, size), all at once.
 
     Returns T with ``T' A T`` the identity on its first `rank` columns and zero in the others; the ranks; and whether
-    each rank is certain. The column of largest pivot is taken next, which tells the rank; the twin of
-    `covey.designs.cholesky`.
+    each rank is certain. The column with the largest pivot is taken next, which reveals the rank. The numpy version is
+    in `covey.designs.cholesky`.
     """
     A = A.clone()
     size = A.shape[-1]
@@ -125,7 +125,7 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
     certain = torch.ones_like(going)
     for k in range(size):
         diagonal = torch.where(left, A.diagonal(dim1=-2, dim2=-1), -torch.inf)
-        # a tie is won by the earlier column: rounding must not decide the order
+        # the earlier column wins a tie: round-off error must not decide the order
         near_best = diagonal * (1.0 + TIE) >= diagonal.amax(dim=-1, keepdim=True)
         best = near_best.to(torch.uint8).argmax(dim=-1, keepdim=True)
         pivot = diagonal.gather(-1, best)[..., 0]
@@ -145,7 +145,7 @@ def orthonormal_factors(A: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, to
 
 
 def padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int) -> Array:
-    """Matrices of `rows` rows and as many columns as a group's rank, filled up to its size; shape (k, rows * size)."""
+    """Matrices with `rows` rows and a column per rank, padded with zeros to the groups' size; (k, rows * size)."""
     out = np.zeros((part.groups.size, rows, part.size))
     own_ranks = ranks[part.groups]
     for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
@@ -155,7 +155,7 @@ def padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int)
 
 
 def unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Array) -> None:
-    """Write rows of the groups' size, filled up beyond their rank, to their places."""
+    """Write rows that are padded to the groups' size back to a flat array without padding."""
     own_ranks = ranks[part.groups]
     for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
         own = np.flatnonzero(own_ranks == rank)
@@ -165,8 +165,8 @@ def unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Arr
 def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
     """``R X`` in the precision of X, for R of shape (k, n).
 
-    In float32 on a GPU the orientation and the number of rows decide how well cuBLAS reads X: measured on an H200, the
-    product as it stands for up to 5 rows and around 64, its transpose in between.
+    In float32 on a GPU, the speed of cuBLAS depends on the orientation and the number of rows. On an H200, the direct
+    product is fastest for up to 5 rows and for about 64, its transpose in between.
     """
     R = R.to(X.dtype)
     if not X.is_cuda or X.dtype == torch.float64 or R.shape[0] <= NARROW:

@@ -1,4 +1,4 @@
-"""How a network's path looks at all groups of a tensor at once, on its device."""
+"""The network's look at all groups of a tensor at once, on its device."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class TorchLook:
-    """All groups under the residuals of several models, on the device; the twin of `covey.network.looks.ColumnLook`.
+    """Pulls of all groups under the residuals of several models; `covey.network.looks.ColumnLook` on a device.
 
-    Only pulls come to the host: one number per group and model.
+    Only the pulls are copied to the host: one number per group and model.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class TorchLook:
         X and the problem in working coordinates.
     y, q : tensors, shape (n,)
     factors : list of (SizeClass, tensor of shape (groups, size, size))
-        Every group's factor as a square, with zeros beyond its rank.
+        The groups' factors as square matrices, with zeros beyond their ranks.
     Z : tensor, shape (n, k)
         The working columns of the awake groups, in float64.
     """
@@ -45,16 +45,16 @@ class TorchLook:
 
     @classmethod
     def first(cls, design: TorchDesign, problem: Any) -> TorchLook:
-        """The look when no group is awake."""
+        """The look at the start, when no group is awake."""
         y, q = design.put(problem.response), design.put(problem.q)
         return cls(design, problem, y, q, design.padded_factors(problem), y.new_empty((y.shape[0], 0)))
 
     def join(self, near: Any, groups: list[int]) -> TorchLook:
-        """The look when these groups of a restriction `near` have joined too."""
+        """The look after these groups of a restriction `near` have joined."""
         return replace(self, Z=torch.cat([self.Z, *(_working_columns(near, l) for l in groups)], dim=1))
 
     def pulls(self, W: Array, directions: Array, frozen: bool, row: int = 0) -> tuple[Array, Array]:
-        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under that of `row`."""
+        """``v'g`` of every group under every model, shape (k, n_groups); and all correlations under model `row`."""
         self.design.n_passes += 1
         residuals = self.y - self.design.put(W) @ self.Z.T
         G = product(residuals * self.q, self.design.X)

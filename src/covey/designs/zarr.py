@@ -21,29 +21,29 @@ Array = NDArray[Any]
 def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
     """The design of a zarr array."""
     if not hasattr(X, "chunks") or not hasattr(X, "shape"):
-        raise ValueError(f"{name} is a zarr {type(X).__name__}; pass one of its arrays, {name}['...'] for instance.")
+        raise ValueError(f"{name} is a zarr {type(X).__name__}; pass one of its arrays, for instance {name}['...'].")
     return ZarrDesign(X, name=name)
 
 
 class ZarrDesign(StreamedDesign):
     """A two-dimensional Zarr array, streamed in row blocks.
 
-    Blocks hold whole chunks where the budget allows, so that a pass decompresses every chunk once.
+    Blocks consist of whole chunks if the budget allows, so that a pass decompresses every chunk once.
 
     Parameters
     ----------
     source : zarr.Array, or path
     dtype : dtype, optional
-        float32 or float64 to compute in, converted as blocks are read. Needed where the array holds anything else.
+        float32 or float64 to compute in, converted as blocks are read. Needed if the array holds any other type.
     missing_chunks : {"error", "fill"}
-        Zarr reads a chunk that is not there as the fill value, and writers may leave chunks of zeros out. "error" takes
-        a missing chunk for a damaged store.
+        Zarr reads a missing chunk as the fill value, and writers may omit chunks of zeros. "error" treats a missing
+        chunk as a sign of a damaged store.
     columns : sequence of str, optional
         Column names, for messages and groups.
     memory_budget : int
-        Bytes that row blocks may take.
+        Memory for row blocks, in bytes.
     name : str
-        What messages call X.
+        The name of X in messages.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ZarrDesign(StreamedDesign):
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block: whole chunks where they fit."""
+        """The number of rows per block: whole chunks if they fit."""
         rows, chunk = super().block_rows, int(self.array.chunks[0])
         return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
 
@@ -96,11 +96,11 @@ class ZarrDesign(StreamedDesign):
         missing = self.array.nchunks - self.array.nchunks_initialized
         raise ValueError(
             f"{self.where}: {missing} of {self.array.nchunks} chunks are missing{self._first_missing()}. Write them "
-            f"again, or give missing_chunks='fill' if they stand for the fill value {self.array.fill_value}."
+            f"again, or give missing_chunks='fill' if they represent the fill value {self.array.fill_value}."
         )
 
     def _first_missing(self) -> str:
-        """The name of the first missing chunk, where the store is a folder of files."""
+        """The name of the first missing chunk, if the store is a folder of files."""
         root = getattr(self.array.store, "root", None)
         if root is None or getattr(self.array, "shards", None) is not None:
             return ""

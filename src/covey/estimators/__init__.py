@@ -1,4 +1,4 @@
-"""The scikit-learn front: validate, pose, select, publish."""
+"""The scikit-learn estimators: validate the input, select a model, set the fitted attributes."""
 
 from covey.estimators.classifier import GroupSparseClassifier
 from covey.estimators.cox import GroupSparseCox

@@ -1,4 +1,4 @@
-"""What the estimators share: from a problem that was read to one fitted model, and everything that describes it."""
+"""The base class of the estimators: from validated data to one fitted model and everything that describes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["GroupSparseEstimator"]
 
 
 class GroupSparseEstimator(BaseEstimator):
-    """Fits, predicts and describes one model, whatever its loss."""
+    """Fits, predicts and describes one model, for any loss."""
 
     coef_: FloatArray
     intercept_: Any
@@ -52,7 +52,7 @@ class GroupSparseEstimator(BaseEstimator):
     n_features_in_: int
     formula_: Any
 
-    # reads the left side of a formula
+    # reads the left-hand side of a formula
     _formula_response = staticmethod(number_response)
 
     def __sklearn_tags__(self) -> Tags:
@@ -64,28 +64,28 @@ class GroupSparseEstimator(BaseEstimator):
     def from_formula(
         cls, formula: str, data: Any, *, sample_weight: Any = None, offset: Any = None, **settings: Any
     ) -> Self:
-        """Fit a model that is written as a formula: each term is a group.
+        """Fit a model written as a formula, in which each term is a group.
 
-        Terms are formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for splines,
-        ``x1:x2`` for interactions, ``- 1`` for no constant. What is learned from `data`, the knots of splines and the
-        levels of categories, is kept: `predict` and `score` then take a table with the same variables.
+        The syntax is formulaic's: columns, ``C(site)`` for categories, ``bs(age, df=6)`` and ``cr(age, df=6)`` for
+        splines, ``x1:x2`` for interactions, ``- 1`` for no intercept. The knots of splines and the levels of categories
+        are learned from `data` and kept: `predict` and `score` then take a table with the same variables.
 
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ bs(age, df=6) + C(site) + x1:x2"``. The response of a classifier is a column of labels, that
-            of a Cox model ``survival(time, event)``. A formula is code: do not run that of a stranger.
+            Such as ``"y ~ bs(age, df=6) + C(site) + x1:x2"``. The response of a classifier is a column of labels; for a
+            Cox model it is ``survival(time, event)``. A formula is code: do not run one that you do not trust.
         data : DataFrame
-            Of pandas, polars or any other library.
+            From pandas, polars or another library.
         sample_weight, offset : array-like, optional
             As in `fit`.
         **settings
-            The estimator's own, but for `groups` and `fit_intercept`, which the formula says.
+            Parameters of the estimator, except `groups` and `fit_intercept`, which the formula determines.
 
         Returns
         -------
         estimator, fitted
-            ``formula_`` is formulaic's specification. `covey.save` cannot write it: keep such a model by pickle.
+            ``formula_`` is formulaic's specification. `covey.save` cannot write it: pickle such a model instead.
 
         Examples
         --------
@@ -103,7 +103,7 @@ class GroupSparseEstimator(BaseEstimator):
         said = [name for name in ("groups", "fit_intercept") if name in settings]
         if said:
             raise ValueError(
-                f"{said[0]} is what the formula says: leave it out (terms are groups, '- 1' is no constant)."
+                f"{said[0]} is set by the formula: leave it out (terms are groups, '- 1' means no intercept)."
             )
         X, y, groups, spec, constant = read_formula(formula, data, cls._formula_response)
         if "fit_intercept" in cls._get_param_names():
@@ -113,7 +113,7 @@ class GroupSparseEstimator(BaseEstimator):
         return model
 
     def _fit(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
-        """Choose a model; `y` as the loss takes it."""
+        """Select a model; `y` is in the form that the loss takes."""
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
         groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
@@ -134,7 +134,7 @@ class GroupSparseEstimator(BaseEstimator):
         return read_selection(self.selection, self.random_state, split_groups)
 
     def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
-        """Set everything that describes the model, from the model."""
+        """Set the fitted attributes."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
             own = made.own.astype(dtype)
@@ -168,7 +168,7 @@ class GroupSparseEstimator(BaseEstimator):
         return eta if shift is None else eta + shift
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is kept is plain: numbers, arrays and text, so that files of it need no pickle."""
+        """The state as numbers, arrays and text, so that files need no pickle."""
         state = dict(super().__getstate__())
         if isinstance(state.get("checkpoint"), PurePath):
             state["checkpoint"] = str(state["checkpoint"])
@@ -194,10 +194,10 @@ class GroupSparseEstimator(BaseEstimator):
         Returns
         -------
         DataFrame
-            Indexed by group; columns ``size``, ``strength`` (the standard deviation of its part of the prediction, with
-            the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time on the path; NaN
-            for a group of a dense model that did not wake up), and ``folds`` (in how many folds it was chosen, where
-            folds judged).
+            Indexed by group, with the columns ``size``, ``strength`` (the standard deviation of its contribution to the
+            prediction, with the default ``standardize="group"``), ``norm`` (of its coefficients), ``woke_up`` (its time
+            on the path; NaN for a group of a dense model that did not wake up), and, if there were folds, ``folds`` (in
+            how many of them it was selected).
         """
         check_is_fitted(self)
         woke = dict(self.path_.entered)
@@ -216,7 +216,7 @@ class GroupSparseEstimator(BaseEstimator):
         return table
 
     def partial_effect(self, X: Any, group: Any) -> FloatArray:
-        """What one group adds to the linear predictor of each row, less its mean over these rows.
+        """The contribution of one group to the linear predictor of each row, centred over these rows.
 
         Parameters
         ----------
@@ -226,13 +226,13 @@ class GroupSparseEstimator(BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_outputs) where there are several classes or responses
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) with several classes or responses
             `covey.plots.PartialEffectDisplay` draws it.
         """
         check_is_fitted(self)
         if self.groups_.overlapping:
             raise ValueError(
-                "Groups share columns, so that what one of them adds is not told by the columns' coefficients."
+                "Groups share columns, so the contribution of one group does not follow from the columns' coefficients."
             )
         columns = np.sort(self.groups_[group])
         coef = np.atleast_2d(self.coef_)
@@ -249,7 +249,7 @@ class GroupSparseEstimator(BaseEstimator):
         Returns
         -------
         Summary
-            ``print(model.summary())`` prints it, and a notebook shows it as a table; at most the first 20 groups.
+            ``print(model.summary())`` prints it, and a notebook shows it as a table, with at most the first 20 groups.
         """
         table = self.group_table()
         used = np.atleast_2d(self.coef_).any(axis=0)
@@ -268,7 +268,7 @@ class GroupSparseEstimator(BaseEstimator):
         return Summary(head, shown.reset_index(), (warning,) if warning else (), "group_table()")
 
     def _repr_html_(self) -> str:
-        """The summary of a fitted model, in notebooks; scikit-learn's picture of one that is not fitted."""
+        """The summary of a fitted model, for notebooks; scikit-learn's diagram if it is not fitted."""
         if hasattr(self, "path_"):
             return self.summary()._repr_html_()
         made: str = super()._repr_html_()
@@ -281,12 +281,12 @@ class GroupSparseEstimator(BaseEstimator):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _found(self) -> list[Any]:
-        """The selected groups without those that are always in."""
+        """The selected groups except those that are always in the model."""
         return [name for name in self.selected_groups_ if name not in self.always_groups_]
 
 
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
-    """The groups that are in every model, given by their names or by those of columns that are groups of their own."""
+    """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
     if columns is not None and isinstance(named, Iterable):
         known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
@@ -294,14 +294,14 @@ def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     made = groups.positions(named, "always")
     if made and len(made) == groups.n_groups:
         raise ValueError(
-            f"always names all {groups.n_groups} groups, so that nothing is left to select: leave some out, or fit "
-            "them without selection, by scikit-learn's LinearRegression for instance."
+            f"always names all {groups.n_groups} groups, so nothing is left to select: leave some out, or fit them "
+            "without selection, for instance with scikit-learn's LinearRegression."
         )
     return made
 
 
 def _group_of(groups: Groups, name: Any, places: dict[str, int]) -> Any:
-    """The name of the group that a column is; the name as it is where there is no such column."""
+    """The name of the group that consists of a column; the name unchanged if there is no such column."""
     if not isinstance(name, str) or name not in places:
         return name
     label = np.repeat(np.arange(groups.n_groups), groups.sizes)[np.flatnonzero(groups.members == places[name])]
@@ -309,6 +309,6 @@ def _group_of(groups: Groups, name: Any, places: dict[str, int]) -> Any:
         return groups.names[label[0]]
     inside = " and ".join(repr(groups.names[l]) for l in label[:3])
     raise ValueError(
-        f"always names the column {name!r}, which is one of several of group {inside}: name the group, or give the "
-        "column a group of its own."
+        f"always names the column {name!r}, which is one of several in group {inside}: name the group, or make the "
+        "column a group by itself."
     )

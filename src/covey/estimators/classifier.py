@@ -27,13 +27,13 @@ __all__ = ["GroupSparseClassifier"]
 
 
 class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
-    r"""Group-sparse logistic regression: finds the few groups of columns that tell classes apart and fits them.
+    r"""Group-sparse logistic regression: finds the few groups of columns that distinguish the classes and fits them.
 
     The loss is minus the log-likelihood, :math:`\frac{1}{n} \sum_i \log(1 + e^{\eta_i}) - y_i \eta_i` for two classes,
     and :math:`\frac{1}{n} \sum_i \log \sum_k e^{\eta_{ik}} - \eta_{i y_i}` for more. Groups wake up one after
     another, strongest first, along the path of a diagonally grouped linear network in the limit of small starts; groups
-    that turn out not to be needed are dropped again. Cross-validation chooses one of the resulting models, which are
-    fitted by maximum likelihood and by ridges, by its deviance. A group is in the model for all classes or for none.
+    that turn out not to be needed are dropped again. The resulting models are fitted by maximum likelihood and with
+    ridge penalties, and cross-validated deviance chooses one of them. A group is in the model for all classes or none.
 
     If the selected groups separate the classes perfectly, the maximum-likelihood estimate is infinite, and the fit has
     a ridge of 0.001 (`covey.limit.likelihood.SEPARATED_RIDGE`) instead.
@@ -42,52 +42,49 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     ----------
     groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
-        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
-        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
+        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
+        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
     always : iterable
-        Names of groups (or of columns that form a group of their own) that are in every model: they are neither
-        selected nor shrunk nor dropped. Linearly dependent columns among them count by their rank.
+        Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
+        shrunk or dropped. Linearly dependent columns among them count by their rank.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; or by the
         number of groups (``covey.selection.Size(k)``). Folds are stratified by class.
     rule : {"min", "1se"}
-        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
-        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
-        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
-        one standard error of the best.
+        Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
+        closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
+        clearly best, that one). ``"1se"``, for fewer groups: the simplest model within one standard error of the best.
     average : bool
-        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     factors : "auto" or int
-        How many common factors of the columns are part of the model while the order of the groups is found, so that
-        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
-        The final model contains no factors.
+        The number of common factors of the columns to include in the model while the order of the groups is determined,
+        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
+        stand out, usually none. The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None favours large ones.
+        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
+        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None divides by nothing, which favours large ones.
     standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
-        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
+        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
+        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
     class_weight : dict, "balanced" or None
-        How much the rows of each class count, in addition to their weights; "balanced" makes every class count the
-        same.
+        Weights of the classes, which multiply the weights of their rows; "balanced" gives every class the same total.
     random_state : int or None
-        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
+        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
     verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) where there are more than two
-        Coefficients of the linear predictor: logarithms of odds ratios. With two classes they are those of
-        ``classes_[1]``; with more, those of each class relative to the geometric mean of all, so that they add up to
-        zero over the classes.
+    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) with more than two classes
+        Coefficients of the linear predictor: log odds ratios. With two classes they are for ``classes_[1]``; with more,
+        for each class relative to the geometric mean of all, so that they add up to zero over the classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     loss_ : Loss
         `covey.losses.Binomial` or `covey.losses.Multinomial`.
@@ -99,7 +96,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all classes.
     group_strengths_ : ndarray of shape (n_groups,)
-        How far each group moves the prediction: with ``standardize="group"`` the standard deviation of its
+        How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
         contribution.
     recipe_ : str
         How the model was made, in words.
@@ -107,7 +104,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
         models.
     candidates_ : DataFrame
-        Every candidate with its cross-validated deviance, the chosen one marked.
+        All candidates with their cross-validated deviances; the chosen one is marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
@@ -168,7 +165,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
     ) -> GroupSparseClassifier:
-        """Fit.
+        """Select groups and fit the model.
 
         Parameters
         ----------
@@ -176,11 +173,11 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         y : array-like of shape (n_rows,)
             Labels of any kind.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two is the same as the row twice.
-        offset : array-like of shape (n_rows,), or (n_rows, n_classes) where there are more than two, optional
-            Added to the linear predictor, with a coefficient of one.
+            A weight of two is the same as repeating the row.
+        offset : array-like of shape (n_rows,), or (n_rows, n_classes) with more than two classes, optional
+            Added to the linear predictor with coefficient one.
         split_groups : array-like of shape (n_rows,), optional
-            Labels of the rows, for splitters such as GroupKFold.
+            Labels that splitters such as GroupKFold use to keep rows together.
 
         Returns
         -------
@@ -198,7 +195,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         if (counted > 0).sum() < 2:
             only = self._label(int(np.argmax(counted)))
             raise ValueError(
-                f"y has one class only, {only}, and a classifier needs two: give rows of another class, of positive "
+                f"y has only one class, {only}, and a classifier needs two: add rows of another class with positive "
                 "weight."
             )
         if (counted == 0).any():
@@ -217,15 +214,15 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         return self
 
     def _label(self, position: int) -> str:
-        """A class as a reader would write it."""
+        """The label of a class for error messages."""
         return repr(self.classes_[position : position + 1].tolist()[0])
 
     def _coded(self, codes: Any) -> FloatArray:
-        """The response as the loss has it: 0 and 1, or one column per class."""
+        """The response in the form that the loss takes: 0 and 1, or one column per class."""
         return codes.astype(float) if self.classes_.size == 2 else np.eye(self.classes_.size)[codes]
 
     def _read_selection(self, split_groups: Any) -> Selection:
-        """With the labels of a validation set coded as those of the rows."""
+        """Code the labels of a validation set like the training labels."""
         selection = super()._read_selection(split_groups)
         if not isinstance(selection, HoldOut) or selection.validation is None or len(selection.validation) < 2:
             return selection
@@ -240,12 +237,12 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         n_classes = self.classes_.size
         if offset is not None and n_classes > 2 and (np.ndim(offset) != 2 or np.shape(offset)[1] != n_classes):
             raise ValueError(
-                f"offset has shape {np.shape(offset)}: with {n_classes} classes it needs one column per class, for one "
-                "that is the same for all of them changes nothing."
+                f"offset has shape {np.shape(offset)}: with {n_classes} classes it needs one column per class, because "
+                "an offset that is the same for all classes has no effect."
             )
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
-        """The linear predictor: log odds of ``classes_[1]``, or one column per class.
+        """The linear predictor: the log odds of ``classes_[1]``, or one column per class.
 
         Parameters
         ----------
@@ -272,7 +269,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
+            Columns in the order of `classes_`.
         """
         eta = self.decision_function(X, offset)
         p = self.loss_.inverse_link(eta)
@@ -312,7 +309,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         return self.classes_[(eta > 0).astype(int) if self.classes_.size == 2 else eta.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The share of rows whose class is predicted.
+        """The accuracy: the share of rows whose class is predicted correctly.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Concordance: how often, of two rows, the one with the higher predicted risk has its event first."""
+"""Concordance: how often the row with the higher predicted risk has its event first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["censoring_survival", "concordance_index"]
 def concordance_index(
     rows: FloatArray, risk: FloatArray, weight: FloatArray, event_weight: FloatArray | None = None
 ) -> float:
-    """The share of comparable pairs in the right order, ties in risk counting one half.
+    """The share of comparable pairs in the right order; ties in risk count one half.
 
-    A pair is comparable where one row has its event while the other one is at risk, in the same stratum, and goes on
-    without an event at that time: Harrell's concordance. With weights of the events it is Uno's.
+    A pair in the same stratum is comparable if one row has its event while the other is at risk and does not have an
+    event at that time. This is Harrell's concordance; with event weights it is Uno's.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def concordance_index(
         Start, stop, event, stratum.
     risk, weight : ndarray, shape (n_rows,)
     event_weight : ndarray, shape (n_rows,), optional
-        What a pair counts by the row of it that has its event first.
+        The weight of a pair, taken from the row that has its event first.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def concordance_index(
         own = np.flatnonzero(rows[:, STRATUM] == stratum)
         events = own[rows[own, EVENT] > 0]
         scale = weight[events] if event_weight is None else weight[events] * event_weight[events]
-        # latest first; at the same time those who go on come before the events, and these before others' events
+        # latest first; at the same time, rows without an event come before the query, and rows with one after it
         sides = [(rows[own, STOP], rows[own, EVENT] * 2.0, 1.0)]
         if np.isfinite(rows[own, START]).any():
             # a row that entered at the time of an event or later was not at risk
@@ -63,14 +63,14 @@ class _Before:
     def weights(
         self, values: FloatArray, weight: FloatArray, limits: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The weight of all points that come before each query, of those of lesser value, and of those not greater."""
+        """The weight of the points before each query: all, those of lesser value, and those of no greater value."""
         n, n_points = self.order.size, self.n_points
         point = self.order < n_points
         mass = np.zeros(n)
         mass[point] = weight[self.order[point]]
         ranks = np.unique(np.concatenate([values, limits]), return_inverse=True)[1][self.order]
         total, lower, upto = np.cumsum(mass), np.zeros(n), np.zeros(n)
-        # of every two neighbouring runs of length 1, 2, 4, ... points of the first come before queries of the second
+        # in every two neighbouring runs of length 1, 2, 4, ..., points of the first come before queries of the second
         length, place = 1, np.arange(n)
         while length < n:
             second = (place // length) % 2 == 1
@@ -90,17 +90,17 @@ class _Before:
 
 
 def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kaplan and Meier's estimate of the probability not to be censored by each time.
+    """The Kaplan-Meier estimate of the probability of being uncensored at each time.
 
     Returns
     -------
     times, survival : ndarray
-        The survival just after each distinct time of censoring.
+        Distinct censoring times, and the probability just after each.
     """
     stop, censored = rows[:, STOP], (rows[:, EVENT] == 0) * weight
     times = np.unique(stop[censored > 0])
     order = np.argsort(stop, kind="stable")
-    # events at a time come before the censoring at it: who has one is not at risk of being censored
+    # events come before censoring at the same time: a row with an event is not at risk of being censored
     at_risk = weight.sum() - np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(stop[order], times)]
     at_risk -= _sums(stop, (rows[:, EVENT] > 0) * weight, times)
     if np.isfinite(rows[:, START]).any():
@@ -109,6 +109,6 @@ def censoring_survival(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray
 
 
 def _sums(stop: FloatArray, mass: FloatArray, times: FloatArray) -> FloatArray:
-    """The mass at each of some times."""
+    """The total mass at each of the given times."""
     there = np.isin(stop, times)
     return np.asarray(np.bincount(np.searchsorted(times, stop[there]), weights=mass[there], minlength=times.size) * 1.0)

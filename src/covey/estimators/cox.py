@@ -30,67 +30,66 @@ __all__ = ["GroupSparseCox"]
 class GroupSparseCox(GroupSparseEstimator):
     r"""Group-sparse Cox regression: finds the few groups of columns that matter for survival and fits them.
 
-    The hazard of a row is :math:`h_0(t) \exp(x^\top w)`, and the loss minus the log of the partial likelihood. Groups
-    wake up one after another, strongest first, along the path of a diagonally grouped linear network in the limit of
-    small starts; groups that turn out not to be needed are dropped again. Cross-validation chooses one of the resulting
-    models, which are fitted by maximum partial likelihood and by ridges: the criterion is what the held-out rows add to
-    the deviance of the training rows, at the model fitted to the training rows.
+    The hazard of a row is :math:`h_0(t) \exp(x^\top w)`, and the loss is minus the log partial likelihood. Groups wake
+    up one after another, strongest first, along the path of a diagonally grouped linear network in the limit of small
+    starts; groups that turn out not to be needed are dropped again. The resulting models are fitted by maximum partial
+    likelihood and with ridge penalties, and cross-validation chooses one of them: a model fitted on the training rows
+    is scored by what the held-out rows add to the deviance of the training rows.
 
     Parameters
     ----------
     groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
-        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
-        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
+        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
+        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
     ties : {"efron", "breslow"}
         How events at the same time are treated.
     always : iterable
-        Names of groups (or of columns that form a group of their own) that are in every model, such as clinical
-        columns: they are neither selected nor shrunk nor dropped.
+        Names of groups (or of columns that are a group by themselves) that are in every model, such as clinical
+        columns; they are never selected, shrunk or dropped.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion, which counts
         events; or by the number of groups (``covey.selection.Size(k)``). Folds are balanced by events and their times.
     rule : {"min", "1se"}
-        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
-        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
-        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
-        one standard error of the best.
+        Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
+        closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
+        clearly best, that one). ``"1se"``, for fewer groups: the simplest model within one standard error of the best.
     average : bool
-        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     factors : "auto" or int
-        How many common factors of the columns are part of the model while the order of the groups is found, so that
-        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
-        The final model contains no factors.
+        The number of common factors of the columns to include in the model while the order of the groups is determined,
+        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
+        stand out, usually none. The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None favours large ones.
+        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
+        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None divides by nothing, which favours large ones.
     standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
-        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
+        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
+        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
     time, event, start, stratum : str
         Names of the columns of `y` if it is a table, or of the fields of a structured array. The last two are
         optional in `y`.
     random_state : int or None
-        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
+        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
     verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Logarithms of hazard ratios.
+        Log hazard ratios.
     intercept_ : float
-        Makes the log risk zero for a row at the means of all columns; nothing else depends on it.
+        Makes the log risk zero for a row at the means of all columns; it has no other effect.
     loss_ : Loss
         `covey.losses.Cox`.
     strata_ : ndarray or None
         Labels of the strata.
     event_times_ : ndarray of shape (n_times,)
-        All times at which an event happened.
+        All distinct event times.
     groups_ : Groups
     always_groups_ : list
         Names of the groups that are in every model.
@@ -99,14 +98,14 @@ class GroupSparseCox(GroupSparseEstimator):
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients.
     group_strengths_ : ndarray of shape (n_groups,)
-        How far each group moves the log risk: with ``standardize="group"`` the standard deviation of its contribution.
+        How far each group moves the log risk: with ``standardize="group"``, the standard deviation of its contribution.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
         False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
         mean of models.
     candidates_ : DataFrame
-        Every candidate with its cross-validated deviance per event, the chosen one marked.
+        All candidates with their cross-validated deviances per event; the chosen one is marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
@@ -133,9 +132,9 @@ class GroupSparseCox(GroupSparseEstimator):
     ([0], True)
     """
 
-    # columns are centred; the level of the log risk is the baseline's
+    # columns are centred; the baseline hazard takes the place of an intercept
     fit_intercept = True
-    # what `score` is, and what a model without any group has
+    # the name of `score`, and its value for the null model
     score_name = "concordance"
     null_score = 0.5
 
@@ -188,21 +187,22 @@ class GroupSparseCox(GroupSparseEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
     ) -> GroupSparseCox:
-        """Fit.
+        """Select groups and fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or any kind of design
         y : structured array, table or pair of arrays
-            Times and events: what `covey.survival` makes, also with entry times and strata; scikit-survival's
-            structured array of (event, time); a DataFrame with the columns `time` and `event`, and `start` and
-            `stratum` where they are there; a pair of arrays (time, event). Times alone are events in every row.
+            Times and events: the result of `covey.survival`, which may include entry times and strata;
+            scikit-survival's structured array of (event, time); a DataFrame with the columns `time` and `event`, and
+            optionally `start` and `stratum`; or a pair of arrays (time, event). With times alone, every row has an
+            event.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two is the same as the row twice, but for ties with itself.
+            A weight of two is the same as repeating the row, except that a row is not tied with itself.
         offset : array-like of shape (n_rows,), optional
-            Added to the log risk, with a coefficient of one.
+            Added to the log risk with coefficient one.
         split_groups : array-like of shape (n_rows,), optional
-            Labels of the rows, for splitters such as GroupKFold.
+            Labels that splitters such as GroupKFold use to keep rows together.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class GroupSparseCox(GroupSparseEstimator):
         return self
 
     def _publish_baseline(self, loss: Cox, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
-        """Breslow's estimate of the cumulative hazard of every stratum, and that of the censoring."""
+        """Breslow's estimate of every stratum's cumulative hazard, and the survival function of censoring."""
         which, increments = loss.on(rows, weight).hazards(np.asarray(eta, dtype=float))
         # by stratum, earliest first
         order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
@@ -238,18 +238,18 @@ class GroupSparseCox(GroupSparseEstimator):
         return read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
 
     def _read_selection(self, split_groups: Any) -> Selection:
-        """With the strata of a validation set coded as those of the rows."""
+        """Code the strata of a validation set like the training strata."""
         selection = super()._read_selection(split_groups)
         if not isinstance(selection, HoldOut) or selection.validation is None or len(selection.validation) < 2:
             return selection
         X, y, *rest = selection.validation
         rows = self._read(y, "y_val").coded_as(self.strata_, "y_val")
         if not rows[:, EVENT].any():
-            raise ValueError("The validation rows have no event, and cannot judge: give rows with events.")
+            raise ValueError("The validation rows have no event and cannot score a model: give rows with events.")
         return replace(selection, validation=(X, rows, *rest))
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
-        """The log risk: the logarithm of the hazard, relative to a row at the means of all columns.
+        """The log risk: the log hazard relative to a row at the means of all columns.
 
         Parameters
         ----------
@@ -265,16 +265,16 @@ class GroupSparseCox(GroupSparseEstimator):
     def predict_cumulative_hazard_function(
         self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
     ) -> Any:
-        """The cumulative hazard of rows, by Breslow's estimate of the baseline.
+        """The cumulative hazard of rows, from Breslow's estimate of the baseline.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), optional
         strata : array-like of shape (n_rows,), optional
-            The stratum of each row; needed where the model was fitted with strata.
+            The stratum of each row; required if the model was fitted with strata.
         return_array : bool
-            Return an array of the values at `event_times_` instead.
+            Return an array of the values at `event_times_` instead of functions.
 
         Returns
         -------
@@ -285,16 +285,16 @@ class GroupSparseCox(GroupSparseEstimator):
     def predict_survival_function(
         self, X: Any, offset: Any = None, *, strata: Any = None, return_array: bool = False
     ) -> Any:
-        """The probability to be without the event at each time, ``exp(-cumulative hazard)``.
+        """The probability of no event up to each time, ``exp(-cumulative hazard)``.
 
         Parameters
         ----------
         X : array-like or any kind of design, of shape (n_rows, n_features)
         offset : array-like of shape (n_rows,), optional
         strata : array-like of shape (n_rows,), optional
-            The stratum of each row; needed where the model was fitted with strata.
+            The stratum of each row; required if the model was fitted with strata.
         return_array : bool
-            Return an array of the values at `event_times_` instead.
+            Return an array of the values at `event_times_` instead of functions.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class GroupSparseCox(GroupSparseEstimator):
         Returns
         -------
         DataFrame
-            Columns ``time``, ``cumulative_hazard``, ``survival``, and ``stratum`` first where there are any.
+            Columns ``time``, ``cumulative_hazard`` and ``survival``; with strata, ``stratum`` comes first.
         """
         check_is_fitted(self)
         parts = []
@@ -323,7 +323,7 @@ class GroupSparseCox(GroupSparseEstimator):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, concordance: str = "harrell"
     ) -> float:
-        """How often, of two rows, the one of higher predicted risk has its event first: 0.5 is chance, 1 is perfect.
+        """The concordance: how often the row of higher predicted risk has its event first; 0.5 is chance, 1 perfect.
 
         Parameters
         ----------
@@ -333,8 +333,8 @@ class GroupSparseCox(GroupSparseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
         offset : array-like of shape (n_rows,), optional
         concordance : {"harrell", "uno"}
-            Harrell's, or Uno's, which weights events by the chance not to be censored by then (of the rows of `fit`),
-            so that it does not depend on how many are.
+            Harrell's, or Uno's, which weights events by the inverse probability of censoring (estimated in `fit`), so
+            that it does not depend on the amount of censoring.
 
         Returns
         -------
@@ -351,7 +351,7 @@ class GroupSparseCox(GroupSparseEstimator):
         return concordance_index(rows, risk, weight, self._event_weight(rows) if concordance == "uno" else None)
 
     def _event_weight(self, rows: FloatArray) -> FloatArray:
-        """One over the squared chance not to have been censored by each row's time; zero where there is none."""
+        """One over the squared probability of being uncensored at each row's time; zero if that is zero."""
         chance = StepFunction(self.censoring_times_, self.censoring_survival_, 1.0)(rows[:, STOP])
         return np.divide(1.0, chance**2, out=np.zeros(len(rows)), where=chance > 0)
 
@@ -375,7 +375,7 @@ class GroupSparseCox(GroupSparseEstimator):
         """The position of each row's stratum."""
         if self.strata_ is None:
             if strata is not None:
-                raise ValueError("strata were given, and the model was fitted without any: leave them out.")
+                raise ValueError("strata were given, but the model was fitted without strata: leave them out.")
             return np.zeros(n_rows, dtype=int)
         if strata is None:
             raise ValueError("The model was fitted with strata, each with its own hazard: give strata=, one per row.")

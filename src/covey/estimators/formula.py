@@ -1,4 +1,4 @@
-"""Models written as formulas, read by formulaic: a term is a group."""
+"""Models written as formulas, parsed by formulaic: every term is a group."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SURVIVAL = re.compile(r"survival\(\s*`?([^,`]+?)`?\s*,\s*`?([^,`]+?)`?\s*\)")
 def read_formula(
     formula: str, data: Any, response: Callable[[str, pd.DataFrame], Any]
 ) -> tuple[pd.DataFrame, Any, Groups, Any, bool]:
-    """The columns, the response, a group per term, what makes the columns of new rows, and whether there is a constant.
+    """Return the columns, the response, a group per term, the specification, and whether there is an intercept.
 
-    The left side goes to `response`, which reads it in its own way.
+    `response` reads the left-hand side.
     """
     with optional("A formula"):
         from formulaic import Formula
@@ -35,7 +35,7 @@ def read_formula(
     left, right = (side.strip() for side in formula.split("~"))
     frame = pandas_frame(data, "data")
     if not isinstance(frame, pd.DataFrame):
-        raise ValueError(f"data must be a DataFrame, for a formula names its columns; it is a {type(data).__name__}.")
+        raise ValueError(f"data must be a DataFrame, because a formula names columns, not a {type(data).__name__}.")
     if not left:
         raise ValueError(f"The formula {formula!r} has no response: write its column before the ~.")
     try:
@@ -53,7 +53,7 @@ def read_formula(
 
 
 def formula_columns(spec: Any, data: Any) -> Any:
-    """The columns of a fitted formula for rows of a table; columns that are made already are left as they are."""
+    """The columns of a fitted formula for the rows of a table; a table that has these columns already is unchanged."""
     names = [name for name in spec.column_names if name != "Intercept"]
     if not isinstance(data, pd.DataFrame) or list(data.columns) == names:
         return data
@@ -67,7 +67,7 @@ def formula_columns(spec: Any, data: Any) -> Any:
 
 
 def number_response(left: str, data: pd.DataFrame) -> Any:
-    """A column, or what formulaic makes of the left side: ``log(y)``, or several responses, ``a + b``."""
+    """A column, or an expression for formulaic such as ``log(y)``, or ``a + b`` for several responses."""
     if left in data.columns:
         return data[left]
     from formulaic import Formula
@@ -94,7 +94,7 @@ def survival_response(left: str, data: pd.DataFrame) -> Any:
     if found is None:
         raise ValueError(
             f"The response of a survival model is written survival(time, event), with columns of data, not {left!r}."
-            " For entry times and strata make y with covey.survival, and call fit."
+            " For entry times and strata, make y with covey.survival and call fit."
         )
     missing = [name for name in found.groups() if name not in data.columns]
     if missing:
@@ -104,10 +104,10 @@ def survival_response(left: str, data: pd.DataFrame) -> Any:
 
 
 def _explained(reason: Exception) -> str:
-    """What formulaic says, and the remedy where it is known."""
+    """Formulaic's message, with the remedy if it is known."""
     said = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
     if "null values" in said:
         return f"{said} Drop or impute the rows with missing values first."
     if "beyond upper and/or lower bounds" in said:
-        return f"{said} bs(x, extrapolation='extend') goes on beyond the range of the fitted rows."
+        return f"{said} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
     return f"The formula cannot be read: {said}"

@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, as a design: tables by scikit-learn's rules, other kinds by their own."""
+"""Convert the input of `fit` and `predict` to a design: tables by scikit-learn's rules, other kinds by their own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from covey.validation import on_host, pandas_frame, refuse_odd
 
 __all__ = ["read_problem", "read_rows"]
 
-# Weights count rows in the information criteria, and sums over rows must stay numbers.
+# Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
 
-# Numbers of an array that is checked here; for larger ones it makes no difference.
+# The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
 
 FLOATS = [np.float64, np.float32]
@@ -31,7 +31,7 @@ def read_problem(
 ) -> tuple[Design, Any, Any]:
     """The design, the response and the row weights; sets ``n_features_in_`` and ``feature_names_in_``.
 
-    Without a loss the response is one of classes, and left as it is.
+    Without a loss, the response holds class labels and is returned as given.
     """
     if loss is not None:
         _refuse_text(y)
@@ -41,7 +41,7 @@ def read_problem(
     refuse_odd(X, "X")
     refuse_odd(y, "y")
     if is_table(X) or sp.issparse(X):
-        with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs meet in scikit-learn's check
+        with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn's check adds infinities of both signs
             table, y = validate_data(
                 estimator, X, y, accept_sparse=SPARSE, dtype=FLOATS, y_numeric=loss is not None,
                 multi_output=loss is not None, order=None, ensure_min_samples=2,
@@ -49,7 +49,7 @@ def read_problem(
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
         if weight.max() > LARGEST_WEIGHT:
             raise ValueError(
-                f"sample_weight has values of {weight.max():.3g}; weights count rows: divide them by a common number."
+                f"sample_weight has values up to {weight.max():.3g}; weights count rows: divide them by a constant."
             )
         if loss is None:
             return as_design(table), column_or_1d(y), weight
@@ -68,7 +68,7 @@ def read_problem(
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     if not isinstance(loss, Squared) or np.ndim(y) == 2:
-        # other losses see every row, where the model is fitted
+        # other losses need every row in memory
         weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
         design.weights(weight)
         if loss is None:
@@ -78,7 +78,7 @@ def read_problem(
             raise ValueError(f"y has {len(given)} entries, but {design.name} has {n} rows.")
         return design, given if given.ndim == 2 else loss.check(given), weight
     response = design.rows(y)
-    # weights keep their sum: rows counted by weight are what the information criteria go by
+    # weights are not normalised: the information criteria count rows by weight
     if sample_weight is None or np.ndim(sample_weight) == 0:
         return design, response, np.ones_like(response)
     weight = design.rows(sample_weight, name="sample_weight")
@@ -87,7 +87,7 @@ def read_problem(
 
 
 def _is_ready(estimator: BaseEstimator, X: Any) -> bool:
-    """Whether a small array passes all of scikit-learn's checks as it is; they take longer than its predictions."""
+    """Whether a small array would pass all of scikit-learn's checks, which take longer than predicting."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -101,7 +101,7 @@ def _is_ready(estimator: BaseEstimator, X: Any) -> bool:
 
 
 def _refuse_text(y: Any) -> None:
-    """Say that there is a classifier where the response is text."""
+    """Point to the classifier if the response is text."""
     kind = getattr(getattr(y, "dtype", None), "kind", None)
     if kind not in ("O", "U", "S") and not isinstance(y, list | tuple):
         return
@@ -111,7 +111,7 @@ def _refuse_text(y: Any) -> None:
 
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:
-    """Rows to predict, with as many columns as were fitted, by the same names."""
+    """Rows to predict, checked to have the same columns as in `fit`."""
     if _is_ready(estimator, X):
         return DenseDesign(X)
     X = pandas_frame(X)
@@ -133,7 +133,7 @@ def read_rows(estimator: BaseEstimator, X: Any) -> Design:
         wrong = [j for j, (a, b) in enumerate(zip(names, design.columns, strict=True)) if a != b]
         if wrong:
             raise ValueError(
-                f"Column {wrong[0]} of X is {design.columns[wrong[0]]!r}; it was {names[wrong[0]]!r} in fit. Give the "
+                f"Column {wrong[0]} of X is {design.columns[wrong[0]]!r}, but was {names[wrong[0]]!r} in fit. Give the "
                 "columns in the order of fit."
             )
     return design

@@ -24,7 +24,7 @@ from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
 
-# Residuals below this share of the response's spread are rounding, and no scale for a loss to take.
+# Residuals below this share of the response's spread are round-off error, and useless as the scale of a loss.
 LEAST_NOISE = 1e-6
 
 
@@ -32,70 +32,69 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     r"""Group-sparse linear regression: finds the few groups of columns that matter and fits them.
 
     Groups wake up one after another, strongest first, along the path of a diagonally grouped linear network in the
-    limit of small starts; groups that turn out not to be needed are dropped again. Cross-validation chooses one of the
-    resulting models, which are fitted by least squares and, if the noise is strong, by ridge regression. That model,
-    fitted on all rows, is what `coef_`, `predict`, `selected_groups_`, tables and reports describe.
+    limit of small starts; groups that turn out not to be needed are dropped again. The resulting models are fitted by
+    least squares and, if the noise is strong, by ridge regression, and cross-validation chooses one of them. `coef_`,
+    `predict`, `selected_groups_`, tables and reports all describe this model, fitted on all rows.
 
     Parameters
     ----------
     groups : None, int, labels, lists, dict, callable, str or Groups
         Which columns belong together: None for every column on its own (a sparse linear model), one size for all
-        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from names to
-        columns, a function of the column names such as `TermGroups`, or a separator such as ``"_"`` that ends the
-        group's part of a column name. For groups of different sizes use ``Groups.from_sizes``.
+        groups, one label per column, lists of columns (positions, or names of a DataFrame), a dictionary from group
+        names to columns, a function of the column names such as `TermGroups`, or a separator: ``"_"`` groups columns by
+        the part of their name before the first underscore. For groups of different sizes use ``Groups.from_sizes``.
     loss : {"squared", "huber", "poisson", "gamma", "binomial"} or Loss
-        What is minimised: squared errors; Huber's loss, for responses with outliers; or the negative log-likelihood of
-        counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
+        The loss to minimise: squared error; Huber's loss, for responses with outliers; or the negative log-likelihood
+        of counts (log link), of positive values whose spread grows with their mean (log link), or of proportions (logit
         link). Any `covey.losses.Loss` works too. Several responses (2-d `y`) share their groups and need squared loss.
-        For classes there is `GroupSparseClassifier`, for survival times `GroupSparseCox`.
+        Use `GroupSparseClassifier` for classes and `GroupSparseCox` for survival times.
     always : iterable
-        Names of groups (or of columns that form a group of their own) that are in every model: they are neither
-        selected nor shrunk nor dropped. Linearly dependent columns among them count by their rank.
+        Names of groups (or of columns that are a group by themselves) that are in every model; they are never selected,
+        shrunk or dropped. Linearly dependent columns among them count by their rank.
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
-        How the model is chosen: by a number of folds or anything that scikit-learn takes as ``cv``; on rows held out
+        How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
         discrepancy principle; or by the number of groups (``covey.selection.Size(k)``). With `network`, also by the
         rules of `covey.stopping`.
     rule : {"min", "1se"}
-        Which of the models compared on held-out rows is taken. ``"min"``, for prediction: a simple one from the middle
-        of the best, that is, the simplest of those closest to the mean of all, weighted by the likelihood of the
-        held-out rows (if one model is clearly best, that one). ``"1se"``, for fewer groups: the simplest model within
-        one standard error of the best.
+        Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
+        closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
+        clearly best, that one). ``"1se"``, for fewer groups: the simplest model within one standard error of the best.
     average : bool
-        Return the mean of all candidates instead of one of them, weighted by the likelihood of the held-out rows. It
+        Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
     network : Network, optional
-        Train the paper's network from a finite start instead, and choose a time at which to stop. ``Network.paper()``
-        is the paper's Algorithm 1 to the letter, ``Network.paper(2)`` Algorithm 2: the printed step on raw columns,
+        Train the paper's network from a finite start instead, and choose when to stop. ``Network.paper()`` is the
+        paper's Algorithm 1 to the letter and ``Network.paper(2)`` is Algorithm 2: the printed step on raw columns,
         without weights and factors; `standardize`, `group_weights` and `fit_intercept` then have no effect.
     factors : "auto" or int
-        How many common factors of the columns are part of the model while the order of the groups is found, so that
-        groups do not wake up because of what all columns share. ``"auto"`` counts those that stand out, usually none.
-        The final model contains no factors.
+        The number of common factors of the columns to include in the model while the order of the groups is determined,
+        so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
+        stand out, usually none. The final model contains no factors.
     group_weights : "noise", "sqrt", None or array of shape (n_groups,)
-        What a group's gradient is divided by. ``"noise"`` is what noise alone would reach in a group of its size, so
-        that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
-        size, which favours small groups; None favours large ones.
+        Divisors of the groups' gradients. ``"noise"`` is the level that pure noise would reach in a group of its size,
+        so that groups of all sizes are about equally likely to wake up by chance; ``"sqrt"`` is the square root of the
+        size, which favours small groups; None divides by nothing, which favours large ones.
     standardize : {"group", "column", "block", False}
-        How columns are prepared for the path: made orthonormal within each group, scaled to unit variance one by one,
-        divided by one number per group, or left as they are. Coefficients always refer to the columns as given.
+        How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
+        scaled group by group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
     n_jobs : int, optional
-        How many folds of a network to run in parallel, through joblib. The default search runs all folds together.
+        How many folds of a network to run in parallel, with joblib. The default search runs all folds together.
     checkpoint : path, optional
         With `network` and folds: a folder for finished folds, so that an interrupted fit resumes from there.
     random_state : int or None
-        Seed for the rows that are held out and for how rows are dealt to folds; None means 0, so that fits repeat.
+        Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
     verbose : int
-        1 shows the progress of fits that take longer than a second, and prints a line on what was chosen.
+        1 shows the progress of fits that take longer than a second, and prints a line about the chosen model.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,), or (n_responses, n_features)
-        Coefficients of the linear predictor; with a log link, logarithms of ratios.
+        Coefficients of the linear predictor; with a log link, log ratios.
     intercept_ : float or ndarray of shape (n_responses,)
     loss_ : Loss
-        The loss; Huber's has the threshold that was found.
+        The loss; for Huber's loss, with its estimated threshold.
     groups_ : Groups
     always_groups_ : list
         Names of the groups that are in every model.
@@ -104,15 +103,15 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     group_norms_ : ndarray of shape (n_groups,)
         Norm of each group's coefficients, over all responses.
     group_strengths_ : ndarray of shape (n_groups,)
-        How far each group moves the prediction: with ``standardize="group"`` the standard deviation of its
+        How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
         contribution.
     recipe_ : str
         How the model was made, in words.
     shrunk_ : bool
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
-        ridge, is a mean of models, or comes from a network, whose last groups may still be rising.
+        ridge, is a mean of models, or comes from a network, whose last groups may still be growing.
     candidates_ : DataFrame
-        Every candidate with its cross-validated error, the chosen one marked.
+        All candidates with their cross-validated errors; the chosen one is marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
         In how many of the `n_splits_` folds the chosen recipe selects each group; None if there were no folds.
     path_ : Path
@@ -176,7 +175,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         tags = super().__sklearn_tags__()
         try:
             loss = get_loss(self.loss)
-        except ValueError:  # fit will say so
+        except ValueError:  # fit will raise it
             return tags
         tags.target_tags.multi_output = isinstance(loss, Squared | MultiSquared)
         tags.target_tags.positive_only = isinstance(loss, Poisson | Gamma)
@@ -185,18 +184,18 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, *, split_groups: Any = None
     ) -> GroupSparseRegressor:
-        """Fit.
+        """Select groups and fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or any kind of design
         y : array-like of shape (n_rows,), or (n_rows, n_responses)
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of two is the same as the row twice.
+            A weight of two is the same as repeating the row.
         offset : array-like of shape (n_rows,), or (n_rows, n_responses), optional
-            Added to the linear predictor, with a coefficient of one: the logarithm of the exposure for counts.
+            Added to the linear predictor with coefficient one; for counts, the logarithm of the exposure.
         split_groups : array-like of shape (n_rows,), optional
-            Labels of the rows, for splitters such as GroupKFold.
+            Labels that splitters such as GroupKFold use to keep rows together.
 
         Returns
         -------
@@ -231,7 +230,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return self
 
     def _choose(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
-        """The model; twice where the loss takes its scale from residuals."""
+        """Select the model; if the loss takes its scale from residuals, select it again with the scale of the first."""
         first = loss.scaled_to(y, weight)
         if first == loss:
             return self._fit(design, y, weight, offset, loss, split_groups)
@@ -249,7 +248,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         if self.network is None:
             if self.checkpoint is not None:
                 raise ValueError(
-                    "checkpoint= keeps the folds of a network: give network= too, or leave checkpoint out."
+                    "checkpoint= stores the folds of a network: give network= too, or leave checkpoint out."
                 )
             return super()._select(problem, selection)
         from covey.selection.on_network import select_on_network  # the network's kernels are compiled
@@ -262,7 +261,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         )  # fmt: skip
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
-        """Predict means.
+        """Predict the mean of the response.
 
         Parameters
         ----------
@@ -273,7 +272,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         Returns
         -------
         array of shape (n_rows,), or (n_rows, n_responses)
-            A numpy array, or what the kind of X keeps its rows in.
+            A numpy array, or the array type in which X stores its rows.
         """
         eta = self._linear(X, offset)
         if np.ndim(self.coef_) == 1:
@@ -281,7 +280,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         return eta if isinstance(self.loss_, Squared | MultiSquared | Huber) else self.loss_.inverse_link(eta)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The share of the deviance of the best constant that the predictions remove: R^2 for squared loss.
+        """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
 
         Parameters
         ----------
@@ -317,7 +316,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         left = float(weight @ self.loss_.deviance(response, eta))
         try:
             null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
-        except ValueError:  # an infinite constant leaves nothing, as with counts that are all zero
+        except ValueError:  # the best constant is infinite and has no deviance, as with counts that are all zero
             return 1.0 - left
         whole = float(weight @ self.loss_.deviance(response, np.broadcast_to(null, eta.shape)))
         return 1.0 - left / (whole or 1.0)
@@ -327,15 +326,15 @@ def _read_loss(given: Any) -> Loss:
     loss = get_loss(given)
     if isinstance(loss, Multinomial):
         raise ValueError("loss='multinomial' is for classes: use covey.GroupSparseClassifier.")
-    # how many responses there are is for y to say
+    # y determines the number of responses
     return Squared() if isinstance(loss, MultiSquared) else loss
 
 
 def _warn_of_classes(y: Any) -> None:
-    """Say that there is a classifier where the response looks like two classes."""
+    """Point to the classifier if the response looks like two classes."""
     if isinstance(y, np.ndarray) and np.isin(y, (0.0, 1.0)).all() and np.ptp(y) > 0:
         warnings.warn(
-            "y has the values 0 and 1 only: covey.GroupSparseClassifier fits classes, and gives probabilities.",
+            "y has only the values 0 and 1: covey.GroupSparseClassifier fits classes and predicts probabilities.",
             UserWarning,
             stacklevel=3,
         )

@@ -14,14 +14,14 @@ __all__ = ["StepFunction"]
 
 @dataclass(frozen=True)
 class StepFunction:
-    """A function that is constant between some times, and takes its new value at each of them.
+    """A step function, continuous from the right.
 
     Attributes
     ----------
     x, y : ndarray, shape (n_times,)
-        Times, ascending, and the value from each of them on.
+        Ascending times, and the value from each time on.
     before : float
-        The value before the first of them. After the last one the function stays as it is.
+        The value before the first time. After the last time the function is constant.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class StepFunction:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """From when to when it is known."""
+        """The first and last time at which the function is known."""
         return 0.0, float(self.x[-1])
 
     def __call__(self, times: Any) -> Any:

@@ -1,4 +1,4 @@
-"""TermGroups: keep the columns that came from one variable together."""
+"""TermGroups: keep the columns that come from one variable together."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["TermGroups"]
 
 @dataclass(frozen=True)
 class TermGroups:
-    """Groups the output columns of a transformer by the input variable they came from.
+    """Groups the output columns of a transformer by the input variable they come from.
 
-    One-hot, spline and polynomial transformers name their output after the input: ``age_sp_0``, ``sex_male``,
-    ``spline__age_sp_0``. Given the names of the inputs, each output column is assigned to the longest input name that
-    it starts with, so that one-hot and spline blocks stay whole. Pass it to an estimator as ``groups=``; it is called
-    in `fit`, when the column names are known.
+    One-hot, spline and polynomial transformers name their output columns after the input: ``age_sp_0``, ``sex_male``,
+    ``spline__age_sp_0``. Each output column is assigned to the longest input name that it starts with, so that one-hot
+    and spline blocks stay together. Pass it to an estimator as ``groups=``; it is called in `fit`, when the column
+    names are known.
 
     Parameters
     ----------
     inputs : iterable of str
         The names of the variables before the transformer.
     outputs : iterable of str, optional
-        The names of the columns behind it, as its ``get_feature_names_out()`` has them: for an X without names, such as
-        an array or a sparse matrix. `from_transformer` takes both from a fitted transformer.
+        The names of its output columns, as returned by ``get_feature_names_out()``; needed for an X without column
+        names, such as an array or a sparse matrix. `from_transformer` takes both from a fitted transformer.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class TermGroups:
 
     @classmethod
     def from_transformer(cls, transformer: Any) -> TermGroups:
-        """Make one from a fitted transformer that has seen column names; its output then needs none.
+        """Take the names from a transformer that was fitted on a DataFrame; its output then needs no column names.
 
         >>> import pandas as pd
         >>> from sklearn.preprocessing import OneHotEncoder
@@ -74,7 +74,7 @@ class TermGroups:
         return [self._source(str(column)) for column in columns]
 
     def _source(self, column: str) -> str:
-        # "spline__age_sp_0" -> "age_sp_0": the name that a ColumnTransformer puts before its columns
+        # "spline__age_sp_0" -> "age_sp_0": without the prefix that a ColumnTransformer adds
         candidates = [column, column.split("__", 1)[-1]]
         found = [
             name

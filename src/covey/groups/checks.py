@@ -1,4 +1,4 @@
-"""Checks that groups are a partition of the columns, and what the errors say."""
+"""Checks that groups are a partition of the columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def as_indices(members: Any, l: int) -> IntArray:
 
 
 def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
-    """A label is an integer or text; a missing one or a float is a mistake worth stopping for."""
+    """Refuse labels that are neither integers nor text: a missing one or a float is a mistake."""
     where = name_columns([j], columns)
     if _is_missing(label):
         raise ValueError(f"The group label of {where} is missing.")
@@ -61,7 +61,7 @@ def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, and pandas.NA, which refuses a truth value."""
+    """Whether a label is None, NaN or pandas.NA, whose truth value raises."""
     if label is None:
         return True
     try:
@@ -77,7 +77,7 @@ def check_partition(
     columns: tuple[str, ...] | None,
     overlap: bool = False,
 ) -> None:
-    """Every column in one group, or in one at least with `overlap`; in no group twice."""
+    """Check that every column is in exactly one group (with `overlap`, at least one) and in no group twice."""
     for l, members in enumerate(lists):
         outside = members[(members < 0) | (members >= n_columns)]
         if outside.size:
@@ -99,7 +99,7 @@ def check_partition(
             f"Groups must not overlap: {name_columns(twice, columns)} "
             f"{'is' if twice.size == 1 else 'are'} listed more than once "
             f"({columns[j] if columns else j} in groups {', '.join(where)}). "
-            "Where groups are to share columns, make them with Groups.from_lists(..., overlap=True)."
+            "If groups should share columns, use Groups.from_lists(..., overlap=True)."
         )
     missing = np.flatnonzero(counts == 0)
     if missing.size:
@@ -132,7 +132,7 @@ def is_nested(groups: Any) -> bool:
 
 
 def is_separator(spec: str) -> bool:
-    """Whether a text is what stands between the name of a group and the rest of a column's name.
+    """Whether a string is a separator between the name of a group and the rest of a column's name.
 
     >>> [spec for spec in ("_", "__", "sep:x", "x", "*", "") if is_separator(spec)]
     ['_', '__', 'sep:x']

@@ -1,9 +1,9 @@
 """Groups: which columns belong together.
 
-A `Groups` is frozen and validated once, when it is made; everything below the public surface may trust it.
-It is stored as the concatenation of its groups' members plus the offsets at which each group starts, which is
-the *contiguous layout* that the kernels work in: in that layout group ``l`` is the slice
-``starts[l]:starts[l + 1]`` whatever the order of the user's columns.
+A `Groups` is frozen and validated once, when it is made; internal code can rely on it. It is stored as the
+concatenation of its groups' members plus the offsets at which each group starts. This is the *contiguous layout* that
+the kernels work in: there, group ``l`` is the slice ``starts[l]:starts[l + 1]``, whatever the order of the user's
+columns.
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ from covey.validation import as_numbers, boolean, is_sparse, listed, name_column
 __all__ = ["Groups"]
 
 NAMES_WANTED = (
-    "pass a DataFrame, and behind a transformer call its set_output(transform='pandas'), which keeps the names; or, "
-    "for arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
+    "pass a DataFrame; after a transformer, call its set_output(transform='pandas'), which keeps the names; or, for "
+    "arrays and sparse matrices, fit it first and give groups=TermGroups.from_transformer(transformer)"
 )
 
 
 class Groups:
     """Which columns belong together: named groups, with every column in exactly one of them unless they may overlap.
 
-    Use the constructor that matches what you have: `from_size`, `from_sizes`, `from_labels`, `from_lists` or
-    `from_names`. Groups keep the order in which they first appear, and the columns of a group keep their order in the
-    table. The last two take ``overlap=True``, which lets a column be in several groups: each of them then has its own
-    coefficient for it, and the model's coefficient is their sum. `group_path` and the estimators accept such groups.
+    Use the constructor that matches your data: `from_size`, `from_sizes`, `from_labels`, `from_separator`,
+    `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
+    their order in the table. `from_lists` and `from_names` accept ``overlap=True``, which lets a column be in several
+    groups: each of them then has its own coefficient for the column, and the model's coefficient is their sum.
+    `limit_path`, `group_path` and the estimators accept such groups.
 
     Attributes
     ----------
     names : tuple
-        One name per group: the labels or the dictionary's keys; ``0, 1, ...`` if none were given.
+        Names of the groups: the labels or the dictionary's keys; ``0, 1, ...`` if none were given.
     columns : tuple of str or None
         The names of the columns, if known. Used only in messages and tables.
     members : ndarray of int, shape (n_columns,), or longer with overlaps
-        The columns in the contiguous layout: group after group.
+        The columns in the contiguous layout, group by group.
     starts : ndarray of int, shape (n_groups + 1,)
         Group ``l`` holds ``members[starts[l]:starts[l + 1]]``.
 
@@ -130,7 +131,7 @@ class Groups:
     def _trusted(
         cls, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
     ) -> Groups:
-        """What is known to be a partition need not be checked: a million columns are checked slowly."""
+        """Groups that are known to be a partition, without checks, which are slow for a million columns."""
         made = cls.__new__(cls)
         made._freeze(members, starts, names, columns, members.size)
         return made
@@ -204,7 +205,7 @@ class Groups:
         names = _column_names(columns)
         if names is not None and len(names) != len(values):
             raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
-        if not set(map(type, values)) <= {int, str, bool}:  # most labels are, and are looked at all at once
+        if not set(map(type, values)) <= {int, str, bool}:  # most labels pass this quick check
             values = [check_label(label, j, names) for j, label in enumerate(values)]
         seen: dict[Hashable, int] = {}
         own = np.array([seen.setdefault(label, len(seen)) for label in values], dtype=np.intp)
@@ -246,7 +247,7 @@ class Groups:
     def from_names(
         cls, groups: Mapping[Hashable, Iterable[Any]], columns: Iterable[str], *, overlap: bool = False
     ) -> Groups:
-        """A dictionary from the group's name to its columns, given by name or by position.
+        """A dictionary from group names to columns, given by name or by position.
 
         >>> Groups.from_names({"size": ["h", "w"], "sex": ["s"]}, columns=["h", "s", "w"])["size"].tolist()
         [0, 2]
@@ -260,7 +261,7 @@ class Groups:
 
     @classmethod
     def from_separator(cls, separator: str, columns: Iterable[str]) -> Groups:
-        """The group of a column is what stands in its name before the separator; all of it where there is none.
+        """Group columns by the part of their name before the first separator, or by the whole name if it has none.
 
         >>> Groups.from_separator("_", ["gene1_a", "gene1_b", "gene2_a", "age"]).names
         ('gene1', 'gene2', 'age')
@@ -273,12 +274,12 @@ class Groups:
 
     @classmethod
     def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
-        """Read what a user may pass as ``groups=``.
+        """Convert the ``groups=`` argument.
 
-        ``None`` is groups of one column each; an int is a size; a dictionary is names to columns; a sequence of
-        sequences is lists; a flat sequence with one entry per column is labels; a separator such as ``"_"``, or
-        ``"sep:_x_"`` where it holds letters, puts together the columns whose names are equal up to it; a function is
-        asked with the column names and answers any of these. Sizes are never guessed: use `from_sizes`.
+        ``None`` makes every column its own group; an int is a group size; a dictionary maps names to columns; a
+        sequence of sequences holds lists of columns; a flat sequence with one entry per column holds labels. A
+        separator such as ``"_"``, or ``"sep:_x_"`` if it contains letters, groups columns whose names agree up to it. A
+        function is called with the column names and returns any of these. A list of sizes needs `from_sizes`.
         """
         names, n_columns = _column_names(columns), whole(n_columns, "n_columns")
         if names is not None and len(names) != n_columns:
@@ -291,7 +292,7 @@ class Groups:
             names = getattr(groups, "outputs", None) if names is None else names
             if names is not None and len(names) != n_columns:
                 raise ValueError(
-                    f"groups knows {len(names)} columns, but X has {n_columns}: fit the transformer again."
+                    f"groups was made for {len(names)} columns, but X has {n_columns}: fit the transformer again."
                 )
             if names is None:
                 raise ValueError(f"groups is a function of column names, but X has none: {NAMES_WANTED}.")
@@ -314,7 +315,7 @@ class Groups:
         elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable) or is_sparse(groups):
             raise ValueError(
                 f"groups cannot be read from {type(groups).__name__} {groups!r}; a separator of column names is "
-                "one such as '_', or 'sep:x'. See covey.Groups for what else there is."
+                "written like '_' or 'sep:x'. See covey.Groups for the other ways to give groups."
             )
         else:
             flat: Any = groups if hasattr(groups, "to_numpy") else listed(groups, "groups")
@@ -338,10 +339,10 @@ class Groups:
         return Groups._trusted(self.members.copy(), self.starts.copy(), self.names, names)
 
     def apart(self) -> Groups:
-        """The groups of a design in which every group has its own copy of its columns, group after group."""
+        """The groups of a design in which every group has its own copy of its columns, group by group."""
         return Groups._trusted(np.arange(self.members.size), self.starts.copy(), self.names, None)
 
-    # ------------------------------------------------------------------ what it knows
+    # ------------------------------------------------------------------ properties
 
     @property
     def n_groups(self) -> int:
@@ -375,7 +376,7 @@ class Groups:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the columns already lie group after group."""
+        """Whether the columns are already stored group by group."""
         return bool(np.array_equal(self.members, np.arange(self.members.size)))
 
     def lists(self) -> list[IntArray]:
@@ -390,7 +391,7 @@ class Groups:
         return self.n_groups
 
     def position(self, name: Hashable) -> int:
-        """Where the group with this name stands.
+        """The position of the group with this name.
 
         >>> Groups.from_labels(["age", "bmi", "age"]).position("bmi")
         1
@@ -403,7 +404,7 @@ class Groups:
             raise KeyError(f"There is no group named {name!r}.{hint}") from None
 
     def positions(self, names: Any, option: str) -> list[int]:
-        """Where the groups that an option names stand, each once.
+        """The positions of the groups that an option names, without repeats.
 
         >>> Groups.from_labels(["age", "bmi", "age"]).positions(["bmi"], "always")
         [1]
@@ -427,7 +428,7 @@ class Groups:
         return self._along(values, self.n_columns)[..., self.members]
 
     def from_contiguous(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Reorder the last axis from the contiguous layout back to the design's columns; copies of one add up."""
+        """Reorder the last axis from the contiguous layout to the design's columns; copies of a column add up."""
         values = self._along(values, self.members.size)
         if self.overlapping:
             total = np.zeros((*values.shape[:-1], self.n_columns), dtype=values.dtype)
@@ -438,7 +439,7 @@ class Groups:
         return out
 
     def _along(self, values: Any, width: int) -> NDArray[Any]:
-        """An array whose last axis has an entry per column."""
+        """Check that the last axis has an entry per column."""
         try:
             array = np.asarray(values)
         except ValueError:  # rows of unequal length
@@ -448,19 +449,19 @@ class Groups:
         return array
 
     def norms(self, w: NDArray[Any]) -> NDArray[Any]:
-        """Euclidean norm of each group of the coefficients ``w``; the last axis runs over columns.
+        """The Euclidean norm of the coefficients ``w`` in each group; the last axis runs over columns.
 
         >>> Groups.from_sizes([2, 1]).norms([3.0, 4.0, -2.0]).tolist()
         [5.0, 2.0]
         """
         by_group = self.to_contiguous(as_numbers(w, "w", finite=False))
         largest = np.maximum.reduceat(np.abs(by_group), self.starts[:-1], axis=-1)
-        # scaled, so that neither 1e-200 nor 1e200 is lost in the square
+        # scaled, so that squares of 1e-200 or 1e200 neither underflow nor overflow
         scale = np.where(largest > 0, largest, 1.0)
         scaled = by_group / np.repeat(scale, self.sizes, axis=-1)
         return scale * np.sqrt(np.add.reduceat(scaled * scaled, self.starts[:-1], axis=-1))
 
-    # ------------------------------------------------------------------ a frozen value
+    # ------------------------------------------------------------------ immutability and pickling
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("Groups is frozen; make a new one.")
@@ -478,7 +479,7 @@ class Groups:
         return hash(self._key())
 
     def __getstate__(self) -> dict[str, Any]:
-        # ten thousand names as one text: formats that describe every object take seconds over them one by one
+        # ten thousand names as one string: formats that describe every object take seconds to write them one by one
         plain = all(type(name) in (str, int, bool) for name in self.names)
         return {
             "members": self.members,
@@ -489,7 +490,7 @@ class Groups:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """From a file: checked like what a user gives."""
+        """Restore from a file, with the same checks as for user input."""
         members, starts = (as_int_vector(state[name], f"The {name} of groups") for name in ("members", "starts"))
         names, columns = (json.loads(v) if isinstance(v := state[k], str) else v for k in ("names", "columns"))
         n_columns = state.get("n_columns", members.size)
@@ -508,5 +509,5 @@ def _column_names(columns: Iterable[Any] | None) -> tuple[str, ...] | None:
 
 
 def _count(members_of: list[IntArray], overlap: bool) -> int:
-    """The number of columns where it is not given."""
+    """The number of columns, if it is not given."""
     return 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))

@@ -1,4 +1,4 @@
-"""The path in the limit of small starts, and what is made of it: events, refits, elimination, ridges."""
+"""The path in the limit of small starts, with the refits, backward elimination and ridges built on it."""
 
 from covey.limit.public import limit_path
 

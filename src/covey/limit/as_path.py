@@ -16,12 +16,12 @@ from covey.validation import FloatArray
 __all__ = ["as_path"]
 
 MESSAGES = {
-    "completed": "The path has as many groups as were asked for.",
+    "completed": "The path has the requested number of groups.",
     "exhausted": "Nothing is left to explain at time {time:g}.",
 }
 SEPARATED = (
-    "From time {time:g} on the awake groups tell the responses apart without error, so that the best coefficients are "
-    "infinite: models from there on have a ridge of {ridge:g}."
+    "From time {time:g} on, the awake groups separate the responses perfectly, so the best coefficients are infinite; "
+    "models from there on have a ridge of {ridge:g}."
 )
 
 
@@ -36,7 +36,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
     n, m, _ = coefs.shape
     starts = offsets(problem.ranks[awake])
     own = posed.outputs(W)
-    # in units of each group's largest coefficient, so that no square leaves the range of numbers
+    # in units of each group's largest coefficient, so that squares neither overflow nor underflow
     largest = np.append(np.abs(own).max(axis=(0, 1), initial=0.0), 0.0)
     unit = np.maximum.reduceat(largest, starts[:-1]) if awake else np.empty(0)
     unit[unit == 0] = 1.0
@@ -69,7 +69,7 @@ def as_path(paths: Paths, split: int, groups: Groups) -> Path:
 
 
 def _sparse(columns: NDArray[np.intp], values: FloatArray, n_columns: int) -> sp.csr_array:
-    """Rows with values in some columns, those that are zero left out."""
+    """A sparse matrix with these values in the given columns; zeros are not stored."""
     order = np.argsort(columns)
     own = values[:, order]
     filled = own != 0

@@ -1,4 +1,4 @@
-"""Backward elimination: from all groups down, each time without the one that costs least per dimension."""
+"""Backward elimination: starting from all groups, drop the one that costs least per dimension, again and again."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ __all__ = ["eliminate", "eliminate_all"]
 
 Quadratic = tuple[FloatArray, FloatArray, NDArray[np.intp]]
 
-# A large inverse is cut down to the columns that are left when they are fewer than this share of its size.
+# An inverse of more than SMALL columns is cut down when fewer than this share of them are left.
 COMPACT, SMALL = 0.7, 256
 
-# Small problems with equally many groups go together, each group filled up to the size of the largest, where that gives
-# no more columns than this, nor more than so many times those there are.
+# Small problems with equal numbers of groups are solved together, every group padded to the size of the largest, if
+# the padded problem has at most TOGETHER columns and at most FILLED times as many as the original.
 TOGETHER, FILLED = 160, 1.6
 
-# Added to the Gram matrix's diagonal, relative to it, so that groups that nearly repeat each other leave it invertible.
-# Dropping a group loses twice the digits that the inverse has lost, so that where columns repeat others, and their
-# variance inflation is above LARGEST, more has to be added.
+# Added to the Gram matrix's diagonal, relative to it, so that it stays invertible when groups nearly repeat each other.
+# Dropping a group loses twice the digits that the inverse has lost, so more is added when columns repeat others and
+# their variance inflation exceeds LARGEST.
 JITTER, LARGEST, MORE_JITTER = 1e-9, 1e6, 1e-5
 
-# Columns whose square is no more than this have no inverse that is a number.
+# The inverse of a column's square overflows if the square is below this.
 SMALLEST = 1e-300
 
-# Rises this close, relative to each other or to all that the groups explain, are a tie, in which the group that woke
-# last is dropped: rounding must not decide. Where columns repeat others fewer digits are left.
+# Increases of the objective this close, relative to each other or to all that the groups explain, are a tie, and the
+# group that woke last is dropped: round-off error must not decide. Fewer digits are left when columns repeat others.
 TIE, REPEATED_TIE, NO_RISE = 1e-6, 1e-3, 1e-12
 
-# Singular values of a Gram matrix below this share of the largest are rounding.
+# Singular values of a Gram matrix below this share of the largest are round-off error.
 ROUNDING = 1e-12
 
 
 def eliminate(
     K: FloatArray, c: FloatArray, starts: NDArray[np.intp], n_always: int = 0
 ) -> tuple[list[int], FloatArray]:
-    """Drop groups one by one, each time the one without which ``w'Kw/2 - c'w`` rises least per dimension.
+    """Drop groups one by one, each time the one whose removal raises ``w'Kw/2 - c'w`` least per dimension.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def eliminate(
     starts : ndarray of int, shape (m + 1,)
         Where the columns of each group begin.
     n_always : int
-        The first so many groups are never dropped.
+        How many of the first groups are never dropped.
 
     Returns
     -------
     dropped : list of int
         The groups in the order in which they were dropped.
     W : ndarray, shape (m - n_always + 1, k), or (m - n_always + 1, k, n_outputs)
-        Least squares before each of the drops, and after the last one.
+        The least-squares solution before each drop and after the last one.
     """
     if c.ndim == 1:
         dropped, W = eliminate(K, c[:, None], starts, n_always)
@@ -74,15 +74,15 @@ def eliminate(
     dropped = []
     W = np.zeros((sizes.size - n_always + 1, *c.shape))
     W[0] = w
-    # the columns that the inverse has, and where they lie in it
+    # the columns in the inverse, and the position of each group in it
     kept, place = np.arange(len(c)), starts[:-1].copy()
     classes = [_SizeClass(size, place, np.flatnonzero(sizes[n_always:] == size) + n_always) for size in set(sizes)]
     left = len(c)
     for step in range(1, len(W)):
-        # what is no number any more goes first
+        # groups whose cost is NaN are dropped first
         rises = [np.nan_to_num(one.rises(inverse, w), nan=0.0) for one in classes]
         least = min(float(own.min(initial=np.inf)) for own in rises)
-        most = least + tie * abs(least) + nothing  # rounding can make a rise of nothing negative
+        most = least + tie * abs(least) + nothing  # round-off error can make an increase of zero negative
         group = max(int(one.groups[own <= most].max(initial=-1)) for one, own in zip(classes, rises, strict=True))
         for one in classes:
             one.remove(group)
@@ -95,7 +95,7 @@ def eliminate(
         w -= gain.T @ w[own]
         w[own] = 0.0
         W[step, kept] = w
-        # rows and columns of the group become zero, but for rounding that nothing reads any more
+        # rows and columns of the group become zero up to round-off error, and are not read again
         inverse = dgemm(-1.0, side, gain, beta=1.0, c=inverse, overwrite_c=1)
         left -= int(sizes[group])
         if kept.size > SMALL and left < COMPACT * kept.size:
@@ -106,7 +106,7 @@ def eliminate(
             before = np.cumsum(alive) - alive
             place = np.where(np.isin(np.arange(sizes.size), dropped), -1, before[np.minimum(place, alive.size - 1)])
             classes = [_SizeClass(one.size, place, one.groups) for one in classes]
-    if repeated:  # without what was added
+    if repeated:  # solve again without the added diagonal
         alive = np.ones(len(c), dtype=bool)
         for step in range(len(W)):
             if step:
@@ -117,7 +117,7 @@ def eliminate(
 
 
 def eliminate_all(quadratics: Sequence[Quadratic], n_always: int = 0) -> list[tuple[list[int], FloatArray]]:
-    """`eliminate` for several problems ``(K, c, starts)``, small ones of equally many groups step by step together."""
+    """`eliminate` for several problems ``(K, c, starts)``; small ones with equal numbers of groups run in lockstep."""
     out: list[tuple[list[int], FloatArray] | None] = [None] * len(quadratics)
     for _, own in alike(np.array([starts.size - 1 for _, _, starts in quadratics], dtype=np.intp)):
         some = [quadratics[i] for i in own]
@@ -136,7 +136,7 @@ def eliminate_all(quadratics: Sequence[Quadratic], n_always: int = 0) -> list[tu
 def _eliminate_together(
     quadratics: Sequence[Quadratic], size: int, n_always: int
 ) -> list[tuple[list[int], FloatArray]]:
-    """Elimination of several problems with equally many groups, each group filled up with columns of no effect."""
+    """Eliminate in several problems with equal numbers of groups, every group padded with columns of no effect."""
     n, m = len(quadratics), quadratics[0][2].size - 1
     groups, within, each = np.arange(m), np.arange(size), np.arange(n)[:, None]
     K, c = np.zeros((n, m * size, m * size)), np.zeros((n, m * size))
@@ -149,13 +149,13 @@ def _eliminate_together(
         c[i, places[i]] = own_c
     inverse = np.linalg.inv(K)
     if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:
-        raise np.linalg.LinAlgError("Too few digits are left for many steps.")
+        raise np.linalg.LinAlgError("Too few digits are left for repeated steps.")
     w = (inverse @ c[:, :, None])[:, :, 0]
     nothing = NO_RISE * np.nan_to_num(np.abs((c * w).sum(axis=1)), nan=0.0)
     W = np.zeros((n, m - n_always + 1, m * size))
     W[:, 0] = w
     dropped = np.empty((n, m - n_always), dtype=np.intp)
-    # groups that are not to be dropped, or have been
+    # infinite for groups that must not be dropped, or have been
     closed = np.zeros((n, m))
     closed[:, :n_always] = np.inf
     np.maximum(sizes, 1.0, out=sizes)
@@ -194,7 +194,7 @@ class _SizeClass:
         self.at = starts[groups][:, None] + np.arange(self.size)
 
     def rises(self, inverse: FloatArray, w: FloatArray) -> FloatArray:
-        """By how much the objective would rise without each group, per dimension."""
+        """The increase of the objective per dimension if a group were dropped, for each group."""
         if self.groups.size == 0 or self.size == 0:
             return np.zeros(self.groups.size)
         own = w[self.at]
@@ -204,7 +204,7 @@ class _SizeClass:
         return np.asarray(np.einsum("ijk,ijk->i", own, np.linalg.solve(blocks, own)) / self.size)
 
     def remove(self, group: int) -> None:
-        """Take a group out, where it is one of these."""
+        """Take a group out if it is one of these."""
         left = self.groups != group
         if not left.all():
             self.groups, self.at = self.groups[left], self.at[left]

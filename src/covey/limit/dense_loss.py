@@ -1,7 +1,7 @@
-"""Ridges on all columns for any loss, through the smaller of two sets of coordinates.
+"""Ridges on all columns for any loss, in whichever coordinates are fewer: columns or rows.
 
-Where there are more columns than rows, predictors are combinations ``L a`` with ``L L'`` the matrix of inner products
-of the rows, and the norm of the coefficients is that of a.
+If there are more columns than rows, the linear predictor is ``L a``, where ``L L'`` is the matrix of inner products of
+the rows, and the coefficients have the same norm as ``a``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from covey.validation import FloatArray
 
 __all__ = ["DenseLossRows", "LossKernel"]
 
-# Inner products are factorised up to this share of the largest: beyond is rounding.
+# The factorisation of the inner products stops at this share of the largest: the rest is round-off error.
 ROUNDING = 1e-12
 
 
@@ -48,7 +48,7 @@ class LossFit:
 
 
 class RowRoot:
-    """L with ``L L'`` the inner products of some rows, and the way back to the columns."""
+    """L with ``L L'`` the inner products of some rows, and the map back to the columns."""
 
     def __init__(self, inner: FloatArray) -> None:
         factor, pivots, rank, _ = dpstrf(
@@ -59,7 +59,7 @@ class RowRoot:
         self.L[pivots - 1] = np.tril(factor)[:, :rank]
 
     def alphas(self, a: FloatArray) -> FloatArray:
-        """Numbers per row, (n_rows, n_outputs): the coefficients are their sum times the rows."""
+        """Multipliers of the rows, shape (n_rows, n_outputs): the coefficients are the rows' sum weighted by them."""
         out = np.zeros((len(self.L), a.shape[1]))
         if len(a):
             out[self.pivots] = solve_triangular(self.L[self.pivots].T, a, lower=False)
@@ -68,7 +68,7 @@ class RowRoot:
 
 @dataclass(frozen=True)
 class Training:
-    """The response of a split, its unit of penalties, and how exact its fits have to be."""
+    """The training response of a split, the unit of its penalties, and the tolerance of its fits."""
 
     response: Response
     unit: float
@@ -82,7 +82,7 @@ class DenseLossRows:
     ----------
     rows : LossRows
     groups : ndarray of int
-        Which of all groups these are.
+        Positions of these groups among all groups.
     penalties : Penalties
     intercept : bool
     """
@@ -93,7 +93,7 @@ class DenseLossRows:
         (self.V,) = scaled(rows, self.roots, [rows.Z])
 
     def training(self, split: Split, n_rows: float) -> Training:
-        """The rows of a split."""
+        """The training rows of a split."""
         response = self.rows.training(split)
         q = response.weight / response.total_weight
         squares = float(q @ (self.V * self.V).sum(axis=1))
@@ -102,7 +102,7 @@ class DenseLossRows:
         return Training(response, _unit(response, squares, n_rows, self.ones.size > 0), self.rows.tolerance(split))
 
     def fits(self, training: Training, penalties: Sequence[float], shares: FloatArray) -> list[LossFit]:
-        """Minimise the loss plus half of ``penalty sum_l share_l norm(b_l)^2`` for penalties and rows of shares."""
+        """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its row of shares."""
         return [self._fit(training, penalty, own) for penalty, own in zip(penalties, shares, strict=True)]
 
     def _fit(self, training: Training, penalty: float, shares: FloatArray) -> LossFit:
@@ -119,7 +119,7 @@ class DenseLossRows:
         return LossFit(coef, levels, np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0)))
 
     def predictions(self, split: Split, fits: Sequence[LossFit]) -> FloatArray:
-        """Linear predictors on the rows that judge a split; shape (n_rows, n_outputs, n_models)."""
+        """Linear predictors on the rows that a split is scored on; shape (n_rows, n_outputs, n_models)."""
         V = self.V[self.rows.judging(split)]
         return np.stack([V @ fit.coef + fit.intercept for fit in fits], axis=-1)
 
@@ -149,7 +149,7 @@ class LossKernel(RowProducts):
         self.ones = np.ones((len(self.inner), int(posed.intercept)))
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[LossFit]:
-        """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
+        """Ridges on the training rows of a split, with penalties in units of the mean eigenvalue."""
         response = self.observations.weighted(np.where(np.isin(self.part, split.train), self.weight, 0.0))
         q = response.weight / response.total_weight
         plain = self.inner if self.excess is None else self.inner - self.excess
@@ -166,22 +166,22 @@ class LossKernel(RowProducts):
         return [by_penalty[penalty] for penalty in penalties]
 
     def predictions(self, split: Split, fits: Sequence[LossFit]) -> FloatArray:
-        """Linear predictors on the rows that judge a split; shape (n_rows, n_outputs, n_models)."""
+        """Linear predictors on the rows that a split is scored on; shape (n_rows, n_outputs, n_models)."""
         L = self.root.L[np.isin(self.part, split.judging(self.observations.loss.coupled))]
         return np.stack([L @ fit.coef + fit.intercept for fit in fits], axis=-1)
 
     def coefficients(self, fits: Sequence[LossFit]) -> FloatArray:
-        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_outputs, n_columns)."""
+        """Coefficients of the scaled columns, in the groups' contiguous layout; (n_models, n_outputs, n_columns)."""
         alphas = np.concatenate([self.root.alphas(fit.coef).T for fit in fits])
         return self.combine(alphas).reshape(len(fits), -1, self.gains.size)
 
     def level(self, fit: LossFit) -> FloatArray:
-        """The predictor of a model where all centred columns are zero; shape (n_outputs,)."""
+        """The predictor of a model at the means of the columns; shape (n_outputs,)."""
         return fit.intercept
 
 
 def _unit(response: Response, squares: float, n_rows: float, intercept: bool) -> float:
-    """What penalties are counted in: the mean eigenvalue of the inner products times the curvature without groups."""
+    """The unit of penalties: the mean eigenvalue of the inner products times the curvature at the null model."""
     return (squares / max(n_rows, 1.0) or 1.0) * float(response.curvature(response.at_null(intercept)).sum())
 
 

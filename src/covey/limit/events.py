@@ -1,13 +1,13 @@
 """The path in the limit of small starts: a list of events in closed form.
 
-As the start scale of the network goes to zero its path becomes a sequence of events. With ``g_l`` minus the gradient of
-the loss on group l at the present model and ``c_l`` the weight of the group,
+As the network's start scale goes to zero, its path becomes a sequence of events. Let ``g_l`` be minus the gradient of
+the loss on group l at the current model, and ``c_l`` the weight of the group.
 
-- a sleeping group adds up ``norm(g_l) / c_l`` over time, starting at 0, and wakes when its sum reaches 1;
-- the awake groups are at the minimiser of the loss on them, at once, and stay there until the next event.
+- A sleeping group accumulates ``s_l``, the integral of ``norm(g_l) / c_l`` over time, and wakes when it reaches 1.
+- The awake groups move to the minimiser of the loss on them at once, and stay there until the next event.
 
-So the next event is that of least ``(1 - s_l) c_l / norm(g_l)``: there is no step size, no start scale and nothing to
-iterate (docs/theory.md derives it).
+The next group to wake is the one with the least ``(1 - s_l) c_l / norm(g_l)``. There is no step size, no start scale
+and nothing to iterate (docs/theory.md has the derivation).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from covey.validation import FloatArray
 
 __all__ = ["EventPath", "Objective"]
 
-# Rates below this share of the first ones are rounding: nothing is left to explain.
+# Rates below this share of the initial ones are round-off error: nothing is left to explain.
 EXHAUSTED = 1e-7
 
-# Waiting times this close are a tie, which the group that stands first wins: rounding must not decide the order. What a
-# group has added up is known to so many digits of one, and rates to so many of the first ones.
+# Waiting times that differ by less than this are a tie, and the group listed first wins: round-off error must not
+# decide the order. TIE is relative; DIGITS is the precision of the sums, and of the rates relative to the initial ones.
 TIE, DIGITS = 1e-10, 1e-12
 
 
@@ -37,9 +37,9 @@ class Objective(ABC):
     Attributes
     ----------
     n_groups : int
-        Awake and sleeping ones together.
+        The number of groups, awake and sleeping.
     separated : sequence of bool
-        Whether the minimum of each model so far lies at infinity; empty for a loss of which none does.
+        Whether the minimum lies at infinity, for each model so far; empty if the loss always has a finite minimum.
     """
 
     n_groups: int
@@ -47,23 +47,23 @@ class Objective(ABC):
 
     @abstractmethod
     def gradient_norms(self) -> FloatArray:
-        """The norm of each group of the gradient at the present model; shape (n_groups,)."""
+        """The norm of the gradient on each group at the current model; shape (n_groups,)."""
 
     @abstractmethod
     def refit(self, group: int) -> None:
-        """Let a group join, and go to the minimiser on all that are awake."""
+        """Add a group and move to the minimiser on all awake groups."""
 
     @abstractmethod
     def truncate(self, n_awake: int) -> None:
-        """Go back to the minimiser on the first so many groups that joined."""
+        """Go back to the minimiser on the first `n_awake` groups that joined."""
 
     @abstractmethod
     def widen(self, rows: Any) -> None:
-        """Go on with the table of more groups, which come after those there were."""
+        """Continue with a table that has more groups, appended to the present ones."""
 
     @abstractmethod
     def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
-        """The minimisers on the first m groups that joined, for every m from the first on, without extra columns.
+        """The minimisers on the first m groups that joined, for every m >= first, without extra columns.
 
         Returns
         -------
@@ -72,13 +72,13 @@ class Objective(ABC):
         """
 
     def refit_all(self, groups: Sequence[int]) -> None:
-        """Let groups join one after another."""
+        """Add groups one after another."""
         for group in groups:
             self.refit(group)
 
 
 class EventPath:
-    """Groups that wake one after another.
+    """The events of a path: which group woke, when and how fast.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class EventPath:
     weights : ndarray, shape (n_groups,)
         ``c_l``.
     positions : ndarray of int, shape (n_groups,)
-        Where each group stands among all groups; decides ties.
+        The position of each group among all groups; decides ties.
     awake : iterable of int
         Groups that are awake from the start.
 
@@ -95,11 +95,11 @@ class EventPath:
     groups : list of int
         The awake groups, in the order in which they woke up.
     times : list of float
-        When; zero for those that were awake from the start.
+        When each woke up; zero for groups that were awake from the start.
     speeds : list of float
-        What each group added up per time when it woke; zero for those that were awake from the start.
+        The rate of each group when it woke up; zero for groups that were awake from the start.
     sums : ndarray, shape (n_groups,)
-        ``s_l``: what each group has added up so far.
+        ``s_l``: what each group has accumulated so far.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class EventPath:
         self.sums: FloatArray = np.zeros(objective.n_groups)
         self.asleep = np.ones(objective.n_groups, dtype=bool)
         self.asleep[self.groups] = False
-        # of the model without any group, however many are awake from the start
+        # the rate at the model without groups, even if some are awake from the start
         self.first_rate = float(self.rates().max(initial=0.0))
         self._before: list[FloatArray] = [self.sums] * len(self.groups)
         objective.refit_all(self.groups)
@@ -122,11 +122,11 @@ class EventPath:
         return len(self.groups)
 
     def rates(self) -> FloatArray:
-        """``norm(g_l) / c_l`` of every group at the present model."""
+        """``norm(g_l) / c_l`` of every group at the current model."""
         return self.objective.gradient_norms() / self.weights
 
     def advance(self) -> bool:
-        """Go to the next event; False where nothing is left to explain."""
+        """Go to the next event; False if nothing is left to explain."""
         rate = self.rates()
         rate[~self.asleep] = 0.0
         live = rate > EXHAUSTED * self.first_rate
@@ -144,14 +144,14 @@ class EventPath:
         return True
 
     def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
-        """Go on with more groups, asleep, that have added up so much; the objective has them already."""
+        """Append sleeping groups that have accumulated `added`; the objective has them already."""
         self.weights, self.positions = weights, positions
         self.asleep = np.concatenate([self.asleep, np.ones(added.size, dtype=bool)])
         self._before = [np.concatenate([own, added]) for own in self._before]
         self.sums = np.concatenate([self.sums, added])
 
     def truncate(self, n_events: int) -> None:
-        """Go back to just after the first so many events, those awake from the start included."""
+        """Go back to just after the first `n_events` events; groups awake from the start count as events."""
         for group in self.groups[n_events:]:
             self.asleep[group] = True
         if n_events < len(self.groups):
@@ -161,7 +161,7 @@ class EventPath:
         self.objective.truncate(n_events)
 
     def close(self) -> None:
-        """Let go of the objective: no event follows."""
+        """Release the objective: no event follows."""
         del self.objective
 
     def _wake(self, group: int, time: float, speed: float, sums: FloatArray) -> None:

@@ -1,7 +1,7 @@
-"""Ridge on all columns of a wide design, through the matrix of inner products of the rows.
+"""Ridge regression on all columns of a wide design, from the matrix of inner products of the rows.
 
-Columns have unit variance, as in `covey.limit.ridges`. X is read in tiles of columns, once for the inner products and
-once for the coefficients of all models together.
+Columns are scaled as in `covey.limit.ridges`. X is read in tiles of columns: once for the inner products, and once
+more for the coefficients of all models together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from covey.validation import FloatArray
 
 __all__ = ["KernelFit", "RowKernel", "RowProducts"]
 
-# Numbers that are held at a time: 2 MiB.
+# Numbers per tile: 2 MiB.
 TILE = 2**18
 
 
@@ -33,11 +33,11 @@ class KernelFit:
     Attributes
     ----------
     alpha : ndarray, shape (n_rows,)
-        One number per row; zero for rows that took no part.
+        Zero for rows that were not used.
     level : float
         The weighted mean of the response.
     shift : float
-        The prediction that the weighted mean of the rows would have without an intercept.
+        The prediction without intercept at the weighted mean of the rows.
     """
 
     alpha: FloatArray
@@ -46,15 +46,15 @@ class KernelFit:
 
 
 class RowProducts:
-    """Inner products of the rows, those of a validation set included, over all scaled columns.
+    """Inner products of the rows, including those of a validation set, over all scaled columns.
 
     Parameters
     ----------
     posed : Posed
-        Of a design whose columns can be read.
+        Its design must be able to read columns.
     penalties : Penalties
     shares : ndarray, shape (n_groups,)
-        What the penalty of each group is multiplied by.
+        Factors that multiply the groups' penalties.
     """
 
     def __init__(self, posed: Posed, penalties: Penalties, shares: FloatArray) -> None:
@@ -63,7 +63,7 @@ class RowProducts:
         every = np.arange(problem.ranks.size)
         self.share = np.repeat(shares, problem.layout.sizes)
         self.gains = penalties.gains(every) / np.sqrt(self.share)
-        # the rows that take part, and the part of each; those of the validation set are the last
+        # the rows that are used, and the part of each; the validation set is the last part
         part, weight = np.full(problem.design.shape[0], -1), np.zeros(problem.design.shape[0])
         for k, given in enumerate(map(np.asarray, posed.parts)):
             part[given > 0], weight[given > 0] = k, given[given > 0]
@@ -75,10 +75,10 @@ class RowProducts:
             self.part = np.concatenate([self.part, np.full(judges.size, len(posed.parts))])
             self.weight = np.concatenate([self.weight, other.weight[judges]])
         self.inner = np.zeros((self.part.size, self.part.size))
-        # the inner products of columns with a share of their own, which the unit of penalties does without
+        # what shares other than one add to the inner products; the unit of penalties is computed without it
         self.excess: FloatArray | None = None
         for own, B in self._tiles():
-            # of a matrix with its own transpose BLAS forms half
+            # BLAS computes only half of a matrix times its own transpose
             self.inner += B @ B.T
             unequal = self.share[own] != 1.0
             if unequal.any():
@@ -105,7 +105,7 @@ class RowProducts:
             first = last
 
     def combine(self, alphas: FloatArray) -> FloatArray:
-        """``alphas B`` for rows of numbers per row of B; shape (k, n_columns)."""
+        """``alphas B``, with B read in tiles; shape (k, n_columns)."""
         out = np.empty((len(alphas), self.share.size))
         for own, B in self._tiles():
             out[:, own[0] : own[-1] + 1] = alphas @ B
@@ -117,13 +117,13 @@ class RowKernel(RowProducts):
 
     @cached_property
     def response(self) -> FloatArray:
-        """Of all rows, in working coordinates."""
+        """The response of all rows in working coordinates."""
         problem, other = self.posed.problem, self.posed.validation
         own = problem.response[self.used[0]]
         return own if other is None else np.append(own, (other.y[self.used[1]] - problem.y_mean) / problem.y_scale)
 
     def fits(self, split: Split, penalties: Sequence[float]) -> list[KernelFit]:
-        """Ridges on the rows of a split, with penalties in units of the mean eigenvalue."""
+        """Ridges on the training rows of a split, with penalties in units of the mean eigenvalue."""
         train = self._rows_of(split.train)
         at = np.ix_(train, train)
         M = self.inner[at]
@@ -157,22 +157,22 @@ class RowKernel(RowProducts):
         return np.concatenate([np.flatnonzero(self.part == k) for k in parts])
 
     def predictions(self, split: Split, fits: Sequence[KernelFit]) -> FloatArray:
-        """Residuals on the rows that judge a split, times the square root of their weights; (n_rows, n_models)."""
+        """Held-out residuals of a split, times the square root of the rows' weights; (n_rows, n_models)."""
         test = self._rows_of(split.test)
         fitted = self.inner[test] @ np.array([fit.alpha for fit in fits]).T
         fitted += np.array([fit.level - fit.shift for fit in fits])
         return np.sqrt(self.weight[test])[:, None] * (self.response[test][:, None] - fitted)
 
     def coefficients(self, fits: Sequence[KernelFit]) -> FloatArray:
-        """On the scaled columns, in the groups' contiguous layout; shape (n_models, n_outputs, n_columns)."""
+        """Coefficients of the scaled columns, in the groups' contiguous layout; (n_models, n_outputs, n_columns)."""
         return self.combine(np.array([fit.alpha for fit in fits]))[:, None, :]
 
     def level(self, fit: KernelFit) -> FloatArray:
-        """The prediction of a model where all centred columns are zero; shape (n_outputs,)."""
+        """The prediction of a model at the means of the columns; shape (n_outputs,)."""
         return np.array([fit.level - fit.shift])
 
 
 def _some_rows(table: Any, rows: NDArray[np.intp]) -> FloatArray:
-    """Rows of a table that is nobody else's."""
+    """Some rows of a table that the caller may overwrite."""
     own = np.asarray(table)
     return own if rows.size == len(own) else own[rows]

@@ -1,8 +1,8 @@
-"""The squared loss: gradient and refit from Gram rows, by a Cholesky factorisation that grows with the awake groups.
+"""Squared loss: gradients and refits from Gram rows, by a Cholesky factorisation that grows with the awake groups.
 
-With an orthonormal basis Q of the awake columns, the table ``P = Q'A`` has one row per awake column and one column per
-column of A. The gradient is ``A'y - P'P_y``; a group joins by its Gram rows less what the basis explains of them. Least
-squares on the awake groups is ``R w = z`` with R and z columns of P.
+Let Q be an orthonormal basis of the awake columns and ``P = Q'A``, with a row per awake column and a column per column
+of A. The gradient is ``A'y - P'P_y``. Adding a group appends its Gram rows, less the part that the basis explains,
+orthonormalised. The least-squares solution on the awake groups solves ``R w = z``, where R and z are columns of P.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from covey.validation import FloatArray
 
 __all__ = ["DEPENDENT", "LeastSquares", "NormalEquations", "independent"]
 
-# A column of which the awake ones leave no more than this share of its square is a combination of them: below it the
-# Gram matrix has too few digits left to tell.
+# A column counts as a combination of the awake ones if they leave at most this share of its square unexplained: the
+# Gram matrix has too few digits to distinguish less.
 DEPENDENT = 1e-9
 
-# Rows that the table has to spare when it is made, and by which factor it grows.
+# Spare rows of a new table, and the factor by which a full one grows.
 SPARE, GROWN = 24, 1.5
 
 
@@ -35,7 +35,7 @@ class LeastSquares(Objective):
     ----------
     rows : PartedRows
     train : sequence of int
-        The parts that the loss is taken over.
+        The parts that the model is fitted on.
     intercept : bool
 
     Attributes
@@ -47,7 +47,7 @@ class LeastSquares(Objective):
     joined : list of int
         The groups in the model, in the order in which they joined.
     n_extras : int
-        How many columns stand before those of the groups.
+        How many columns come before the groups' columns.
     weight : float
         The total weight of the rows.
     """
@@ -72,7 +72,7 @@ class LeastSquares(Objective):
         self.n_extras = len(self.basis)
 
     def gradient_norms(self) -> FloatArray:
-        """The norm of each group of ``Z'(y - Z w)``, per unit of weight."""
+        """The norm of ``Z'(y - Z w)`` on each group, per unit of weight."""
         rows = self.rows
         if rows.equal_rank is not None:
             own = self.g.reshape(-1, rows.equal_rank)
@@ -83,7 +83,7 @@ class LeastSquares(Objective):
         return np.asarray(np.sqrt(squares, out=squares) / self.weight)
 
     def refit(self, group: int) -> None:
-        """Let a group join."""
+        """Add a group."""
         a, b = int(self.rows.starts[group]), int(self.rows.starts[group + 1])
         if b > a:
             self._add(self._over_train(self.rows.gram_rows(group)), np.arange(a, b), slice(a, b))
@@ -91,7 +91,7 @@ class LeastSquares(Objective):
         self.joined.append(group)
 
     def refit_all(self, groups: Sequence[int]) -> None:
-        """Let groups join, all at once where their columns do not depend on each other."""
+        """Add groups, all at once if their columns are linearly independent."""
         columns = self.rows.columns(groups)
         if len(groups) > 1 and columns.size:
             gram = np.concatenate([self._over_train(self.rows.gram_rows(group)) for group in groups])
@@ -102,7 +102,7 @@ class LeastSquares(Objective):
         super().refit_all(groups)
 
     def _over_train(self, by_part: FloatArray) -> FloatArray:
-        """The sum over the parts that the loss is taken over."""
+        """The sum over the training parts."""
         if len(self.train) == 1:
             return by_part[self.train[0]]
         total = by_part[self.train[0]] + by_part[self.train[1]]
@@ -111,7 +111,7 @@ class LeastSquares(Objective):
         return total
 
     def widen(self, rows: PartedRows) -> None:
-        """Go on with more groups, which come after those there were."""
+        """Continue with more groups, appended to the present ones."""
         old, self.rows, self.n_groups = self.rows, rows, rows.n_groups
         n, more, k = old.n_columns, rows.n_columns - old.n_columns, len(self.basis)
         self._correlation = rows.special_rows[self.train].sum(axis=0)[-1, : rows.n_columns]
@@ -127,7 +127,7 @@ class LeastSquares(Objective):
         self.g = np.concatenate([self.g, rest])
 
     def truncate(self, n_awake: int) -> None:
-        """Go back to the first so many groups."""
+        """Go back to the first `n_awake` groups."""
         del self.ends[n_awake:], self.joined[n_awake:]
         k = self.ends[-1] if self.ends else self.n_extras
         if k < len(self.basis):
@@ -138,9 +138,9 @@ class LeastSquares(Objective):
     def _add(
         self, gram: FloatArray, columns: NDArray[np.intp], at: slice | NDArray[np.intp], whole: bool = False
     ) -> bool:
-        """Put columns, which lie at a slice, into the basis, given their Gram rows; whether that was done.
+        """Add columns, found at `at` in the table, to the basis, given their Gram rows; return whether any was added.
 
-        Those that are combinations of others are left out, or nothing is done where the `whole` is asked for.
+        Columns that are combinations of others are left out; if `whole`, nothing is added when there are any.
         """
         k = len(self.basis)
         P = self._P[:k]
@@ -174,19 +174,19 @@ class LeastSquares(Objective):
         k = int(lengths[-1])
         if k:
             R, z = self._P[:k].take(self.basis[:k], axis=1), self._P[:k, self.rows.response]
-            # what a model does not have is zero at the end, and stays so going back
+            # entries beyond a model's columns start at zero, and back substitution keeps them there
             ends = np.where(np.arange(k)[:, None] < lengths, z[:, None], 0.0)
             W[:, :k] = dtrtrs(R.T, ends, lower=1, trans=1)[0].T
         return W
 
     def unexplained(self) -> FloatArray:
-        """The mean squared residual of least squares on the first m groups, for every m; shape (n_awake + 1,)."""
+        """The mean squared residual on the first m groups, for every m; shape (n_awake + 1,)."""
         explained = np.concatenate([[0.0], np.cumsum(self._P[: len(self.basis), self.rows.response] ** 2)])
         left = self._squares - explained[[self.n_extras, *self.ends]]
         return np.asarray(np.maximum(left, 0.0) / self.weight)
 
     def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
-        """Least squares on the first m groups, for every m from the first on, without extra columns.
+        """Least squares on the first m groups, for every m >= first, without extra columns.
 
         Returns
         -------
@@ -209,22 +209,22 @@ class LeastSquares(Objective):
 
     @property
     def deficient(self) -> bool:
-        """Whether columns of the groups were left out that are combinations of those before them."""
+        """Whether any column was left out because it is a combination of earlier ones."""
         if self.rows.equal_rank is not None:
             return len(self.basis) - self.n_extras < len(self.joined) * self.rows.equal_rank
         return len(self.basis) - self.n_extras < int(self.rows.ranks[self.joined].sum())
 
     def normal_equations(self, dependent: bool = False) -> NormalEquations:
-        """Those of least squares on the groups that joined, without the extra columns, per unit of weight.
+        """The normal equations on the groups that joined, without the extra columns, per unit of weight.
 
-        Columns that are combinations of others are in them where `dependent`, and the equations are singular then.
+        If `dependent`, they include columns that are combinations of others and may be singular.
         """
         rows, k = self.rows, len(self.basis)
         own, ends = rows.columns(self.joined), offsets(rows.ranks[self.joined])
         if not dependent and self.deficient:
             own = own[np.isin(own, self.basis[self.n_extras :])]
             ends = np.array([self.n_extras, *self.ends], dtype=np.intp) - self.n_extras
-        # the basis is orthonormal, and its first column is the constant one where there is an intercept
+        # the basis is orthonormal, and with an intercept its first column is constant
         first = int(self.intercept)
         A, z = self._P[:k].take(own, axis=1), self._P[first:k, rows.response]
         K, c = A[first:].T @ A[first:] / self.weight, z @ A[first:] / self.weight
@@ -235,17 +235,17 @@ class LeastSquares(Objective):
 
 
 class NormalEquations:
-    """``K w = c`` on the columns of some groups, with what the intercept follows from.
+    """``K w = c`` on the columns of some groups, with the means that determine the intercept.
 
     Attributes
     ----------
     K, c : ndarray, shape (k, k) and (k,)
     columns : ndarray of int, shape (k,)
-        Of the rows' table.
+        Columns of the rows' table.
     starts : ndarray of int, shape (m + 1,)
         Where the columns of each group begin.
     means, level : ndarray, shape (k,), and float
-        Of the columns and of the response; zero without an intercept.
+        Means of the columns and of the response; zero without an intercept.
     """
 
     def __init__(
@@ -260,20 +260,20 @@ class NormalEquations:
         self.K, self.c, self.columns, self.starts, self.means, self.level = K, c, columns, starts, means, level
 
     def first(self, m: int) -> NormalEquations:
-        """Those of the first m groups."""
+        """The equations on the first m groups."""
         k = int(self.starts[m])
         return NormalEquations(
             self.K[:k, :k], self.c[:k], self.columns[:k], self.starts[: m + 1], self.means[:k], self.level
         )
 
     def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
-        """Where the columns of some of the groups lie."""
+        """The positions of the columns of some groups."""
         sizes = np.diff(self.starts)[list(groups)]
         first = np.repeat(self.starts[list(groups)] - offsets(sizes)[:-1], sizes)
         return first + np.arange(first.size)
 
     def intercepts(self, W: FloatArray) -> FloatArray:
-        """The intercepts that go with models as rows of W."""
+        """The intercepts of models given as rows of W."""
         return self.level - W @ self.means
 
 

@@ -1,4 +1,4 @@
-"""Any smooth convex loss: gradients by one product with the rows, refits by Newton's method."""
+"""Any smooth convex loss: gradients from one product with the rows, refits by Newton's method."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from covey.validation import FloatArray
 
 __all__ = ["SEPARATED_RIDGE", "Likelihood", "group_squares"]
 
-# Where a minimum lies at infinity the fit goes on with this penalty on the working columns, which have unit variance,
-# in units of the curvature of the model without groups: far below any ridge that is tried, and enough to stay finite.
+# If the minimum lies at infinity, models get this penalty on the working columns, which have unit variance. Its unit is
+# the curvature of the null model. It is far below any ridge that is tried, and enough to keep coefficients finite.
 SEPARATED_RIDGE = 1e-3
 
 
 class Likelihood(Objective):
-    """A loss on the rows that a split is fitted on, at its minimiser on the awake groups.
+    """A loss on the training rows of a split, at its minimiser on the awake groups.
 
     Parameters
     ----------
     rows : LossRows
     split : Split
     intercept : bool
-        Whether the first of the extra columns is one of ones.
+        Whether the first extra column is constant.
 
     Attributes
     ----------
     response : Response
-        With weights for the rows of the split.
+        Its weights are zero outside the training rows.
     joined : list of int
         The groups in the model, in the order in which they joined.
     ends : list of int
-        The number of independent columns of the model after each of them, extra ones included.
+        The number of independent columns in the model after each of them, including extra columns.
     coefs : list of ndarray, shape (n_columns, n_outputs)
-        Of the model before any group joined, and after each of them; columns in the order in which they joined. Those
-        that are combinations of others before them have none.
+        The models before any group joined and after each one, with columns in the order in which they joined. Columns
+        that are combinations of earlier ones have coefficient zero.
     n_extras : int
-        How many columns stand before those of the groups.
+        How many columns come before the groups' columns.
     separated : list of bool
-        Whether each of these models has its minimum at infinity, and is one with a small ridge therefore.
+        Whether the minimum lies at infinity, for each of these models; those models have a small ridge.
     """
 
     def __init__(self, rows: LossRows, split: Split, intercept: bool) -> None:
@@ -59,7 +59,7 @@ class Likelihood(Objective):
         self.ends: list[int] = []
         self.n_extras = rows.extras.shape[1]
         self._A = np.asfortranarray(rows.extras)
-        # the independent columns, and the root of their Gram matrix
+        # the independent columns, and the Cholesky factor of their Gram matrix
         self._basis: list[int] = []
         self._R: FloatArray = np.empty((0, 0))
         self._add(np.arange(self.n_extras))
@@ -73,21 +73,21 @@ class Likelihood(Objective):
 
     @cached_property
     def curvature(self) -> float:
-        """The summed curvature of the model without groups: the unit of penalties."""
+        """The summed curvature of the null model: the unit of penalties."""
         return float(self.response.curvature(self.response.at_null(self.intercept)).sum())
 
     def predictor(self, n_awake: int) -> FloatArray:
-        """The linear predictor of the model on the first so many groups, on all rows; shape (n_rows, n_outputs)."""
+        """The linear predictor of the model on the first `n_awake` groups, for all rows; shape (n_rows, n_outputs)."""
         coef = self.coefs[n_awake]
         return np.asarray(self._A[:, : len(coef)] @ coef)
 
     def gradient_norms(self) -> FloatArray:
-        """The norm of each group of ``Z' score``, all outputs together, per unit of weight."""
+        """The norm of ``Z' score`` on each group, over all outputs, per unit of weight."""
         product = self.rows.Z.T @ self.response.score(self._last.eta)
         return np.sqrt(group_squares(product, self.rows)) / self.response.total_weight
 
     def refit(self, group: int) -> None:
-        """Let a group join."""
+        """Add a group."""
         own = self.rows.Z[:, self.rows.starts[group] : self.rows.starts[group + 1]]
         self._A = np.hstack([self._A, own])
         self._add(np.arange(len(self.coefs[-1]), self._A.shape[1]))
@@ -106,11 +106,11 @@ class Likelihood(Objective):
         self._last = fit
 
     def widen(self, rows: LossRows) -> None:
-        """Go on with more groups, which come after those there were: no model has them yet."""
+        """Continue with more groups, appended to the present ones; no model contains them yet."""
         self.rows, self.n_groups = rows, rows.n_groups
 
     def truncate(self, n_awake: int) -> None:
-        """Go back to the first so many groups."""
+        """Go back to the first `n_awake` groups."""
         if n_awake == len(self.joined):
             return
         del self.ends[n_awake:], self.joined[n_awake:]
@@ -125,7 +125,7 @@ class Likelihood(Objective):
         return np.array(self._deviances) / self.response.total_weight
 
     def models(self, first: int, intercept: bool) -> tuple[FloatArray, FloatArray]:
-        """Models on the first m groups, for every m from the first on, without extra columns but ones.
+        """Models on the first m groups, for every m >= first, without extra columns other than the intercept.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Likelihood(Objective):
         return W, np.array([coef[0] if i else np.zeros(m) for coef in made])
 
     def _without_extras(self, coef: FloatArray, i: int, separated: bool) -> FloatArray:
-        """The model of the same groups without the scores of common factors."""
+        """The model on the same groups without the common factors."""
         kept = np.array([j for j in self._basis if j < len(coef) and (j < i or j >= self.n_extras)], dtype=np.intp)
         fit = None if separated else self._minimised(kept, coef)
         if fit is None or fit.status != "converged":
@@ -157,7 +157,7 @@ class Likelihood(Objective):
         return len(self._basis) < self._A.shape[1]
 
     def _minimised(self, basis: Sequence[int] | NDArray[np.intp], start: FloatArray, free: int | None = None) -> Fit:
-        """The minimiser on some columns, zero on others; with a small ridge on those that come after the free ones."""
+        """The minimiser on some columns, zero elsewhere; given `free`, columns from there on get a small ridge."""
         every = len(basis) == len(start)
         A = self._A[:, : len(start)] if every else self._A[:, basis]
         penalty = None
@@ -171,7 +171,7 @@ class Likelihood(Objective):
         return Fit(coef, fit.eta, fit.status, fit.n_steps)
 
     def _add(self, columns: NDArray[np.intp]) -> None:
-        """Put columns into the basis, but for those that are combinations of others before them."""
+        """Add columns to the basis, except those that are combinations of earlier ones."""
         if columns.size == 0:
             return
         weight, k = self.response.weight[:, None], len(self._basis)
@@ -191,6 +191,6 @@ class Likelihood(Objective):
 
 
 def group_squares(product: FloatArray, rows: LossRows) -> FloatArray:
-    """The squared norm of each group of a vector per output; shape (n_columns, n_outputs) to (n_groups,)."""
+    """The squared norm on each group, summed over outputs; shape (n_columns, n_outputs) to (n_groups,)."""
     squares = np.add.reduceat(np.append((product * product).sum(axis=1), 0.0), rows.starts[:-1])
     return np.asarray(np.where(rows.ranks > 0, squares, 0.0))

@@ -1,8 +1,8 @@
 """Limit paths of several splits of the rows, advanced together.
 
-Events run among the near groups, whose rows are in hand. Then all far groups are checked at all these events, of all
-splits, by one product with X; where a far group would have woken, the path goes back to that event and the group is
-near from then on. The set of near groups only grows, so two decisions that differ in the last bit cannot alternate.
+Events are computed among the near groups, whose rows are in memory. Then one product with X checks all far groups at
+these events, for all splits. If a far group should have woken, the path goes back to that event and the group becomes
+near. The set of near groups only grows, so two decisions that differ in the last bit cannot alternate.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from covey.validation import FloatArray
 
 __all__ = ["Knots", "Near", "Paths"]
 
-# Events between two checks of the far groups: more cost more where one has to go back, fewer read X more often.
+# Events between two checks of the far groups: with more, going back costs more; with fewer, X is read more often.
 EVENTS_PER_CHECK = 12
 
-# Where a group was missing, those that would wake next on any split are taken in: so many columns, or groups, of each.
+# When a group was missing, the far groups that would wake next become near: this many columns per split, but at least
+# LEAST_GROWTH groups.
 GROWTH, LEAST_GROWTH = 80, 5
 
 
 class Near:
-    """The groups in hand, and their table; shared by the rounds of a search."""
+    """The near groups and their table; shared by the rounds of a search."""
 
     def __init__(self, posed: Posed) -> None:
         self.posed = posed
@@ -37,11 +38,11 @@ class Near:
 
     @property
     def all(self) -> bool:
-        """Whether no group is far."""
+        """Whether all groups are near."""
         return self.groups.size == self.posed.problem.ranks.size
 
     def add(self, groups: NDArray[np.intp]) -> None:
-        """Take groups in that were far; those in hand keep their places."""
+        """Make far groups near; groups that are near already keep their positions."""
         known = set(self.groups.tolist())
         new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
         if new.size:
@@ -52,14 +53,14 @@ class Near:
 
 @dataclass(frozen=True)
 class Knots:
-    """Models of a path before its first event and after each of them, in working coordinates.
+    """Models of a path before its first event and after each event, in working coordinates.
 
     Attributes
     ----------
     W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
         Coefficients of the groups in the order in which they woke up, and intercepts.
     separated : sequence of bool
-        Whether the minimum of each of them lies at infinity; empty where the loss has none that do.
+        Whether the minimum lies at infinity, for each model; empty if the loss always has a finite minimum.
     """
 
     W: FloatArray
@@ -74,12 +75,12 @@ class Paths:
     ----------
     near : Near
     starts : sequence of sequences of int
-        For every split the groups, among all, that are awake from the start.
+        For every split, the groups that are awake from the start, as positions among all groups.
 
     Attributes
     ----------
     paths : list of EventPath
-        Groups are counted among the near ones.
+        Groups are positions among the near ones.
     ended : bool
         Whether nothing is left to explain on some split.
     """
@@ -101,15 +102,15 @@ class Paths:
         return EventPath(objective, self.posed.weights[near.groups], near.groups, self.starts[split])
 
     def groups(self, split: int) -> list[int]:
-        """The awake groups of a split among all groups, in the order in which they woke up."""
+        """The awake groups of a split, as positions among all groups, in the order in which they woke up."""
         return [int(self.near.groups[l]) for l in self.paths[split].groups]
 
     def objective(self, split: int) -> Any:
-        """The loss of a split, at the present model."""
+        """The loss of a split at its current model."""
         return self.paths[split].objective
 
     def knots(self, split: int) -> Knots:
-        """The models of a split after its events; without common factors."""
+        """The models of a split before its first event and after each event, without common factors."""
         if split in self._kept:
             return self._kept[split]
         objective, begun = self.objective(split), len(self.starts[split])
@@ -117,30 +118,30 @@ class Paths:
         return Knots(W, levels, objective.separated[begun:])
 
     def close(self, kept: Sequence[int] = ()) -> None:
-        """Let go of all tables once no event follows, but for the models of some splits."""
+        """Release all tables once no event follows, keeping the models of some splits."""
         self._kept = {split: self.knots(split) for split in kept}
         for path in self.paths:
             path.close()
         self.near.rows.forget()
 
     def n_events(self) -> int:
-        """How far all splits have come, groups that were awake from the start not counted."""
+        """The number of events that every split has had, not counting groups awake from the start."""
         return min(len(path) - len(own) for path, own in zip(self.paths, self.starts, strict=True))
 
     def advance(self, n_events: int) -> None:
-        """Let every split have so many events, or end where nothing is left to explain."""
+        """Advance every split to `n_events` events, or until nothing is left to explain."""
         done = self.n_events()
         while done < n_events and not self.ended:
             target = n_events if self.near.all else min(n_events, done + EVENTS_PER_CHECK)
             ended: list[int] = []
             pending = list(range(len(self.paths)))
             while pending:
-                # event by event: splits often wake the same groups, whose Gram rows are then at hand
+                # event by event: splits often wake the same groups, whose Gram rows are then cached
                 pending = [s for s in pending if len(self.paths[s]) - len(self.starts[s]) < target]
                 stuck = [s for s in pending if not self.paths[s].advance()]
                 ended += stuck
                 pending = [s for s in pending if s not in stuck]
-            # a group that was missing, at an event or after the last one, may be left to explain
+            # a far group may be missing at an event, or may be left to explain after the last one
             missing = not self.near.all and (self._check() or self._check_ends(ended))
             self.ended = bool(ended) and not missing
             done = self.n_events()
@@ -148,7 +149,7 @@ class Paths:
             self.truncate(self.n_events())
 
     def truncate(self, n_events: int) -> None:
-        """Go back to so many events in every split."""
+        """Go back to `n_events` events in every split."""
         for path, own in zip(self.paths, self.starts, strict=True):
             if len(path) - len(own) > n_events:
                 path.truncate(len(own) + n_events)
@@ -156,7 +157,7 @@ class Paths:
     # ------------------------------------------------------------------ far groups
 
     def _check(self) -> bool:
-        """Look at all groups at the events since the last check, and go back where one was missing; whether so."""
+        """Check all groups at the events since the last check; go back and return True if one was missing."""
         spans = [(first, len(path) - 1) for first, path in zip(self._checked, self.paths, strict=True)]
         which, norms = self._gradients(spans)
         if not which.size:
@@ -170,7 +171,7 @@ class Paths:
         complete, soon = True, [np.empty(0, dtype=np.intp)]
         for split, path in enumerate(self.paths):
             own = np.flatnonzero(which == split)
-            # in place: with small groups such a table takes a good part of the memory of X
+            # in place: with small groups this table takes a good part of the memory of X
             sums = rates[own]
             sums *= steps[own][:, None]
             np.cumsum(sums, axis=0, out=sums)
@@ -192,7 +193,7 @@ class Paths:
         return True
 
     def _is_late(self, split: int, far: NDArray[np.bool_], sums: FloatArray) -> NDArray[np.bool_]:
-        """At which events a far group should have woken: before, or at the same time and standing first."""
+        """Events at which a far group should have woken: earlier, or at the same time with a smaller position."""
         path, first = self.paths[split], self._checked[split]
         woken = self.near.groups[path.groups[first : first + len(sums)]]
         before = np.vstack([self._sums[split], sums])[:-1]
@@ -200,11 +201,11 @@ class Paths:
         return np.asarray((((sums > 1 + TIE) | tie) & far).any(axis=1))
 
     def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
-        """The far groups that would wake next if the model stayed as it is."""
+        """The far groups that would wake next if the model did not change."""
         wait = np.full(rates.size, np.inf)
         np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
         order = np.flatnonzero(np.isfinite(wait))
-        most = GROWTH + LEAST_GROWTH  # every group has a column
+        most = GROWTH + LEAST_GROWTH  # every group has at least one column
         if order.size > most:
             order = order[wait[order] <= np.partition(wait[order], most)[most]]
         order = order[np.argsort(wait[order], kind="stable")]
@@ -212,7 +213,7 @@ class Paths:
         return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), GROWTH)))]
 
     def _check_ends(self, ended: Sequence[int]) -> bool:
-        """Take in far groups that are left where the near ones have nothing to explain any more; whether there were."""
+        """Where the near groups have nothing left to explain, take in far groups that do; return whether any did."""
         spans = [(len(path), len(path) if s in ended else -1) for s, path in enumerate(self.paths)]
         which, norms = self._gradients(spans)
         if not which.size:
@@ -229,12 +230,12 @@ class Paths:
         return True
 
     def _gradients(self, spans: Sequence[tuple[int, int]]) -> tuple[NDArray[np.intp], FloatArray]:
-        """Norms of all groups of the gradient at the first m groups of each split, for every m of a span."""
+        """Gradient norms of all groups at the models on the first m groups of each split, for every m in its span."""
         objectives = [path.objective for path in self.paths]
         return self.posed.gradients(self.near.groups, self.near.rows, objectives, spans)
 
     def _widen(self, groups: NDArray[np.intp]) -> None:
-        """Take groups in, with what they have added up so far."""
+        """Make groups near, with the sums that they have accumulated so far."""
         before = self.near.groups.size
         self.near.add(groups)
         near = self.near.groups

@@ -1,4 +1,4 @@
-"""LossRows: the rows of some groups in working coordinates, for losses that have to see every row."""
+"""LossRows: the rows of some groups in working coordinates, for losses that need every row."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["LossRows"]
 
 
 class LossRows(Rows):
-    """Working columns of some groups on all rows that are fitted or judged.
+    """Working columns of some groups on all training and scoring rows.
 
     Parameters
     ----------
     Z : ndarray, shape (n_rows, n_columns)
-        One group after another.
+        Columns group by group.
     extras : ndarray, shape (n_rows, n_extras)
-        Scores of common factors, and a column of ones where there is an intercept.
+        A column of ones if there is an intercept, and the scores of common factors.
     response : Response
-        With the weights of all rows.
+        With weights for all rows.
     part : ndarray of int, shape (n_rows,)
-        The part that each row belongs to; -1 for rows of no weight.
+        The part of each row; -1 for rows of weight zero.
     ranks : ndarray of int, shape (n_groups,)
         The number of columns of each group.
     final : Split
-        The one whose models are shown.
+        The split whose models are returned to the user.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class LossRows(Rows):
         self.final = final
 
     def widened(self, more: FloatArray, ranks: NDArray[np.intp]) -> LossRows:
-        """These rows with the working columns of further groups, which come after those that are here."""
+        """These rows with the working columns of further groups appended."""
         Z, ranks = np.hstack([self.Z, more]), np.concatenate([self.ranks, ranks])
         return LossRows(Z, self.extras, self.response, self.part, ranks, self.final)
 
     def training(self, split: Split) -> Response:
-        """The response with weights for the rows that a split is fitted on; zero for the others."""
+        """The response with weight zero outside the training rows of a split."""
         return self.response.weighted(np.where(np.isin(self.part, split.train), self.response.weight, 0.0))
 
     def judging(self, split: Split) -> NDArray[np.intp]:
-        """The rows that models of a split are judged on."""
+        """The rows that models of a split are scored on."""
         return np.flatnonzero(np.isin(self.part, split.judging(self.response.loss.coupled)))
 
     def weight(self, parts: Sequence[int]) -> float:
@@ -65,5 +65,5 @@ class LossRows(Rows):
         return float(self.response.weight[np.isin(self.part, list(parts))].sum())
 
     def tolerance(self, split: Split) -> float:
-        """How exact the models of a split have to be."""
+        """The tolerance of the models of a split."""
         return TOLERANCE if split == self.final else ROUGH_TOLERANCE

@@ -1,9 +1,9 @@
 """The minimiser of a loss on some columns: damped Newton steps, certified by the gradient.
 
-Every step solves ``(A'HA + P) d = g`` with H the second derivative of the loss in the linear predictor. Where H is one
-number per row this is one Cholesky factorisation, whatever the number of outputs. Where the outputs of a row depend on
-each other, small systems are formed whole; large ones are solved by conjugate gradients with the factorisation for the
-rows' mean curvature as preconditioner, so that nothing large has the size of outputs squared.
+Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. If H is
+diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of a row interact, small
+systems are formed in full; large ones are solved by conjugate gradients, preconditioned by the factorisation for the
+rows' mean curvature, so that memory does not grow with the square of the number of outputs.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from covey.validation import FloatArray
 
 __all__ = ["ROUGH_TOLERANCE", "TOLERANCE", "Fit", "minimise"]
 
-# The gradient of a fit is at most this share of what the response without a model would give a column of its length.
-# For models that are judged and not shown a rougher one gives digits enough of the deviance, flat at its minimum.
+# The largest gradient of a converged fit, in units of the gradient that the null residuals give a perfectly aligned
+# column of the same length. Models that are only scored need fewer digits: the deviance is flat at its minimum.
 TOLERANCE, ROUGH_TOLERANCE = 1e-9, 1e-6
 
 MOST_STEPS = 200
 
-# Where the minimum lies at infinity every full step adds about a constant to the predictor and takes the gradient down
-# by e, again and again; near any other minimum Newton's method is faster than SHRINKS. After SLOW_STEPS slow ones in a
-# row the direction is looked at (`_recedes`); a fit whose last step was slow and this FAR is not at its minimum.
+# If the minimum lies at infinity, every full step adds about a constant to the predictor and divides the gradient by e;
+# near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `_recedes`
+# tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
-# Steps in a row that change nothing but rounding, after which the fit has converged.
+# The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
 
-# A direction leads to infinity where the rows that move most, those within MOST of the largest move, all gain by it:
-# what some of them lose is at most this SHARE of what the others gain.
+# A direction leads to infinity if the rows that move most (at least MOST times the largest move) all gain by it: the
+# losses of some are at most this SHARE of the gains of the others.
 MOST, SHARE = 0.1, 1e-2
 
-# How far the predictor of the row that moves most goes where the direction is followed.
+# For coupled losses, `_recedes` follows the direction until some row's predictor has moved this far.
 LONG_WAY = 10.0
 
-# The share of the expected decrease that a step must reach, and how often it is halved to reach it.
+# The share of the expected decrease that a step must achieve, and how often it is halved to do so.
 DECREASE, MOST_HALVINGS = 1e-4, 60
 
-# Added to the curvature of each column, relative to it, where columns depend on each other.
+# Added to the diagonal, relative to it, so that dependent columns leave the system positive definite.
 JITTER = 1e-10
 
 EPS = float(np.finfo(float).eps)
 
-# Systems of up to this many unknowns are formed whole.
+# Systems of up to this many unknowns are formed in full.
 MOST_UNKNOWNS = 400
 
 # Conjugate gradients end at this share of the first residual, or at the root of the gradient's size if that is less.
@@ -66,8 +66,8 @@ class Fit:
     eta : ndarray, shape (n_rows, n_outputs)
         The linear predictor, without the offset.
     status : str
-        "converged": the gradient is below the tolerance. "separated": the minimum lies at infinity, as it does where
-        classes can be told apart without error. "stalled": no step lowers the loss any more.
+        "converged": the gradient is below the tolerance. "separated": the minimum lies at infinity, as with perfectly
+        separated classes. "stalled": no step lowers the loss any further.
     n_steps : int
     """
 
@@ -84,18 +84,19 @@ def minimise(
     start: FloatArray | None = None,
     tolerance: float = TOLERANCE,
 ) -> Fit:
-    """Minimise the total loss of ``A coef`` plus half of ``coef' penalty coef`` of every output.
+    """Minimise the total loss of ``A coef`` plus ``coef' penalty coef / 2`` for every output.
 
     Parameters
     ----------
     response : Response
     A : ndarray, shape (n_rows, n_columns)
     penalty : ndarray, shape (n_columns, n_columns), optional
-        A positive semidefinite form.
+        Positive semidefinite.
     start : ndarray, shape (n_columns, n_outputs), optional
         Zero by default.
     tolerance : float
-        The gradient at the end, in units of what the response without a model would give a column of its length.
+        The largest gradient at the end, in units of the gradient that the null residuals give a perfectly aligned
+        column of the same length.
     """
     k, m = A.shape[1], response.n_outputs
     coef = np.zeros((k, m)) if start is None else np.array(start, dtype=float)
@@ -112,7 +113,7 @@ def minimise(
         if penalty is not None:
             gradient -= penalty @ coef
         size = float((np.abs(gradient) / unit).max())
-        # a gradient above that of the model without columns comes of a bad start, and takes its time
+        # a gradient larger than at the null model means a bad start, where slow steps are normal
         slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= tolerance:
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
@@ -131,7 +132,7 @@ def minimise(
             return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
-        # below, rounding of the loss is all that a step changes, and of the gradient all that is left
+        # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
         if still > STILL_STEPS:
             return Fit(coef, eta, "converged", step)
@@ -149,7 +150,7 @@ def _search(
     move: FloatArray,
     penalty: FloatArray | None,
 ) -> tuple[float, float] | None:
-    """The largest length among 1, 1/2, ... of a step that lowers the loss enough, and the loss there; or None."""
+    """The largest step length among 1, 1/2, ... that lowers the loss enough, and the loss there; or None."""
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
         tried = _value(response, eta + length * move, coef + length * direction, penalty)
@@ -160,14 +161,14 @@ def _search(
 
 
 def _reach(response: Response, move: FloatArray) -> float:
-    """The largest change of the predictor of a row that counts."""
+    """The largest change of the predictor among rows of positive weight."""
     return float(np.abs(move[response.used]).max(initial=0.0))
 
 
 def _recedes(response: Response, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
-    """Whether all rows that a step moves far gain by it, as they do where the minimum lies at infinity.
+    """Whether all rows that a step moves far gain by it, as they do if the minimum lies at infinity.
 
-    Where rows do not stand apart: whether the loss is lower still a long way on.
+    If the loss couples rows: whether the loss is still lower a long way along the step.
     """
     if response.loss.coupled:
         return response.total(eta + LONG_WAY / max(_reach(response, move), EPS) * move) < value
@@ -192,7 +193,7 @@ def _direction(
     *,
     bounding: bool = False,
 ) -> FloatArray:
-    """Where the quadratic model of the loss is least, or one above the loss; `size` is that of the gradient."""
+    """The step to the minimum of the loss's quadratic model, or, if `bounding`, of one above the loss."""
     k, m = gradient.shape
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = _factorised(_full_hessian(response, A, eta, penalty), np.tile(squares, m))
@@ -212,12 +213,12 @@ def _direction(
 
 
 def _full_hessian(response: Response, A: FloatArray, eta: FloatArray, penalty: FloatArray | None) -> FloatArray:
-    """The second derivative in all coefficients, those of one output after another."""
+    """The second derivative in all coefficients, ordered output by output."""
     k, m = A.shape[1], response.n_outputs
     H = np.empty((m, k, m, k))
     for b, unit in enumerate(np.eye(m)):
         h = response.curvature_product(eta, np.broadcast_to(unit, eta.shape))
-        # of outputs from this one on, in one product
+        # all outputs from this one on in one product
         own = A.T @ (A[:, None, :] * h[:, b:, None]).reshape(len(A), -1)
         H[:, :, b, :][b:] = own.reshape(k, m - b, k).transpose(1, 0, 2)
         H[b] = H[:, :, b, :].transpose(1, 0, 2)
@@ -227,11 +228,11 @@ def _full_hessian(response: Response, A: FloatArray, eta: FloatArray, penalty: F
 
 
 def _factorised(K: FloatArray, squares: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Solves systems with K, of which a little more than rounding may be missing."""
+    """A solver for systems with K, which may be singular up to round-off error."""
     K.flat[:: len(K) + 1] *= 1 + JITTER
     factor, failed = dpotrf(K, lower=1)
     jitter = JITTER
-    while failed:  # no row of any curvature is left in some direction
+    while failed:  # no row has curvature in some direction
         jitter *= 100
         factor, failed = dpotrf(K + np.diag(jitter * np.where(squares > 0, squares, 1.0)), lower=1)
     return lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
@@ -253,7 +254,7 @@ def _conjugate_gradients(
             break
         image = product(direction)
         bend = float((direction * image).sum())
-        if bend <= 0:  # rounding
+        if bend <= 0:  # round-off error
             break
         x = x + (size / bend) * direction
         residual = residual - (size / bend) * image

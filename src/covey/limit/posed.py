@@ -1,7 +1,7 @@
-"""Posed: a regression problem with the parts of its rows, and how its groups are fitted.
+"""Posed: a regression problem with its rows divided into parts, ready for limit paths.
 
-Limit paths work on the groups next in line (the near ones), whose rows are in hand. All others are looked at now and
-then, by one product with X for many models at once (`covey.limit.lockstep`).
+Limit paths work on the groups most likely to wake next (the near ones), whose rows are in memory. All others are
+checked now and then, by one product with X for many models at once (`covey.limit.lockstep`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from covey.validation import FloatArray
 
 __all__ = ["Posed", "Validation", "near_limits"]
 
-# Near columns at first: enough that few groups are missing, few enough to be worked on at every event.
+# Near columns at the start: enough that few groups are missing, few enough to update at every event.
 NEAR_COLUMNS = 500
 
-# Up to this many columns all groups are near where there are half as many rows: Gram matrices are then small beside X.
+# With up to this many columns, and at least half as many rows, all groups are near: Gram matrices are then small.
 ALL_NEAR = 3000
 
 
 def near_limits(n_rows: int) -> tuple[int, int]:
-    """How many columns to begin with, and up to how many all of them."""
+    """The number of near columns at the start, and the number of columns up to which all are near."""
     return NEAR_COLUMNS, max(2 * NEAR_COLUMNS, min(2 * n_rows, ALL_NEAR))
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows of another design that judge the models."""
+    """Rows of another design on which models are scored."""
 
     design: Design
     y: Any
@@ -46,25 +46,25 @@ class Validation:
 
 @dataclass(frozen=True)
 class Posed(ABC):
-    """What all limit paths of one search share.
+    """The data that all limit paths of one search share.
 
     Attributes
     ----------
     problem : WorkingProblem
-        Of all rows.
+        On all rows.
     parts : list of row vectors
-        Weights of the rows of each part, zero elsewhere; they add up to the weights of all rows.
+        For each part, the weights of its rows, zero elsewhere; they add up to the weights of all rows.
     counts : list of float
-        How many rows each part has, that of the validation rows included.
+        The number of rows per part, including the validation part.
     splits : list of Split
-        The last one is that of the model: all rows.
+        The last one is the final model's: all rows.
     weights : ndarray, shape (n_groups,)
-        Of the groups.
+        Weights of the groups.
     intercept : bool
     factors : Factors or None
-        Common factors that are in every model of a path while it decides which group comes next.
+        Common factors that are in every model while the path decides which group comes next.
     validation : Validation or None
-        Rows of another design: the last part.
+        Rows of another design; they form the last part.
     """
 
     problem: WorkingProblem
@@ -79,21 +79,21 @@ class Posed(ABC):
     @property
     @abstractmethod
     def level(self) -> FloatArray:
-        """What is added to a prediction in working coordinates, after `scale`; shape (n_outputs,)."""
+        """The constant added to a prediction in working coordinates, after `scale`; shape (n_outputs,)."""
 
     @property
     @abstractmethod
     def scale(self) -> FloatArray:
-        """What a prediction in working coordinates is multiplied by; shape (n_outputs,)."""
+        """The factor that multiplies a prediction in working coordinates; shape (n_outputs,)."""
 
     @property
     def contrasts(self) -> FloatArray:
-        """What predictors are multiplied by to be those of the outputs; see `covey.limit.response.Response`."""
+        """The matrix that maps working predictors to outputs; see `covey.limit.response.Response`."""
         return np.eye(self.scale.size)
 
     @abstractmethod
     def null_norms(self) -> FloatArray:
-        """The norm of each group of the gradient at the model without groups; shape (n_groups,)."""
+        """The norm of the gradient on each group at the null model; shape (n_groups,)."""
 
     @abstractmethod
     def rows(self, near: NDArray[np.intp]) -> Any:
@@ -101,26 +101,26 @@ class Posed(ABC):
 
     @abstractmethod
     def wider_rows(self, rows: Any, near: NDArray[np.intp], n_known: int) -> Any:
-        """The table of some groups, given that of the first so many of them."""
+        """The table of some groups, given the table of the first `n_known` of them."""
 
     @abstractmethod
     def objective(self, rows: Any, split: int) -> Objective:
-        """The loss on the rows that a split is fitted on, given a table of some groups."""
+        """The loss on the training rows of a split, given a table of some groups."""
 
     @abstractmethod
     def gradients(
         self, near: NDArray[np.intp], rows: Any, objectives: Sequence[Any], segments: Sequence[tuple[int, int]]
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Norms of all groups of the gradient at models of some paths; one reading of X.
+        """Gradient norms of all groups at models of some paths, in one pass over X.
 
         Parameters
         ----------
         near, rows
-            The groups in hand, and their table.
+            The near groups and their table.
         objectives : sequence of Objective
             One per split.
         segments : sequence of (int, int)
-            The models of each split: those on the first m groups that joined, for m from the first to the last.
+            For each split, the range of m: its models are those on the first m groups that joined.
 
         Returns
         -------
@@ -130,11 +130,11 @@ class Posed(ABC):
         """
 
     def n_rows(self, split: Split) -> float:
-        """How many rows the models of a split are fitted on: a row of weight two is two rows."""
+        """The number of rows that the models of a split are fitted on; a row of weight two counts as two rows."""
         return sum(self.counts[k] for k in split.train)
 
     def nearest(self) -> NDArray[np.intp]:
-        """The groups to begin with, in order: all of them, or those of largest gradient."""
+        """The near groups at the start, in order: all groups, or those with the largest gradients."""
         ranks = self.problem.ranks
         held, every = self.near_columns()
         if ranks.sum() <= every:
@@ -144,22 +144,22 @@ class Posed(ABC):
         return np.sort(order[:count])
 
     def near_columns(self) -> tuple[int, int]:
-        """How many columns to begin with, and up to how many all of them."""
+        """The number of near columns at the start, and the number of columns up to which all are near."""
         design = self.problem.design
         held, every = near_limits(design.shape[0])
-        # a reading of X on a device takes less time than work on many columns here
+        # a pass over X on a device is cheaper than work on many columns here
         return held // 2 if design.on_device else held, every
 
     def to_user(
         self, groups: Sequence[int], W: FloatArray, levels: FloatArray
     ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-        """Models of some groups as models of the columns of X.
+        """Convert models on some groups to models on the columns of X.
 
         Parameters
         ----------
         groups : sequence of int
         W, levels : ndarray, shape (..., n_contrasts, k) and (..., n_contrasts)
-            Coefficients of the working columns, group after group, and intercepts.
+            Coefficients of the working columns, group by group, and intercepts.
 
         Returns
         -------
@@ -169,9 +169,9 @@ class Posed(ABC):
         return columns, self.outputs(W @ loadings.T), self.levels(levels - W @ offset)
 
     def outputs(self, W: FloatArray) -> FloatArray:
-        """Coefficients of contrasts as those of the outputs, in the user's units; shape (..., n_outputs, k)."""
+        """Convert coefficients of contrasts to outputs in the user's units; shape (..., n_outputs, k)."""
         return np.asarray((self.contrasts.T @ W) * self.scale[:, None])
 
     def levels(self, levels: FloatArray) -> FloatArray:
-        """Intercepts of contrasts as those of the outputs, in the user's units; shape (..., n_outputs)."""
+        """Convert intercepts of contrasts to outputs in the user's units; shape (..., n_outputs)."""
         return np.asarray(self.level + (levels @ self.contrasts) * self.scale)

@@ -1,4 +1,4 @@
-"""A response with any other loss: rows of the near groups in hand, gradients by products with X."""
+"""Any other loss: the rows of the near groups are held in memory, and gradients are products with X."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from covey.validation import FloatArray
 
 __all__ = ["Observed", "PosedLoss", "pose_response"]
 
-# Numbers of rows times near columns that are held (2 GiB), and the fewest columns to begin with.
+# The largest number of rows times near columns held in memory (2 GiB), and the fewest near columns.
 HELD, FEWEST_COLUMNS = 2**28, 50
 
-# Numbers that one product with X may return.
+# The most numbers that one product with X may return.
 PRODUCTS = 2**26
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A response as it is fitted.
+    """A response in the units in which it is fitted.
 
     Attributes
     ----------
     response : Response
-        Of all rows, weights adding up to one.
-    level, scale : ndarray, one number per output of the loss
-        What the user's response was centred and divided by: 0 and 1 unless the link is the identity.
+        All rows, with weights that add up to one.
+    level, scale : ndarray, shape (n_outputs of the loss,)
+        The response was centred at `level` and divided by `scale`: 0 and 1 unless the link is the identity.
     null_scores : ndarray, shape (n_rows, n_outputs)
-        Minus the derivative of the loss of each row at the model without groups.
+        Minus the derivative of the loss of each row at the null model.
     """
 
     response: Response
@@ -48,7 +48,7 @@ class Observed:
     null_scores: FloatArray
 
     def read(self, y: Any, weight: FloatArray, offset: Any) -> Response:
-        """The response of other rows."""
+        """The response of other rows in the same units."""
         loss, m = self.response.loss, self.level.size
         given = np.asarray(y, dtype=float)
         shift = np.zeros((len(given), m))
@@ -60,19 +60,19 @@ class Observed:
 
 
 def pose_response(loss: Loss, design: Design, y: Any, weight: Any, offset: Any, intercept: bool) -> Observed:
-    """The response in working units, with the gradient at the model without groups."""
+    """The response in working units, with its scores at the null model."""
     n = design.shape[0]
     if n * FEWEST_COLUMNS > HELD:
         raise ValueError(
-            f"The {loss.name} loss needs rows of the groups next in line in memory, and {design.name} has {n:,} rows; "
-            f"at most {HELD // FEWEST_COLUMNS:,} can be held. Fit a sample of the rows, or use loss='squared'."
+            f"The {loss.name} loss keeps columns of the most promising groups in memory, and {design.name} has {n:,} "
+            f"rows; at most {HELD // FEWEST_COLUMNS:,} can be held. Fit a sample of the rows, or use loss='squared'."
         )
     given, q = np.asarray(y, dtype=float), np.asarray(weight, dtype=float)
     q = q / q.sum()
     m = given.shape[1] if loss.vector else 1
     level, scale = np.zeros(m), np.ones(m)
     if isinstance(loss, Huber) and intercept:
-        # a large level would take digits from the residuals
+        # a large mean would cost the residuals digits
         level = np.array([q @ (given if offset is None else given - np.asarray(offset, dtype=float).reshape(n))])
     if isinstance(loss, MultiSquared):
         shown = given if offset is None else given - np.asarray(offset, dtype=float).reshape(n, -1)
@@ -88,7 +88,7 @@ def pose_response(loss: Loss, design: Design, y: Any, weight: Any, offset: Any, 
 
 @dataclass(frozen=True)
 class PosedLoss(Posed):
-    """A response with a loss of any kind, or several responses.
+    """One response with any loss, or several responses.
 
     Attributes
     ----------
@@ -109,17 +109,17 @@ class PosedLoss(Posed):
 
     @property
     def contrasts(self) -> FloatArray:
-        """What predictors are multiplied by to be those of the loss."""
+        """The matrix that maps working predictors to those of the loss."""
         return self.observed.response.contrasts
 
     def near_columns(self) -> tuple[int, int]:
-        """How many columns to begin with, and up to how many all of them: as many as can be held."""
+        """As in `Posed`, limited to the columns that fit in memory."""
         some, every = super().near_columns()
         most = HELD // self.problem.design.shape[0]
         return min(some, most), min(every, most)
 
     def null_norms(self) -> FloatArray:
-        """The norm of each group of the gradient at the model without groups."""
+        """The norm of the gradient on each group at the null model."""
         q, scores = self.observed.response.weight, self.observed.null_scores
         if self.factors is not None:
             F = self.factors.scores(self.problem.design)
@@ -127,7 +127,7 @@ class PosedLoss(Posed):
         return self._norms([(q[:, None] * scores)])[0]
 
     def rows(self, near: NDArray[np.intp]) -> LossRows:
-        """The table of some groups, on all rows and those of the validation set."""
+        """The table of some groups, including the validation rows."""
         problem, response, other = self.problem, self.observed.response, self.validation
         parts = [np.asarray(weight) for weight in self.parts]
         weight = np.sum(parts, axis=0)
@@ -147,12 +147,12 @@ class PosedLoss(Posed):
         return LossRows(self._working(near), extras, response, part, problem.ranks[near], self.splits[-1])
 
     def wider_rows(self, rows: LossRows, near: NDArray[np.intp], n_known: int) -> LossRows:
-        """The table of some groups, given that of the first so many of them."""
+        """The table of some groups, given the table of the first `n_known` of them."""
         new = near[n_known:]
         return rows.widened(self._working(new), self.problem.ranks[new])
 
     def objective(self, rows: LossRows, split: int) -> Likelihood:
-        """The loss on the rows of a split."""
+        """The loss on the training rows of a split."""
         return Likelihood(rows, self.splits[split], self.intercept)
 
     def gradients(
@@ -162,7 +162,7 @@ class PosedLoss(Posed):
         objectives: Sequence[Likelihood],
         segments: Sequence[tuple[int, int]],
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Norms of all groups of the gradient at models of some paths."""
+        """Gradient norms of all groups at models of some paths."""
         which: list[int] = []
         scores = []
         for split, (first, last) in enumerate(segments):
@@ -173,21 +173,21 @@ class PosedLoss(Posed):
         return np.array(which, dtype=np.intp), self._norms(scores)
 
     def _norms(self, scores: Sequence[FloatArray]) -> FloatArray:
-        """The norms of all groups of ``X' scores`` in working coordinates, all outputs together."""
+        """The norm of ``X' scores`` on each group in working coordinates, over all outputs."""
         problem = self.problem
         n, p = problem.design.shape
         out = np.empty((len(scores), problem.ranks.size))
         at_once = max(1, PRODUCTS // (p * len(self.contrasts)))
         for first in range(0, len(scores), at_once):
             some = scores[first : first + at_once]
-            # rows of a validation set have no part in a gradient
+            # validation rows do not enter a gradient
             R = np.concatenate([own[:n].T for own in some])
             squares = problem.all_norms(np.asarray(problem.design.correlate(R))) ** 2
             out[first : first + len(some)] = np.sqrt(squares.reshape(len(some), -1, problem.ranks.size).sum(axis=1))
         return out
 
     def _working(self, near: NDArray[np.intp]) -> FloatArray:
-        """The working columns of some groups on all rows and those of the validation set."""
+        """The working columns of some groups, including the validation rows."""
         own = self._on_design(self.problem.design, near)
         return own if self.validation is None else np.concatenate([own, self._on_design(self.validation.design, near)])
 

@@ -1,4 +1,4 @@
-"""A response with squared loss: everything from Gram rows of the near groups."""
+"""Squared loss: everything is computed from Gram rows of the near groups."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PosedSquares(Posed):
 
     @property
     def scale(self) -> FloatArray:
-        """Its standard deviation."""
+        """The standard deviation of the response."""
         return np.array([self.problem.y_scale])
 
     def null_norms(self) -> FloatArray:
-        """The norm of each group of the correlations with the response."""
+        """The norm of the correlations with the response, for each group."""
         problem, q = self.problem, self.problem.q
         if self.factors is None:
             return problem.group_norms(problem.correlation)
@@ -47,14 +47,14 @@ class PosedSquares(Posed):
         )
 
     def objective(self, rows: PartedRows, split: int) -> LeastSquares:
-        """Half the mean squared error on the rows of a split."""
+        """Half the mean squared error on the training rows of a split."""
         return LeastSquares(rows, self.splits[split].train, self.intercept)
 
     def rows(self, near: NDArray[np.intp], compress: bool = True) -> PartedRows:
         """The table of some groups."""
         design = self.problem.design
         width = int(self.problem.ranks[near].sum()) + 2
-        # many rows are compressed to the root of their Gram matrix, which is made where X is
+        # many rows are compressed to a root of their Gram matrix, which is computed where X is stored
         tall = design.shape[0] > ROWS_PER_COLUMN * width * len(self.parts)
         held = design.reads_columns and not (compress and tall)
         tables = self._held_rows(near) if held else self._gram_roots(design, near, self.parts)
@@ -64,7 +64,7 @@ class PosedSquares(Posed):
         return PartedRows(tables, self.problem.ranks[near], compress=compress, held=held)
 
     def wider_rows(self, rows: PartedRows, near: NDArray[np.intp], n_known: int) -> PartedRows:
-        """The table of some groups, given that of the first so many of them."""
+        """The table of some groups, given the table of the first `n_known` of them."""
         if not rows.held:
             return self.rows(near)
         new = near[n_known:]
@@ -79,7 +79,7 @@ class PosedSquares(Posed):
         return rows.widened(more, self.problem.ranks[new])
 
     def _held_rows(self, near: NDArray[np.intp]) -> list[FloatArray]:
-        """From the columns of X."""
+        """Tables made from the columns of X."""
         problem = self.problem
         Z = problem.working_columns(near)
         scores = None if self.factors is None else self.factors.scores(problem.design)
@@ -107,7 +107,7 @@ class PosedSquares(Posed):
     def _gram_roots(
         self, design: Design, near: NDArray[np.intp], parts: Sequence[Any], y: Any = None
     ) -> list[FloatArray]:
-        """From Gram matrices of the parts, which one reading of X gives."""
+        """Tables made from the parts' Gram matrices, which take one pass over X."""
         problem, factors = self.problem, self.factors
         columns, loadings, _ = problem.combination(near.tolist())
         shift = problem.mean[spans(problem.layout.starts, near)]
@@ -137,7 +137,7 @@ class PosedSquares(Posed):
         objectives: Sequence[LeastSquares],
         segments: Sequence[tuple[int, int]],
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Norms of all groups of the gradient at models of some paths; one reading of X."""
+        """Gradient norms of all groups at models of some paths, in one pass over X."""
         which, models = self._models(near, rows, objectives, segments)
         if not which.size:
             return which, np.empty((0, self.problem.ranks.size))
@@ -155,7 +155,7 @@ class PosedSquares(Posed):
         objectives: Sequence[LeastSquares],
         segments: Sequence[tuple[int, int]],
     ) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], FloatArray, FloatArray]]:
-        """Least squares on the first m groups of each split, for every m from the first to the last of a span."""
+        """Least squares on the first m groups of each split, for every m in its segment."""
         used = sorted({l for objective in objectives for l in objective.joined})
         place = {l: i for i, l in enumerate(used)}
         groups = np.array(used, dtype=np.intp)
@@ -188,7 +188,7 @@ class PosedSquares(Posed):
     def _on_columns(
         self, groups: NDArray[np.intp], W: FloatArray, scores: FloatArray | None, levels: FloatArray
     ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-        """Models of some groups (and of the factors' scores) as models on the columns of X, response as it is here."""
+        """Convert models on groups and factor scores to models on the columns of X, for the working response."""
         problem = self.problem
         columns, loadings, offset = problem.combination(groups.tolist())
         coefs, intercepts = W @ loadings.T, levels - W @ offset
@@ -208,7 +208,7 @@ def _table(Z: FloatArray, scores: FloatArray | None, y: FloatArray, weight: Floa
 
 
 def _root(gram: FloatArray) -> FloatArray:
-    """A matrix with this Gram matrix and as many rows as it has dimensions."""
+    """A matrix with this Gram matrix and as many rows as its rank."""
     unit = np.sqrt(np.maximum(np.diag(gram), 0.0))
     unit[unit == 0] = 1.0
     factor, pivots, rank, _ = dpstrf(gram / unit / unit[:, None], tol=1e-14)

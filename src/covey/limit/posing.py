@@ -1,4 +1,4 @@
-"""From a problem as the user has it to one that is posed: working coordinates, weights of the groups, factors."""
+"""Turn the user's problem into a posed one: working coordinates, group weights, common factors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from covey.validation import whole
 
 __all__ = ["FIRST_GROUPS", "pose"]
 
-# Weights are to be fair to groups of all sizes for the whole race, and not for its first place only.
+# Group weights should be fair to all sizes until about this many groups are awake, not only for the first group.
 FIRST_GROUPS = 10.0
 
 
@@ -42,14 +42,14 @@ def pose(
     factors: Any = "auto",
     validation: Validation | None = None,
 ) -> Posed:
-    """Working coordinates of all rows, common factors, weights of the groups, parts of the rows.
+    """Compute working coordinates, common factors and group weights, and divide the weights into parts.
 
     Parameters
     ----------
     design, y, groups, weight
         The problem.
     parts, counts, splits, validation
-        As in `Posed`, the weights of the parts in the units of `weight`.
+        As in `Posed`, with the weights of the parts in the units of `weight`.
     loss : Loss, optional
         Squared by default.
     offset : row vector, or ndarray of shape (n_rows, n_outputs), optional
@@ -57,7 +57,7 @@ def pose(
         As in `covey.limit_path`.
     """
     if groups.overlapping:
-        # every group has its own copy of a shared column, and the coefficients of the copies add up
+        # every group gets its own copy of a shared column, and the coefficients of the copies add up
         design = RepeatedColumns(design, groups.members)
         if validation is not None:
             validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
@@ -72,14 +72,14 @@ def pose(
     else:
         assert loss is not None
         observed = pose_response(loss, design, y, weight, offset, has_intercept)
-        # the gradient without groups is that of a squared loss for these values
+        # the gradient at the null model equals the gradient of the squared loss for these values
         shown = design.rows(observed.null_scores[:, 0])
     problem, _ = prepare(
         design, shown, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight
     )
     total = design.total(weight)
     if validation is not None and not squares:
-        # in units of the weights of the other rows, beside which they may be at risk
+        # in units of the training weights: for Cox's loss, both kinds of rows share risk sets
         validation = replace(validation, weight=validation.weight / total)
     common: dict[str, Any] = {
         "problem": problem,
@@ -95,7 +95,7 @@ def pose(
 
 
 def _read_factors(factors: Any, problem: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
-    """The common factors that ``factors=`` asks for; None for none."""
+    """The common factors requested by ``factors=``; None if there are none."""
     design, q = problem.design, problem.q
     means = np.zeros(design.shape[1])
     means[problem.layout.members] = problem.mean

@@ -1,4 +1,4 @@
-"""limit_path: the public call."""
+"""limit_path: the public function."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def limit_path(
 ) -> Path:
     r"""The order in which groups enter, and the model after each: the network's path in the limit of small starts.
 
-    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2` unless `loss` says otherwise. As the scale of the start goes to 0, the
-    path of the network :math:`w_l = u_l^N v_l` becomes a list of events, the same for every depth :math:`N \ge 2`. A
+    The loss is :math:`\frac{1}{2n}\|y - Xw\|^2` unless `loss` says otherwise. As the initial scale goes to 0, the path
+    of the network :math:`w_l = u_l^N v_l` becomes a list of events, the same for every depth :math:`N \ge 2`. A
     sleeping group accumulates :math:`\|g_l\| / c_l` over time, where :math:`g_l` is minus the gradient of the loss on
-    its columns (their correlation with the residual) and :math:`c_l` is its weight, and wakes up when the sum reaches
-    1. The groups that are awake are at the minimiser of the loss (least squares, or maximum likelihood) at once. There
-    is no step size, and nothing is shrunk.
+    its columns (their correlation with the residual) and :math:`c_l` is its weight. When the sum reaches 1, the group
+    wakes up, and the model jumps to the minimiser of the loss on all awake groups (least squares or maximum
+    likelihood). There is no step size, and nothing is shrunk.
 
     Parameters
     ----------
     X : array-like or Design, shape (n, p)
-        Any kind of storage that `covey.designs.as_design` accepts; never copied.
+        Any storage that `covey.designs.as_design` accepts; never copied.
     y : array-like, shape (n,), or (n, n_outputs) for several responses or classes
     groups : None, int, labels, lists of columns, dict or Groups
         See `covey.Groups`; None makes every column its own group.
@@ -61,33 +61,34 @@ def limit_path(
     start : iterable
         Names of further groups that are awake from the start, for instance those of an earlier model.
     max_groups : int, optional
-        The path ends when this many groups are awake; by default when nothing is left to explain.
+        The path ends when this many groups are awake; by default, when nothing is left to explain.
     group_weights : "noise", "sqrt", None or array-like, shape (n_groups,)
-        :math:`c_l`. "noise" is what noise alone would reach in a group of this dimension, so that groups of all sizes
-        are about equally likely to wake up by chance; "sqrt" is the square root of the dimension, which favours small
-        groups; None favours large ones. Scaled to mean 1.
+        :math:`c_l`, scaled to mean 1. "noise" is the level that pure noise would reach in a group of this dimension, so
+        that groups of all sizes are about equally likely to wake up by chance; "sqrt" is the square root of the
+        dimension, which favours small groups; None weights all groups equally, which favours large ones.
     standardize : {"group", "column", "block", False}
-        Orthonormalise columns within groups, scale each column, divide each group by one number, or do nothing.
+        Orthonormalise the columns within each group, scale each column, scale each group as a block, or do nothing.
     fit_intercept : bool
     factors : int or "auto"
-        How many common factors of the columns are part of the model while the order of the groups is found. The models
-        on the path contain the groups alone.
+        The number of common factors of the columns to include in the model while the order of the groups is
+        determined. The models on the path contain only the groups.
     sample_weight : array-like, shape (n,), or None
-        The same as repeating rows this often.
+        A weight of k is the same as repeating the row k times.
     loss : str or Loss
-        By name or from `covey.losses`; "squared" takes several responses too. Classes are 0 and 1 for "binomial" and a
-        column each for "multinomial". A `Huber` loss without a threshold takes its scale from the model without groups.
+        A name or an object from `covey.losses`; "squared" also takes several responses. For "binomial" the classes are
+        0 and 1; for "multinomial" `y` has one column per class. A `Huber` loss without a threshold takes its scale from
+        the null model.
     offset : array-like, shape (n,) or (n, n_outputs), or None
-        Added to the linear predictor of every model, with a coefficient of one.
+        Added to the linear predictor of every model with coefficient one.
 
     Returns
     -------
     Path
-        One model per event: the minimiser of the loss on the groups awake after it. Times are those of the events, for
-        a response of unit standard deviation if the loss is squared. If the awake groups separate classes perfectly (or
-        counts of zero from the others), the minimiser is infinite: from there on models have a small ridge, the status
-        is "separated", and the message says from which event. ``path.predict`` gives linear predictors, without the
-        offset.
+        The null model, then one model per event: the minimiser of the loss on the groups awake after it. For squared
+        loss, event times refer to a response of unit standard deviation. If the awake groups separate the classes
+        perfectly (or zero counts from positive ones), the minimiser is infinite: from that event on, models have a
+        small ridge, the status is "separated", and the message gives the time of the event. ``path.predict`` returns
+        linear predictors without the offset.
 
     See Also
     --------
@@ -134,7 +135,7 @@ def limit_path(
 
 
 def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: Any) -> tuple[Loss, Any, Any, Any]:
-    """The loss, and all that has a number per row: the response, its weight, and the offset or None."""
+    """Validate the response, the sample weights and the offset (or None); return them after the loss."""
     n = design.shape[0]
     given = np.shape(y)
     if isinstance(loss, Squared) and len(given) == 2 and given[1] > 1:
@@ -145,7 +146,7 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
         design.weights(weight)
         shift = None if offset is None else design.rows(read_offset(offset, n, 1, loss)[:, 0], name="offset")
         return loss, response, weight, shift
-    # other losses see every row, where the model is fitted
+    # other losses need every row in memory
     response = loss.check(y)
     if len(response) != n:
         raise ValueError(f"y has {len(response)} entries, but {design.name} has {n} rows.")

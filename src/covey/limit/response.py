@@ -1,4 +1,4 @@
-"""Response: observations with their loss, as functions of the linear predictor of all rows."""
+"""Response: observations and their loss, as a function of the linear predictor of all rows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Response", "contrasts"]
 
 @dataclass(frozen=True)
 class Response:
-    """What a linear predictor is fitted to. Predictors have shape (n_rows, n_outputs), whatever the loss.
+    """The data that a linear predictor is fitted to. Predictors have shape (n_rows, n_outputs) for every loss.
 
-    Where a loss does not change when a constant is added to all of its outputs (classes), predictors are counted in
-    contrasts of these, of which there is one less.
+    If adding a constant to all outputs does not change the loss (as with classes), predictors are contrasts of the
+    outputs, and there is one contrast fewer than outputs.
 
     Attributes
     ----------
     loss : Loss
-    y : ndarray, shape (n_rows,), or (n_rows, ...) where a row of the loss has more than one number
+    y : ndarray, shape (n_rows,), or (n_rows, ...) if the loss takes several numbers per row
     weight : ndarray, shape (n_rows,)
-        Zero for rows that take no part.
+        Zero for rows that are not used.
     offset : ndarray, shape (n_rows, 1), or one column per output of the loss
         Added to every predictor.
     """
@@ -39,22 +39,22 @@ class Response:
 
     @cached_property
     def contrasts(self) -> FloatArray:
-        """What predictors are multiplied by to be those of the loss; shape (n_outputs, n_outputs of the loss)."""
+        """The matrix that maps predictors to those of the loss; shape (n_outputs, n_outputs of the loss)."""
         return contrasts(self.loss, self.offset.shape[1])
 
     @property
     def n_outputs(self) -> int:
-        """How many columns a predictor has."""
+        """The number of columns of a predictor."""
         return len(self.contrasts)
 
     @property
     def isotropic(self) -> bool:
-        """Whether `gram` is the second derivative in the coefficients of every output, and outputs do not mix."""
+        """Whether outputs do not interact and `gram` is the second derivative for each of them."""
         return not self.loss.vector or type(self.loss).curvature_product is Loss.curvature_product
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
-        """The rows that count."""
+        """The rows of positive weight."""
         return self.weight > 0
 
     @cached_property
@@ -85,15 +85,15 @@ class Response:
 
     @property
     def bends(self) -> bool:
-        """Whether a quadratic model of the loss can lie below it for long, and the loss knows one that does not."""
+        """Whether the loss can rise above its quadratic model, and supplies a bounding one."""
         return type(self.loss).bounding_curvature is not Loss.bounding_curvature
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
-        """One second derivative of the total per row, or that of a quadratic model above it; shape (n_rows,)."""
+        """The second derivative of the total per row, or of a quadratic bound if `bounding`; shape (n_rows,)."""
         return self.on_rows.curvature(self._seen(eta), bounding)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
-        """``A' H A`` with H the second derivative of the total, that of `curvature` where there are several outputs."""
+        """``A' H A``, with H the second derivative of the total; with several outputs, H is `curvature`."""
         return self.on_rows.gram(self._seen(eta), A, bounding)
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ class Response:
 
 
 def contrasts(loss: Loss, n_outputs: int) -> FloatArray:
-    """Orthonormal rows: directions in which a loss with so many outputs changes; (free outputs, n_outputs)."""
+    """Orthonormal rows that span the directions in which the loss changes; shape (free outputs, n_outputs)."""
     free = loss.free_outputs(n_outputs)
     if free == n_outputs:
         return np.eye(n_outputs)

@@ -1,7 +1,7 @@
-"""Reweighted ridges: ridge on all columns, then with each group's penalty divided by its norm before.
+"""Reweighted ridges: a ridge on all columns, then again with each group's penalty divided by its previous norm.
 
-Repeated, this tends to a group lasso. It is for signals that are dense, in which no few groups explain much.
-Coefficients are counted on columns of unit variance, as in `covey.limit.ridges`.
+Repeated, this tends to the group lasso. It is meant for dense signals, where no small set of groups explains much.
+Penalties apply to coefficients of scaled columns, as in `covey.limit.ridges`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from covey.validation import FloatArray
 
 __all__ = ["DenseRows", "RidgeFit", "inverse_roots", "noise_norms", "scaled", "shares_of", "unscaled"]
 
-# A group's penalty grows at most by one over this from one round to the next, so that none is lost for ever.
+# A group's penalty grows by at most the inverse of this per round, so that no group is lost for good.
 SMALLEST_SHARE = 1e-3
 
 
-# Systems of up to so many columns are solved in one call for all penalties.
+# Systems of up to this many columns are solved in one call for all penalties.
 STACKED = 48
 
 
@@ -53,7 +53,7 @@ class DenseRows:
     ----------
     rows : PartedRows
     groups : ndarray of int
-        Which of all groups these are.
+        Positions of these groups among all groups.
     penalties : Penalties
     intercept : bool
     """
@@ -64,7 +64,7 @@ class DenseRows:
         self.tables = scaled(rows, self.roots, rows.parts)
 
     def training(self, split: Split, n_rows: float) -> Training:
-        """The rows of a split, centred; `n_rows` of them, which are fewer here where parts are compressed."""
+        """The centred training rows of a split; `n_rows` counts them before any compression."""
         rows, train = self.rows, split.train
         B = np.concatenate([self.tables[k] for k in train])
         one = np.concatenate([rows.parts[k][:, rows.one] for k in train])
@@ -80,7 +80,7 @@ class DenseRows:
         return Training(B, y / np.sqrt(weight), mean, level, n_rows)
 
     def predictions(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
-        """Residuals of some models on the rows that judge a split; shape (n_rows, n_models)."""
+        """Held-out residuals of some models; shape (n_rows, n_models)."""
         rows = self.rows
         W, levels = np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits])
         return np.concatenate(
@@ -91,7 +91,7 @@ class DenseRows:
         )
 
     def fits(self, training: Training, penalties: Sequence[float], shares: FloatArray) -> list[RidgeFit]:
-        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2`` for penalties and rows of shares."""
+        """Minimise ``norm(y - B b)^2 + penalty sum_l share_l norm(b_l)^2`` for each penalty and its row of shares."""
         coefs = training.ridges(penalties, np.repeat(1.0 / shares, self.rows.ranks, axis=1))
         squares = np.add.reduceat(np.hstack([coefs * coefs, np.zeros((len(coefs), 1))]), self.rows.starts[:-1], axis=1)
         norms = np.sqrt(np.where(self.rows.ranks > 0, squares, 0.0))
@@ -105,7 +105,7 @@ class DenseRows:
 
 @dataclass(frozen=True)
 class Training:
-    """Centred rows B and response y, weights taken in, and what they were centred at."""
+    """Centred rows B and response y, multiplied by the roots of the weights, and their means."""
 
     B: FloatArray
     y: FloatArray
@@ -115,7 +115,7 @@ class Training:
 
     @cached_property
     def unit(self) -> float:
-        """The mean eigenvalue of ``B B'``, all rows counted."""
+        """The mean eigenvalue of ``B B'``, averaged over all `n_rows` rows."""
         return float(np.einsum("ij,ij->", self.B, self.B)) / max(self.n_rows, 1.0) or 1.0
 
     @cached_property
@@ -129,7 +129,7 @@ class Training:
         return self.B.T @ self.B, self.B.T @ self.y
 
     def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
-        """The coefficients with ``penalty / gain`` on each column, by the smaller one of the two systems."""
+        """Ridge coefficients with ``penalty / gain`` on each column, from the smaller of the two linear systems."""
         n, p = self.B.shape
         if p == 0:
             return np.zeros((len(penalties), 0))
@@ -154,25 +154,25 @@ class Training:
             K = self.kernel.copy()
         else:
             A = self.B * np.sqrt(gain)
-            K = A @ A.T  # of a matrix with its own transpose BLAS forms half
+            K = A @ A.T  # BLAS computes only half of a matrix times its own transpose
         K.flat[:: len(K) + 1] += penalty
         return np.asarray(gain * (dposv(K.T, self.y, lower=1, overwrite_a=1)[1] @ self.B))
 
 
 def shares_of(norms: FloatArray, scales: FloatArray) -> FloatArray:
-    """What the penalties are multiplied by, given the groups' norms: large where a group has hardly any."""
+    """Factors that multiply the penalties, given the groups' norms: large for groups of small norm."""
     typical = float(norms.mean()) or 1.0
     return scales / np.maximum(norms / typical, SMALLEST_SHARE)
 
 
 def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
-    """What noise alone reaches in a group of each size, up to a factor; mean one."""
+    """The norm that pure noise reaches in a group of each size, scaled to mean one."""
     made = np.sqrt(sizes) + np.sqrt(2 * np.log(max(sizes.size, 2)))
     return np.asarray(made / made.mean())
 
 
 def scaled(rows: Rows, roots: list[FloatArray], tables: Sequence[FloatArray]) -> list[FloatArray]:
-    """``Z_l C_l`` of all groups, for each of some tables; shape (n_rows, r)."""
+    """``Z_l C_l`` of all groups, for each table; shape (n_rows, r)."""
     out: list[FloatArray] = [np.empty((len(Z), rows.n_columns)) for Z in tables]
     for which, own in _by_rank(rows.ranks, roots):
         at = rows.starts[which][:, None] + np.arange(own.shape[1])
@@ -182,7 +182,7 @@ def scaled(rows: Rows, roots: list[FloatArray], tables: Sequence[FloatArray]) ->
 
 
 def unscaled(rows: Rows, roots: list[FloatArray], W: FloatArray) -> FloatArray:
-    """Coefficients of scaled columns as those of the working ones, models as rows; shape (k, r)."""
+    """Convert coefficients of scaled columns to working columns, models as rows; shape (k, r)."""
     out = np.empty_like(W)
     for which, own in _by_rank(rows.ranks, roots):
         at = rows.starts[which][:, None] + np.arange(own.shape[1])
@@ -191,7 +191,7 @@ def unscaled(rows: Rows, roots: list[FloatArray], W: FloatArray) -> FloatArray:
 
 
 def inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
-    """C with ``C C'`` the inverse, for each of some positive definite matrices; those of one size at once."""
+    """For each positive definite matrix, C with ``C C'`` its inverse; matrices of equal size are handled at once."""
     out: list[FloatArray] = [np.empty((0, 0))] * len(forms)
     sizes = np.array([len(M) for M in forms])
     for size in set(sizes.tolist()) - {0}:
@@ -204,7 +204,7 @@ def inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def _by_rank(ranks: NDArray[np.intp], roots: list[FloatArray]) -> list[tuple[NDArray[np.intp], FloatArray]]:
-    """Groups of one rank with their roots, stacked."""
+    """For each rank, the groups of that rank and their stacked roots."""
     made = []
     for rank in set(ranks.tolist()) - {0}:
         which = np.flatnonzero(ranks == rank)

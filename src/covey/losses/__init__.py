@@ -1,4 +1,4 @@
-"""Losses: how far a linear predictor is from a response, with derivatives, link, deviance and null model."""
+"""Losses of a linear predictor given a response, with derivatives, link, deviance and null model."""
 
 from covey.losses.base import Loss
 from covey.losses.classes import Binomial, Multinomial

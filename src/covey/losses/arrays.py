@@ -1,4 +1,4 @@
-"""Arrays of responses: their dtype, and whether a loss can take them."""
+"""Arrays of responses: their dtypes, and checks that a loss can take them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from covey.validation import FloatArray, on_host
 
 __all__ = ["common_dtype", "finite_numbers", "floating", "refuse_rows", "spread", "weighted_median", "within_range"]
 
-# Squares of larger numbers, summed over rows, leave the range of float64.
+# Squares of larger numbers, summed over rows, overflow in float64.
 LARGEST = 1e150
 
 
 def floating(values: Any) -> FloatArray:
-    """An array of float32 or float64; what is neither becomes float64."""
+    """An array of float32 or float64; other types become float64."""
     array = np.asarray(values)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
@@ -23,7 +23,7 @@ def floating(values: Any) -> FloatArray:
 def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
     """Both as arrays of their common dtype, float32 or float64; a Python number takes the dtype of the other."""
     if isinstance(y, np.ndarray) and isinstance(eta, np.ndarray) and y.dtype == eta.dtype == np.float64:
-        return y, eta  # as most are
+        return y, eta  # the most common case
     if isinstance(y, int | float):
         eta = floating(eta)
         return np.asarray(y, dtype=eta.dtype), eta
@@ -36,25 +36,25 @@ def common_dtype(y: Any, eta: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def spread(values: FloatArray, y: FloatArray) -> FloatArray:
-    """Values that do not depend on y, in the shape to which they broadcast with it."""
+    """Values that do not depend on y, broadcast against it."""
     return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
 
 
 def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
-    """A response as finite float64 numbers: one per row, or with `vector` a row of several."""
+    """A response as finite float64 numbers: one per row, or several if `vector`."""
     try:
         array = np.asarray(on_host(y))
         if array.dtype.kind == "c":
             raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers. Classes are for covey.GroupSparseClassifier.") from None
+        raise ValueError(f"{name} must hold numbers. For classes use covey.GroupSparseClassifier.") from None
     if vector and array.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
     if not vector and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if not vector and array.ndim != 1:
-        remedy = " Several responses are fitted by the loss 'multi-squared'." if array.ndim == 2 else ""
+        remedy = " For several responses use the loss 'multi-squared'." if array.ndim == 2 else ""
         raise ValueError(f"{name} must have one dimension, not shape {array.shape}.{remedy}")
     if array.size == 0:
         raise ValueError(f"{name} is empty: shape {array.shape}.")
@@ -67,7 +67,7 @@ def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
 
 
 def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:
-    """Raise where any entry of y is marked as bad; the message gives the rule, the first such row, and the remedy."""
+    """Raise if any entry of y is marked as bad; the message gives the rule, the first such row, and the remedy."""
     rows = np.flatnonzero(bad.reshape(len(y), -1).any(axis=1))
     if rows.size:
         first = rows[0]
@@ -77,7 +77,7 @@ def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:
 
 
 def within_range(y: FloatArray, name: str, largest: float = LARGEST) -> FloatArray:
-    """The response itself, unless a number in it is too large to be computed with."""
+    """The response itself, unless it has a number too large to compute with."""
     refuse_rows(
         np.abs(y) > largest,
         y,
@@ -88,7 +88,7 @@ def within_range(y: FloatArray, name: str, largest: float = LARGEST) -> FloatArr
 
 
 def weighted_median(values: FloatArray, weight: FloatArray) -> float:
-    """The middle of the values by weight; half-way between two where the weight splits evenly.
+    """The weighted median; halfway between two values if the weight splits evenly.
 
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0]))
     2.0

@@ -1,4 +1,4 @@
-"""What a loss is: a few functions of the response `y` and the linear predictor `eta`, and what follows from them."""
+"""The base class of losses: a few functions of the response `y` and the linear predictor `eta`."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ class Loss(ABC):
     """The loss of a model: minus the log-likelihood of each row, as a function of the linear predictor ``eta``.
 
     A fit minimises ``sum_i weight_i value(y_i, eta_i)`` with ``eta = offset + intercept + X w``. A loss is convex in
-    eta, and says how the mean of the response depends on eta (`link`, `inverse_link`). To write one, derive from this
-    class and write `value`, `residual` and `curvature`; override the rest where its default is not right. Make it a
-    frozen dataclass, so that it can be compared, hashed and copied.
+    eta, and defines how the mean of the response depends on eta (`link`, `inverse_link`). To write one, subclass this
+    class and implement `value`, `residual` and `curvature`; override other methods if their defaults are wrong. Make it
+    a frozen dataclass, so that it can be compared, hashed and copied.
 
-    Two kinds: where `vector` is False all functions act entry by entry, and `y` and `eta` broadcast (``y`` of shape
-    (n, 1) against the predictors of many models, (n, n_models)). Where it is True the last axis of `y` and `eta` holds
-    the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of `y` and
-    `eta`.
+    There are two kinds. If `vector` is False, all functions act elementwise, and `y` and `eta` broadcast (for instance
+    ``y`` of shape (n, 1) against the predictors of many models, (n, n_models)). If it is True, the last axis of `y` and
+    `eta` holds the outputs of a row, and `value`, `deviance` and `curvature` drop it. Results have the common dtype of
+    `y` and `eta`.
 
-    A solver calls what `on` returns. A loss whose rows do not stand apart (the partial likelihood of survival times)
-    overrides that, and says so (`coupled`).
+    Solvers use the object that `on` returns. A loss in which rows depend on each other, such as the partial likelihood
+    of survival times, overrides `on` and sets `coupled`.
 
     Attributes
     ----------
     name : str
-        What it is called in settings and tables.
+        The name used in settings and tables.
     vector : bool
         Whether a row has several outputs.
     known_dispersion : bool
-        Whether the likelihood has no scale to be estimated; decides `criterion` and `dispersion`.
+        Whether the likelihood has no scale parameter to estimate; `criterion` and `dispersion` depend on it.
     effect : str or None
-        What ``exp(coefficient)`` is called; None where it means nothing.
+        The name of ``exp(coefficient)``; None if it has no meaning.
     unpenalised : str
-        What its minimiser is called.
+        The name of the unpenalised fit.
     coupled : bool
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
-        Whether a constant added to eta changes anything.
+        Whether adding a constant to eta changes the loss.
     """
 
     name: ClassVar[str]
@@ -59,12 +59,12 @@ class Loss(ABC):
     has_intercept: ClassVar[bool] = True
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
-        """The response as float64, (n,) or (n, n_outputs); a ValueError names the first row that cannot be taken."""
+        """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""
         return within_range(finite_numbers(y, name, vector=self.vector), name)
 
     @abstractmethod
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Minus the log-likelihood of each row at unit dispersion, up to terms without eta."""
+        """Minus the log-likelihood of each row at unit dispersion, up to terms that do not involve eta."""
 
     @abstractmethod
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -74,25 +74,25 @@ class Loss(ABC):
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """The second derivative of `value` in eta, not negative.
 
-        For a vector loss one number per row, ``h``: the Hessian is about ``h`` times a projection.
+        For a vector loss it is a number ``h`` per row: the Hessian is approximately ``h`` times a projection.
         """
 
     def curvature_product(self, y: FloatArray, eta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The Hessian of `value` in eta, exactly, times a direction of the shape of eta."""
+        """The exact Hessian of `value` in eta times a direction of the same shape as eta."""
         curvature = self.curvature(y, eta)
         direction = np.asarray(direction, dtype=curvature.dtype)
         return (curvature[..., None] if self.vector else curvature) * direction
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """The curvature of a parabola that touches the value at eta and lies nowhere below it, where one is known.
+        """The curvature of a parabola that touches the loss at eta and lies nowhere below it, if one is known.
 
-        Newton's method falls back on it where the second derivative says too little, as with a loss that is flat or
-        straight in places. By default the second derivative itself, and the fit relies on shorter steps.
+        Newton's method falls back on it when the second derivative is not informative, as with a loss that is linear in
+        places. The default is the second derivative itself; the fit then relies on shorter steps.
         """
         return self.curvature(y, eta)
 
     def link(self, mean: FloatArray) -> FloatArray:
-        """The linear predictor of a mean."""
+        """The linear predictor that gives a mean."""
         return mean
 
     def inverse_link(self, eta: FloatArray) -> FloatArray:
@@ -100,23 +100,23 @@ class Loss(ABC):
         return eta
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Unit deviance of each row: twice the value above that of the model that meets every row; not negative."""
+        """Unit deviance of each row: twice the excess of the value over the saturated model's; not negative."""
         y, eta = common_dtype(y, eta)
         return np.maximum(2 * (self.value(y, eta) - self.value(y, self.link(y))), 0)
 
     def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> Any:
-        """The constant that, added to the offset, minimises the weighted value: a number, or one per output.
+        """The constant that, added to the offset, minimises the weighted loss: a number, or one per output.
 
         Raises
         ------
         ValueError
-            Where no finite constant does, as with counts that are all zero.
+            If no finite constant does, as with counts that are all zero.
         """
         y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
         shift = np.zeros_like(y) if offset is None else np.asarray(offset, dtype=np.float64)
         if shift.shape != y.shape:
             raise ValueError(
-                f"offset has shape {shift.shape}, but the response has {y.shape}: give one number for each."
+                f"offset has shape {shift.shape}, but the response has {y.shape}: give one number per entry."
             )
         rows = weight > 0
         if not rows.any():
@@ -126,30 +126,30 @@ class Loss(ABC):
         return null(y[rows], share / share.sum(), shift[rows])
 
     def dispersion(self, mean_deviance: float) -> float:
-        """The number by which a deviance is to be divided, given the mean unit deviance of a model that fits."""
+        """The dispersion by which deviances are divided, given the mean unit deviance of a good model."""
         return 1.0 if self.known_dispersion else float(mean_deviance)
 
     def criterion(self, mean_deviance: Any, n: float) -> Any:
         """Minus twice the log-likelihood up to a constant, from the mean unit deviance of `n` observations.
 
-        An unknown dispersion is replaced by its best value, the mean deviance, hence the logarithm; a constant factor
-        of `mean_deviance` changes nothing there. Every response of `MultiSquared` is an observation: n is the number of
-        rows times that of responses.
+        An unknown dispersion is profiled out: its best value is the mean deviance, hence the logarithm, and a constant
+        factor in `mean_deviance` does not matter. For `MultiSquared` every response is an observation: n is the number
+        of rows times the number of responses.
         """
         deviance = np.asarray(mean_deviance, dtype=np.float64)
         result = n * (deviance if self.known_dispersion else np.log(np.maximum(deviance, np.finfo(np.float64).tiny)))
         return result if deviance.ndim else float(result)
 
     def free_outputs(self, n_outputs: int) -> int:
-        """The degrees of freedom that a column of a model with so many outputs has."""
+        """The degrees of freedom per column of a model with this many outputs."""
         return n_outputs
 
     def observations(self, n_outputs: int) -> int:
-        """How many observations a row with so many outputs counts as in `criterion`."""
+        """The number of observations that a row with this many outputs counts as in `criterion`."""
         return 1
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Loss:
-        """The loss with the scale that it takes from residuals ``y - eta``: itself, where it takes none."""
+        """The loss with its scale estimated from residuals ``y - eta``; the loss itself if it has no scale."""
         return self
 
     def informative(self, y: FloatArray) -> NDArray[np.bool_] | None:
@@ -157,7 +157,7 @@ class Loss(ABC):
         return None
 
     def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
-        """The loss on given rows with their weights, as a function of eta."""
+        """The loss on weighted rows, as a function of eta."""
         return SeparateRows(self, y, weight)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Classes: binomial for two of them or for proportions, multinomial for several."""
+"""Classes: binomial loss for two classes or proportions, multinomial loss for several classes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from covey.validation import FloatArray
 
 __all__ = ["Binomial", "Multinomial"]
 
-# By how much the proportions of a row may miss one; the rounding of thousands of single-precision ones stays below.
+# How far the proportions of a row may be from adding up to one: above the round-off error of thousands of float32.
 SUM_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Binomial(Loss):
-    """Two classes, 0 and 1, or proportions between: ``log(1 + exp(eta)) - y eta``, logistic regression.
+    """Logistic regression: two classes, 0 and 1, or proportions in between; ``log(1 + exp(eta)) - y eta``.
 
     Examples
     --------
@@ -35,20 +35,20 @@ class Binomial(Loss):
         """Numbers from 0 to 1."""
         y = finite_numbers(y, name)
         rule = f"{name} must lie between 0 and 1 for the binomial loss"
-        remedy = "Code the two classes as 0 and 1, or take covey.GroupSparseClassifier, which has any labels."
+        remedy = "Code the two classes as 0 and 1, or use covey.GroupSparseClassifier, which accepts any labels."
         refuse_rows((y < 0) | (y > 1), y, rule, remedy)
         return y
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``log(1 + exp(eta)) - y eta``."""
         y, eta = common_dtype(y, eta)
-        # the second part is exactly zero where a class of 0 or 1 is predicted right
+        # the second term is exactly zero if a class of 0 or 1 is predicted correctly
         return np.log1p(np.exp(-np.abs(eta))) + (np.maximum(eta, 0) - y * eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """``y - p`` with ``p = 1 / (1 + exp(-eta))``."""
         y, eta = common_dtype(y, eta)
-        # from the nearer of 0 and 1, so that nothing is lost where p is next to it
+        # measured from the nearer of 0 and 1, so that no digits are lost when p is close to it
         small = np.exp(-np.abs(eta))
         return (y - ~np.signbit(eta)) + np.copysign(small / (1 + small), eta)
 
@@ -86,8 +86,8 @@ class Binomial(Loss):
 class Multinomial(Loss):
     """Several classes: ``log(sum_a exp(eta_a)) - sum_a y_a eta_a``, with `y` one-hot or proportions of each class.
 
-    The last axis of `y` and `eta` holds the classes. A constant added to every entry of `eta` changes nothing; what is
-    returned as eta (`link`, `null`) has mean zero over the classes.
+    The last axis of `y` and `eta` holds the classes. Adding a constant to all entries of `eta` does not change the
+    loss; `link` and `null` return predictors with mean zero over the classes.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Multinomial(Loss):
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """Proportions of the classes in each row, which add up to one."""
-        remedy = "Code labels 0, 1, ... as np.eye(n_classes)[labels], or take covey.GroupSparseClassifier."
+        remedy = "Code labels 0, 1, ... as np.eye(n_classes)[labels], or use covey.GroupSparseClassifier."
         if np.ndim(y) != 2 or np.shape(y)[1] < 2:
             rule = f"{name} must have one column per class, and at least two, for the multinomial loss"
             raise ValueError(f"{rule}, not shape {np.shape(y)}. {remedy}")
@@ -154,7 +154,7 @@ class Multinomial(Loss):
         return np.maximum(2 * (self.value(y, eta) + logs.sum(axis=0)), 0)
 
     def free_outputs(self, n_outputs: int) -> int:
-        """One less than there are classes: a constant added to all of them changes nothing."""
+        """One less than the number of classes: adding a constant to all of them does not change the loss."""
         return n_outputs - 1
 
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
@@ -170,7 +170,7 @@ class Multinomial(Loss):
 
 
 def _classes_first(*arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Arrays with their last axis first, also in memory, which makes sums over a few classes fast."""
+    """Arrays with the last axis moved first, also in memory, which makes sums over a few classes fast."""
     width = max(array.ndim for array in arrays)
     padded = (array.reshape((1,) * (width - array.ndim) + array.shape) for array in arrays)
     return tuple(np.ascontiguousarray(array.transpose(width - 1, *range(width - 1))) for array in padded)

@@ -1,4 +1,4 @@
-"""The best constant predictor: the minimum of a convex function of one number, or of a few."""
+"""The best constant predictor: the minimum of a convex function of one or a few numbers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from covey.validation import FloatArray
 
 __all__ = ["scalar_constant", "vector_constant"]
 
-# Ten Newton steps are usual; where they fail, halving a bracket down to its rounding takes about sixty.
+# Ten Newton steps are usual; if they fail, bisection down to round-off error takes about sixty.
 MAX_STEPS = 200
-# No predictor of data that are accepted comes near.
+# Far beyond any predictor for valid data.
 LARGEST = 1e200
 TOLERANCE = 4 * float(np.finfo(np.float64).eps)
 
@@ -23,10 +23,10 @@ def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start
     Parameters
     ----------
     slopes : callable
-        Minus the derivative, the second derivative, and the size of the terms that the first adds up, whose rounding
-        it cannot fall below.
+        Returns minus the derivative, the second derivative, and the size of the terms in the first, which determines
+        its round-off error.
     start, width : float
-        Where the search begins, and its first step.
+        The starting point of the search, and the length of its first step.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start
     2.0
     """
     low, high = _bracket(slopes, start, width)
-    # the end that is nearer to the start
+    # the end of the bracket nearer to the start
     point, last = low if low >= start else high, high - low
     for _ in range(MAX_STEPS):
         g, h, size = slopes(point)
@@ -43,7 +43,7 @@ def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start
             break
         low, high = (point, high) if g > 0 else (low, point)
         step = g / h if h > 0 else np.inf
-        # a step that leaves the bracket, or is not half of the one before, is replaced by a halving of the bracket
+        # bisect if the step leaves the bracket or is more than half the one before
         if not (low < point + step < high and abs(step) < abs(last) / 2):
             step = (low + high) / 2 - point
         point, last = point + step, step
@@ -53,7 +53,7 @@ def scalar_constant(slopes: Callable[[float], tuple[float, float, float]], start
 
 
 def _bracket(slopes: Callable[[float], tuple[float, float, float]], start: float, width: float) -> tuple[float, float]:
-    """Two numbers with the minimum between them, by doubling steps from the start."""
+    """Two numbers that bracket the minimum, found by doubling steps from the start."""
     first = slopes(start)[0]
     if first == 0:
         return start, start
@@ -72,16 +72,16 @@ def vector_constant(
     hessian: Callable[[FloatArray], FloatArray],
     start: FloatArray,
 ) -> FloatArray:
-    """The minimum of a convex function of a few numbers, by damped Newton steps; the one nearest to the start."""
+    """A minimum of a convex function of a few numbers, by damped Newton steps of least norm."""
     point, here = np.array(start, dtype=np.float64), value(start)
     for _ in range(MAX_STEPS):
         g = score(point)
         H = hessian(point)
-        # the Hessian may have a direction in which the loss is constant
+        # the loss may be constant in some direction, and the Hessian singular
         step = np.linalg.lstsq(H, g, rcond=1e-12)[0]
         slope = float(g @ step)
         size = 1.0
-        # within rounding of the minimum values cannot be told apart, and full steps are good there
+        # close to the minimum, values differ only by round-off error, and full steps are safe
         while value(point + size * step) > here - 1e-4 * size * slope + 1e-14 * abs(here) and size > 1e-10:
             size /= 2
         point = point + size * step

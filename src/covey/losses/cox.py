@@ -15,26 +15,26 @@ from covey.validation import FloatArray
 
 __all__ = ["Cox"]
 
-# What is left of a martingale residual of zero.
+# Round-off error of a martingale residual of zero.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Cox(Loss):
-    """Proportional hazards: minus the log of the partial likelihood, ``exp(eta)`` multiplying the hazard of a row.
+    """Proportional hazards: minus the log partial likelihood, where ``exp(eta)`` multiplies the hazard of a row.
 
-    A row's loss depends on the rows that are at risk with it: `value`, `residual` and `curvature` are those of all rows
-    given, each of weight one, and add up to `total`. A constant added to `eta` changes nothing, so there is no
-    intercept.
+    The loss of a row depends on the other rows at risk: `value`, `residual` and `curvature` treat the given rows as the
+    whole data, with weights of one, and add up to the total of `on`. Adding a constant to `eta` does not change the
+    loss, so there is no intercept.
 
     Parameters
     ----------
     ties : {"efron", "breslow"}
-        How events at the same time are treated: Efron's way is the more accurate one.
+        How events at the same time are treated; Efron's approximation is the more accurate one.
 
     Examples
     --------
-    Rows are (start, stop, event, stratum); `covey.survival` makes them of times and events.
+    Rows are (start, stop, event, stratum); `covey.survival` makes them from times and events.
 
     >>> y = np.array([[-np.inf, 1.0, 1.0, 0.0], [-np.inf, 2.0, 0.0, 0.0]])
     >>> Cox().residual(y, np.zeros(2))
@@ -55,15 +55,15 @@ class Cox(Loss):
             raise ValueError(f"ties must be 'efron' or 'breslow', not {self.ties!r}.")
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
-        """Rows of (start, stop, event, stratum), shape (n_rows, 4), of survival times as `covey.survival` makes them.
+        """Convert survival times, as made by `covey.survival`, to rows (start, stop, event, stratum); (n_rows, 4).
 
-        Rows in that form already are returned as they are.
+        Rows that are in this form already are returned unchanged.
         """
         made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64
         return y if made else read_survival(y, name).rows
 
     def on(self, y: FloatArray, weight: FloatArray) -> RiskSets:
-        """The partial likelihood of rows, sorted once."""
+        """The partial likelihood of these rows, which are sorted once."""
         return RiskSets(np.asarray(y, dtype=float), np.asarray(weight, dtype=float), self.ties == "efron")
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -71,7 +71,7 @@ class Cox(Loss):
         return self._alone(y).values(eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Martingale residuals: events less what was expected."""
+        """Martingale residuals: observed minus expected events."""
         return self._alone(y).score(eta)
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -83,21 +83,21 @@ class Cox(Loss):
         return self._alone(y).curvature_product(eta, direction)
 
     def deviance(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Twice what each event adds above a model under which whoever has an event was bound to have it first."""
+        """Twice the excess of each event's loss over the saturated model, in which the event was certain to be next."""
         rows = self._alone(y)
         return 2 * np.maximum(rows.values(eta) - rows.saturated_values.reshape(-1, *[1] * (np.ndim(eta) - 1)), 0)
 
     def informative(self, y: FloatArray) -> NDArray[np.bool_]:
-        """Events: censored rows only tell who was at risk."""
+        """The rows with events; censored rows only enter risk sets."""
         return np.asarray(np.asarray(y)[:, EVENT] > 0)
 
     def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> float:
-        """Zero: constants change nothing.
+        """Zero: a constant does not change the loss.
 
         Raises
         ------
         ValueError
-            Where there is nothing to learn from: no event, or nobody else at risk at any of them.
+            If there is nothing to learn from: no events, or no other rows at risk at any event.
         """
         rows = np.asarray(y, dtype=float)
         if not (rows[:, EVENT] * np.asarray(weight, dtype=float)).any():
@@ -105,7 +105,7 @@ class Cox(Loss):
         shift = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=float)
         if (np.abs(self.on(rows, weight).score(shift)) <= ROUNDING * np.asarray(weight)).all():
             raise ValueError(
-                "At every event time all rows at risk have their event, so that nothing can be learnt from the times."
+                "At every event time all rows at risk have their event, so nothing can be learned from the times."
             )
         return 0.0
 

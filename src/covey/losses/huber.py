@@ -1,4 +1,4 @@
-"""Huber's loss: squared near the model, linear far from it, so that a few wild responses move the fit little."""
+"""Huber's loss: squared for small residuals, linear for large ones, so that a few outliers have little influence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from covey.validation import FloatArray, positive
 
 __all__ = ["Huber"]
 
-# Huber's choice: 95% of the efficiency of least squares where the noise is Gaussian with unit scale.
+# Huber's choice: 95% of the efficiency of least squares for Gaussian noise of unit scale.
 EFFICIENT = 1.345
-# The scale of Gaussian noise over its median absolute value, and over its mean absolute value.
+# The scale of Gaussian noise divided by its median absolute value, and by its mean absolute value.
 MEDIAN_TO_SCALE = 1.4826
 MEAN_TO_SCALE = float(np.sqrt(np.pi / 2))
 
@@ -28,8 +28,8 @@ class Huber(Loss):
     Parameters
     ----------
     threshold : float, optional
-        From which distance on a row counts linearly. None: 1.345 times a robust scale of the residuals, which
-        `scaled_to` sets; before that there is only the null model.
+        The residual beyond which the loss is linear. None means 1.345 times a robust scale of the residuals, which
+        `scaled_to` sets; before that, only the null model is available.
 
     Examples
     --------
@@ -49,13 +49,13 @@ class Huber(Loss):
             positive(self.threshold, "threshold")
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``r^2 / 2``, or ``threshold (|r| - threshold / 2)`` far out."""
+        """``r^2 / 2`` up to the threshold, ``threshold (|r| - threshold / 2)`` beyond."""
         r, threshold = self._distance(y, eta)
         near = np.clip(r, -threshold, threshold)
         return near * (r - near / 2)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``y - eta``, cut at the threshold."""
+        """``y - eta``, clipped at the threshold."""
         r, threshold = self._distance(y, eta)
         return np.clip(r, -threshold, threshold)
 
@@ -65,7 +65,7 @@ class Huber(Loss):
         return (np.abs(r) <= threshold).astype(r.dtype)
 
     def bounding_curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """One up to the threshold, the threshold over the distance beyond: the weights of reweighted least squares."""
+        """One up to the threshold, ``threshold / |r|`` beyond: the weights of iteratively reweighted least squares."""
         r, threshold = self._distance(y, eta)
         return threshold / np.maximum(np.abs(r), threshold)
 
@@ -74,10 +74,10 @@ class Huber(Loss):
         return 2 * self.value(y, eta)
 
     def scaled_to(self, residuals: FloatArray, weight: FloatArray) -> Huber:
-        """Itself where the threshold is given; else with 1.345 times the weighted median absolute residual over 0.6745.
+        """The loss, with a threshold of 1.345 times the weighted median absolute residual over 0.6745 if it has none.
 
-        Where more than half of the residuals are zero the mean absolute value takes the place of the median; where all
-        are, any threshold will do, and the scale is one.
+        If more than half of the residuals are zero, the mean absolute value replaces the median; if all are, any
+        threshold will do, and the scale is one.
         """
         if self.threshold is not None:
             return self
@@ -104,7 +104,7 @@ class Huber(Loss):
 
     def _distance(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.threshold is None:
-            raise ValueError("Huber() has no threshold yet: give it one, or take scaled_to(residuals, weight).")
+            raise ValueError("Huber() has no threshold yet: give it one, or call scaled_to(residuals, weight).")
         y, eta = common_dtype(y, eta)
         r = y - eta
         return r, np.asarray(self.threshold, dtype=r.dtype)

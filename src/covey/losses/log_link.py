@@ -13,16 +13,16 @@ from covey.validation import FloatArray
 
 __all__ = ["Gamma", "Poisson"]
 
-# Above 2^53 float64 no longer tells a count from the next one.
+# Above 2^53, float64 cannot represent every count.
 LARGEST_COUNT = 2.0**53
 
 
 def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``exp(t)`` with its first and second derivative; for very large t the parabola that continues it.
+    """``exp(t)`` with its first and second derivatives, continued by a parabola for very large t.
 
-    The function is convex, twice differentiable and finite, with finite squares, wherever a fit may stray. It is the
-    exponential itself for every mean that data can have: up to ``exp(300)``, in float32 up to ``exp(40)``, above the
-    largest count that is accepted.
+    The function is convex, twice differentiable, and finite with finite squares wherever an iteration may go. It is the
+    exponential itself for every mean that data can have: up to ``exp(300)``, or in float32 up to ``exp(40)``, which is
+    above the largest valid count.
     """
     end, farthest = (300.0, 1e80) if t.dtype == np.float64 else (40.0, 1e10)
     if t.size and t.max() <= end:
@@ -35,7 +35,7 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 class _LogLink(Loss):
-    """What losses with a log link share."""
+    """Base class of losses with a log link."""
 
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(mean)``, finite at zero."""
@@ -52,8 +52,8 @@ class _LogLink(Loss):
 class Poisson(_LogLink):
     """Counts: a Poisson response with a log link, ``exp(eta) - y eta``.
 
-    Any number from zero up is taken, so rates and amounts are too (the quasi-likelihood of responses whose variance
-    grows with their mean). What they vary beyond that of counts is divided out by `dispersion`.
+    Any non-negative number is accepted, so rates and amounts work too (a quasi-likelihood for responses whose variance
+    grows with their mean). `dispersion` accounts for variation beyond that of Poisson counts.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Poisson(_LogLink):
     effect: ClassVar[str | None] = "rate ratio"
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
-        """Finite numbers, none of them negative."""
+        """Finite, non-negative numbers."""
         y = finite_numbers(y, name)
         rule = f"{name} must not be negative for the Poisson loss"
         refuse_rows(y < 0, y, rule, "Use loss='squared' or loss='huber' for a response of any sign.")
@@ -91,18 +91,18 @@ class Poisson(_LogLink):
         """``2 (y log(y / mean) - y + mean)``."""
         y, eta = common_dtype(y, eta)
         ratio = eta - np.log(np.where(y > 0, y, 1))
-        # near the response the difference of two large numbers would lose what is asked for
+        # near the response, the difference of two large numbers would lose its digits
         near = (np.abs(ratio) < 1) & (y > 0)
         rise = np.where(near, y * np.expm1(np.where(near, ratio, 0)), exponential(eta)[0] - y)
         return np.maximum(2 * (rise - y * ratio), 0)
 
     def dispersion(self, mean_deviance: float) -> float:
-        """One for counts, more where they vary more than a Poisson variable does."""
+        """One for Poisson counts, more if they are overdispersed."""
         return max(1.0, float(mean_deviance))
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         if not y.any():
-            raise ValueError("Every count is zero, and no finite rate fits that: give rows that hold events.")
+            raise ValueError("Every count is zero, which no finite rate fits: give rows with positive counts.")
         top = offset.max()
         return float(np.log(weight @ y) - np.log(weight @ np.exp(offset - top)) - top)
 

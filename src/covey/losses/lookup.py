@@ -20,7 +20,7 @@ ALIASES = {"gaussian": "squared", "logistic": "binomial"}
 
 
 def get_loss(loss: Any) -> Loss:
-    """The loss of a name; a loss is returned as it is.
+    """The loss with this name; a loss is returned unchanged.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def get_loss(loss: Any) -> Loss:
     Returns
     -------
     Loss
-        With its default settings, where a name was given.
+        If a name was given, with default settings.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def get_loss(loss: Any) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, type) and issubclass(loss, Loss):
-        raise ValueError(f"loss must be a loss and not its class: pass {loss.__name__}().")
+        raise ValueError(f"loss must be an instance, not a class: pass {loss.__name__}().")
     if isinstance(loss, str) and (name := ALIASES.get(loss, loss)) in LOSSES:
         return LOSSES[name]()
     raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, or a covey.losses.Loss, not {_shown(loss)}.")

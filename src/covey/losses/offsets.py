@@ -1,4 +1,4 @@
-"""Offsets: what is added to the linear predictor of each row."""
+"""Offsets, which are added to the linear predictor of each row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covey.validation import FloatArray, on_host
 
 __all__ = ["read_offset"]
 
-# What a predictor can be whose exponential is a mean, or odds: beyond, nothing that a column adds is seen any more.
+# The largest predictor whose exponential is a mean or odds: beyond it, the effect of a column would be invisible.
 LARGEST_LOGARITHM = 1e3
 
 
@@ -26,7 +26,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatAr
     offset : array-like, shape (n_rows,), (n_rows, 1) or (n_rows, n_outputs)
     n_rows, n_outputs : int
     loss : Loss
-        Decides how large it may be.
+        Determines how large the offset may be.
     """
     try:
         made = np.asarray(on_host(offset), dtype=np.float64)
@@ -48,6 +48,6 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatAr
     if bad.size:
         raise ValueError(
             f"offset must not exceed {largest:g} in size; row {bad[0]} has {np.abs(made[bad[0]]).max():.3g}. It is "
-            "added to the linear predictor: for counts it is the logarithm of the exposure, and not the exposure."
+            "added to the linear predictor: for counts it is the logarithm of the exposure, not the exposure."
         )
     return np.broadcast_to(made, (n_rows, n_outputs))

@@ -1,4 +1,4 @@
-"""A loss on given rows with their weights, as a function of the linear predictor: what a solver calls."""
+"""A loss on weighted rows as a function of the linear predictor: the interface that solvers use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["LossOnRows", "SeparateRows"]
 
 
 class LossOnRows(ABC):
-    """The weighted sum of a loss over rows. ``eta`` has the first axis of the rows, and another one for several models.
+    """The weighted sum of a loss over rows. The first axis of ``eta`` is rows, and a second one may hold models.
 
-    Where the loss is one of several outputs, those are the last axis of `eta`.
+    If the loss has several outputs, they are the last axis of `eta`.
     """
 
     @abstractmethod
@@ -27,7 +27,7 @@ class LossOnRows(ABC):
 
     @abstractmethod
     def deviance(self, eta: FloatArray) -> Any:
-        """Twice what the total lies above that of the model that meets every row."""
+        """Twice the excess of the total over the saturated model's."""
 
     @abstractmethod
     def score(self, eta: FloatArray) -> FloatArray:
@@ -35,19 +35,19 @@ class LossOnRows(ABC):
 
     @abstractmethod
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
-        """The diagonal of the Hessian of the total, or of a quadratic model that lies above it, of one model."""
+        """The diagonal of the Hessian of the total, or of a quadratic bound on it, for one model."""
 
     @abstractmethod
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The Hessian of the total of one model times a direction."""
+        """The Hessian of the total times a direction, for one model."""
 
     @abstractmethod
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
-        """``A' H A`` with H the Hessian of the total of one model, or that of a quadratic model that lies above it."""
+        """``A' H A``, where H is the Hessian of the total, or of a quadratic bound on it, for one model."""
 
 
 class SeparateRows(LossOnRows):
-    """Rows that each have a loss of their own.
+    """Independent rows, each with its own loss.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class SeparateRows(LossOnRows):
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' diag(curvature) A``."""
         B = A * np.sqrt(self.curvature(eta, bounding))[:, None]
-        return np.asarray(B.T @ B)  # of a matrix with its own transpose BLAS forms half
+        return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its own transpose
 
     def _sum(self, values: FloatArray) -> Any:
         weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)

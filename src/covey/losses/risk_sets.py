@@ -1,12 +1,12 @@
 """Risk sets: the partial likelihood of survival times on given rows.
 
-At every event time the rows at risk are those with ``start < time <= stop`` in the same stratum. With ``r_i = weight_i
-exp(eta_i)``, S the sum of r over the rows at risk and D that over the d tied events, the loss of a time is
+At every event time the rows at risk are those with ``start < time <= stop`` in the same stratum. Let ``r_i = weight_i
+exp(eta_i)``, S the sum of r over the rows at risk, and D the sum over the d tied events. The loss at this time is
 
     sum over k = 0 ... d - 1 of  mean weight * log(S - f_k D)   minus   sum over the tied events of weight * eta,
 
-with ``f_k = k / d`` for Efron's treatment of ties and 0 for Breslow's. Rows are sorted once, latest first; then every
-sum over risk sets is a cumulative sum, and that over rows entered later is taken off where there is left truncation.
+with ``f_k = k / d`` for Efron's treatment of ties and 0 for Breslow's. Rows are sorted once, latest first, so that
+every sum over risk sets is a cumulative sum; with left truncation, the sum over rows that enter later is subtracted.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from covey.validation import FloatArray
 
 __all__ = ["START", "STOP", "EVENT", "STRATUM", "RiskSets"]  # noqa: RUF022
 
-# Columns of a response.
+# Columns of the response.
 START, STOP, EVENT, STRATUM = range(4)
 
-# Where rows that entered later make up all of a sum but this share, the difference is summed anew.
+# If subtracting the rows that enter later leaves less than this share of a sum, the difference is summed directly.
 CANCELLED = 1e-6
 
-# The exponential of this is about the largest number.
+# The exponential of this is close to the largest float64.
 LARGEST = 700.0
 
 
 class _At(NamedTuple):
-    """What all derivatives at a predictor are made of.
+    """Quantities that all derivatives at a predictor share.
 
-    Logarithms of every row's r (``own``) and of ``S - f D`` for every step, one per event (``steps``); and the events
-    that are expected of every row, times its weight.
+    The logarithms of every row's r (``own``) and of ``S - f D`` for every step, one per event (``steps``), and every
+    row's expected number of events times its weight.
     """
 
     own: FloatArray
@@ -51,11 +51,11 @@ class RiskSets(LossOnRows):
     Parameters
     ----------
     y : ndarray, shape (n_rows, 4)
-        Start (minus infinity for rows that were there from the first), stop, 1 for an event and 0 for censoring, and
-        the stratum.
+        Start (minus infinity for rows at risk from the beginning), stop, 1 for an event and 0 for censoring, and the
+        stratum.
     weight : ndarray, shape (n_rows,)
     efron : bool
-        How ties are treated; Breslow's way otherwise.
+        Whether ties are treated by Efron's method rather than Breslow's.
     """
 
     def __init__(self, y: FloatArray, weight: FloatArray, efron: bool) -> None:
@@ -71,7 +71,7 @@ class RiskSets(LossOnRows):
         self._stratum = np.unique(stratum, return_inverse=True)[1]
         self._begins, n_of = np.unique(self._stratum, return_index=True, return_counts=True)[1:]
         self._segments = Segments(n_of)
-        # one number per row and time that rises from stratum to stratum, and falls with time within each
+        # a rank of times that increases from stratum to stratum, and decreases with time within each
         ranks = np.unique(np.concatenate([stop, start]), return_inverse=True)[1].reshape(2, -1)
         stops, starts = (self._stratum + 1) * (2 * stop.size) - ranks
 
@@ -83,17 +83,17 @@ class RiskSets(LossOnRows):
         self._step_weight = (self._tied / n_tied)[self._time]
         self._share = (np.arange(self._deaths.size) - self._first[self._time]) / n_tied[self._time] * float(efron)
         self._has_ties = bool(self._share.any())
-        # the last row that is at risk at each time
+        # the last row at risk at each time
         self._at_risk = np.searchsorted(stops, times, side="right") - 1
         of_time = self._stratum[self._deaths[self._first]]
         self._time_segments = Segments(np.bincount(of_time))
-        # the last time at which each row is at risk, and the last one before it entered; `times.size` where none is
+        # the last time at which each row is at risk, and the last time before it entered; `times.size` if there is none
         ends = np.cumsum(np.bincount(of_time))[self._stratum]
         self._until = _before(np.searchsorted(times, stops, side="left"), ends, times.size)
         self._truncated = bool(np.isfinite(start).any())
         if self._truncated:
             self._gone = _before(np.searchsorted(times, starts, side="left"), ends, times.size)
-            # by time of entry rows lie in the same segments
+            # sorted by time of entry, rows lie in the same segments
             self._entry = np.argsort(starts, kind="stable")
             last = np.searchsorted(starts[self._entry], times, side="right") - 1
             self._entered = np.where(last >= self._begins[of_time], last, -1)
@@ -102,12 +102,12 @@ class RiskSets(LossOnRows):
 
     @property
     def n_events(self) -> int:
-        """How many events there are among rows of positive weight."""
+        """The number of events among rows of positive weight."""
         return self._deaths.size
 
     @cached_property
     def saturated(self) -> float:
-        """The total of a model under which whoever has an event was bound to have it first."""
+        """The total of the saturated model, in which every event was certain to be next."""
         return float(self.saturated_values.sum())
 
     @cached_property
@@ -116,25 +116,25 @@ class RiskSets(LossOnRows):
         return self._by_event(np.log(self._tied[self._time] * (1 - self._share)))
 
     def values(self, eta: FloatArray) -> FloatArray:
-        """What each event adds to the total, the steps of tied ones being shared among them; zero for other rows."""
+        """The contribution of each event to the total, shared equally among ties; zero for other rows."""
         own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
         made = self._by_event(self._log_steps(eta)[1])
         made[self._rows[self._deaths]] -= _like(self._weight[self._deaths], own) * own
         return made
 
     def total(self, eta: FloatArray) -> Any:
-        """Minus the log of the partial likelihood."""
+        """Minus the log partial likelihood."""
         steps = self._log_steps(eta)[1]
         own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
         made = self._step_weight @ steps - self._weight[self._deaths] @ own
         return float(made) if np.ndim(made) == 0 else made
 
     def deviance(self, eta: FloatArray) -> Any:
-        """Twice what the total lies above `saturated`."""
+        """Twice the excess of the total over `saturated`."""
         return 2 * (self.total(eta) - self.saturated)
 
     def score(self, eta: FloatArray) -> FloatArray:
-        """Martingale residuals times weights: events less what was expected."""
+        """Martingale residuals times weights: observed minus expected events."""
         made = -self._at(eta).expected
         made[self._deaths] += _like(self._weight[self._deaths], made)
         return self._scattered(made)
@@ -154,7 +154,7 @@ class RiskSets(LossOnRows):
         at = self._at(eta)
         along = np.asarray(direction, dtype=float)[self._rows]
         means = self._means(at, along[:, None])[:, 0]
-        # what moves the risk sets of a row, at the scale of its own risk
+        # changes of the risk sets, scaled so that exponentials do not overflow
         hazards = self._step_weight * means * np.exp(np.minimum(self._level(at)[self._deaths] - at.steps, LARGEST))
         at_times = np.add.reduceat(hazards, self._first)
         sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
@@ -163,7 +163,7 @@ class RiskSets(LossOnRows):
         return self._scattered(at.expected * along - np.exp(at.own - self._level(at)) * made)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
-        """``A' H A``: rows by what is expected of them, less the means over the risk sets."""
+        """``A' H A``: rows weighted by their expected events, minus the means over the risk sets."""
         at = self._at(eta)
         own = A[self._rows]
         B = own * np.sqrt(at.expected)[:, None]
@@ -171,19 +171,19 @@ class RiskSets(LossOnRows):
         return np.asarray(B.T @ B - M.T @ M)
 
     def hazards(self, eta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-        """Breslow's estimate: events over the sum of risks at each event time, rows of the response and increments.
+        """Breslow's estimate: the weight of events divided by the sum of risks, at each event time.
 
         Returns
         -------
         rows : ndarray of int, shape (n_times,)
-            A row of the response that has its event at each time: by stratum, latest first.
+            For each time, a row of the response with its event then; ordered by stratum, latest first.
         increments : ndarray, shape (n_times,)
         """
         logs = self._log_risk(np.asarray(eta, dtype=float)[self._rows] + self._log_weight)
         return self._rows[self._deaths[self._first]], self._tied * np.exp(-logs)
 
     def _at(self, eta: FloatArray) -> _At:
-        """At a predictor; the last one is kept, for a Newton step asks for the score there and the Hessian."""
+        """The shared quantities at a predictor, cached because a Newton step needs the score and the Hessian there."""
         if self._last is None or self._last[0].shape != np.shape(eta) or not (self._last[0] == eta).all():
             own, steps = self._log_steps(eta)
             self._last = np.array(eta, dtype=float), _At(own, steps, self._expected(own, steps))
@@ -267,7 +267,7 @@ class RiskSets(LossOnRows):
         return np.asarray(made * np.exp(np.minimum(level[self._deaths] - at.steps, LARGEST))[:, None])
 
     def _by_event(self, steps: FloatArray) -> FloatArray:
-        """Weighted numbers per step as numbers per row."""
+        """Distribute weighted values per step over the rows with events."""
         sums = np.add.reduceat(_like(self._step_weight, steps) * steps, self._first, axis=0)[self._time]
         made = np.zeros((len(self._rows), *steps.shape[1:]))
         made[self._deaths] = sums * _like(self._weight[self._deaths] / self._tied[self._time], steps)
@@ -280,10 +280,10 @@ class RiskSets(LossOnRows):
 
 
 def _before(place: NDArray[np.intp], end: NDArray[np.intp], none: int) -> NDArray[np.intp]:
-    """A place where it lies before the end, and `none` elsewhere."""
+    """The place if it lies before the end, else `none`."""
     return np.where(place < end, place, none)
 
 
 def _like(values: FloatArray, other: FloatArray) -> FloatArray:
-    """With as many axes as another array."""
+    """Values with axes added, to broadcast along the first axis of another array."""
     return values.reshape(-1, *[1] * (other.ndim - 1))

@@ -1,4 +1,4 @@
-"""Cumulative sums that begin anew in every segment of an array, as sums over risk sets do in every stratum."""
+"""Cumulative sums that restart in every segment of an array, as sums over risk sets do in every stratum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from covey.validation import FloatArray
 
 __all__ = ["Segments"]
 
-# Exponentials of numbers further apart than this do not fit into one floating-point range.
+# Exponentials of numbers further apart than this do not fit into the range of float64.
 WIDEST = 600.0
 
 
@@ -24,14 +24,14 @@ class Segments:
     Parameters
     ----------
     lengths : ndarray of int
-        None of them zero.
+        All positive.
     """
 
     def __init__(self, lengths: NDArray[np.intp]) -> None:
         self.n = int(lengths.sum())
         begins = np.cumsum(lengths) - lengths
         self.single = lengths.size == 1
-        # positions of each table's entries, those beyond the end of a segment being n
+        # the position of each entry of a table; n beyond the end of a segment
         self._tables = []
         for power in np.unique(np.frexp(lengths)[1]):
             own = np.flatnonzero(np.frexp(lengths)[1] == power)
@@ -40,11 +40,11 @@ class Segments:
             self._tables.append(np.where(steps < lengths[own, None], table, self.n))
 
     def cumulative(self, values: FloatArray, *, reverse: bool = False) -> FloatArray:
-        """Sums of the values of a segment up to each one; from the end where `reverse`."""
+        """Cumulative sums within each segment; from the end if `reverse`."""
         return self._each(values, lambda table: np.cumsum(table, axis=1), 0.0, reverse)
 
     def log_cumulative(self, logs: FloatArray, *, reverse: bool = False) -> FloatArray:
-        """Logarithms of such sums of exponentials, which may lie far outside the floating-point range."""
+        """Logarithms of cumulative sums of exponentials, which may lie far outside the range of float64."""
         return self._each(logs, _log_cumulative, -np.inf, reverse)
 
     def _each(self, values: FloatArray, sums: Any, empty: float, reverse: bool) -> FloatArray:
@@ -59,10 +59,10 @@ class Segments:
 
 
 def _log_cumulative(logs: FloatArray) -> FloatArray:
-    """Along the second axis."""
+    """The logarithm of cumulative sums of exponentials along the second axis."""
     largest = logs.max(axis=1, keepdims=True)
     finite = np.where(np.isfinite(logs), logs, largest)
     if (largest - finite.min(axis=1, keepdims=True)).max(initial=0.0) > WIDEST:
         return np.asarray(np.logaddexp.accumulate(logs, axis=1))
-    with np.errstate(divide="ignore"):  # nothing yet is a sum of zero
+    with np.errstate(divide="ignore"):  # sums may start with zeros
         return np.asarray(largest + np.log(np.cumsum(np.exp(logs - largest), axis=1)))

@@ -1,4 +1,4 @@
-"""Squared loss: of one response, and of several at once."""
+"""Squared loss, for one response and for several at once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class MultiSquared(Loss):
-    """Squared loss of several responses, which are on the last axis of `y` and `eta`: ``sum_a (y_a - eta_a)^2 / 2``.
+    """Squared loss of several responses, the last axis of `y` and `eta`: ``sum_a (y_a - eta_a)^2 / 2``.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class MultiSquared(Loss):
     vector: ClassVar[bool] = True
 
     def observations(self, n_outputs: int) -> int:
-        """Every response is one."""
+        """Every response is one observation."""
         return n_outputs
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Survival times as users have them: times and events, entries and strata, in one array or table."""
+"""Survival times as users store them: times, events, entry times and strata, in one array or table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FieldNames", "SurvivalTimes", "check_estimable", "read_survival", "s
 
 @dataclass(frozen=True)
 class FieldNames:
-    """What the columns of a table of survival times, or the fields of a structured array, are called."""
+    """Names of the columns of a table of survival times, or of the fields of a structured array."""
 
     time: str = "time"
     event: str = "event"
@@ -26,20 +26,20 @@ class FieldNames:
 
     @classmethod
     def of(cls, model: Any) -> FieldNames:
-        """Those of an estimator that has them as parameters."""
+        """The names that an estimator has as parameters."""
         return cls(model.time, model.event, model.start, model.stratum)
 
 
 @dataclass(frozen=True)
 class SurvivalTimes:
-    """Survival times that were read.
+    """Validated survival times.
 
     Attributes
     ----------
     rows : ndarray, shape (n_rows, 4)
         Start, stop, event, and the position of the stratum among the labels.
     labels : ndarray, shape (n_strata,), or None
-        Of the strata, where there are any.
+        Labels of the strata, if there are any.
     """
 
     rows: FloatArray
@@ -50,8 +50,8 @@ class SurvivalTimes:
         if self.labels is None and labels is None:
             return self.rows
         if self.labels is None or labels is None:
-            which = ("has no strata", "had") if self.labels is None else ("has strata", "had none")
-            raise ValueError(f"{name} {which[0]}, and the rows of fit {which[1]}: give them in both, or in neither.")
+            which = ("has no strata", "had strata") if self.labels is None else ("has strata", "had none")
+            raise ValueError(f"{name} {which[0]}, but the rows of fit {which[1]}: give them in both, or in neither.")
         places = {label: k for k, label in enumerate(labels.tolist())}
         unknown = [label for label in self.labels.tolist() if label not in places]
         if unknown:
@@ -67,19 +67,18 @@ def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = N
     Parameters
     ----------
     time : array-like of shape (n_rows,)
-        When the event happened, or up to when it had not.
+        The time of the event, or of censoring.
     event : array-like of shape (n_rows,), optional
-        True or 1 where it happened, False or 0 where the row is censored. By default it happened in all of them.
+        True or 1 for an event, False or 0 for censoring. By default every row has an event.
     start : array-like of shape (n_rows,), optional
-        Since when each row has been at risk (left truncation): from the first on by default.
+        When each row came under observation (left truncation). By default all rows are at risk from the beginning.
     strata : array-like of shape (n_rows,), optional
-        Labels of strata, each with a baseline hazard of its own.
+        Labels of strata, each with its own baseline hazard.
 
     Returns
     -------
     structured ndarray of shape (n_rows,)
-        With fields ``event`` and ``time``, in the order in which scikit-survival has them, and ``start`` and
-        ``stratum`` where they were given.
+        With the fields ``event`` and ``time``, in scikit-survival's order, and ``start`` and ``stratum`` if given.
 
     Examples
     --------
@@ -104,12 +103,12 @@ def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = N
 
 
 def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> SurvivalTimes:
-    """Read a structured array, a table, a pair of arrays, or times without censoring; check them.
+    """Read and check a structured array, a table, a pair of arrays, or times without censoring.
 
     Raises
     ------
     ValueError
-        Names the first row, and says what to do.
+        Names the first invalid row and the remedy.
     """
     names = fields or FieldNames()
     if isinstance(y, tuple | list) and len(y) in (2, 3) and all(np.ndim(own) == 1 for own in y):
@@ -124,14 +123,14 @@ def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> 
         return _read(name, given[:, 1], given[:, 0], None, None)
     if given.ndim != 1:
         raise ValueError(
-            f"{name} has shape {given.shape}: survival times are a structured array as of covey.survival(time, event), "
+            f"{name} has shape {given.shape}: survival times are a structured array from covey.survival(time, event), "
             f"a table with columns {names.time!r} and {names.event!r}, or a pair of arrays (time, event)."
         )
     return _read(name, np.ones(given.size), given, None, None)
 
 
 def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> SurvivalTimes:
-    """Fields by their names; of two fields, one of them boolean, that one is the event whatever it is called."""
+    """Read fields by name; if there are two and exactly one is boolean, that one is the event, whatever its name."""
     time, event = names.time, names.event
     if len(columns) == 2 and names == FieldNames():
         flags = [field for field, values in columns.items() if np.asarray(values).dtype.kind == "b"]
@@ -141,7 +140,7 @@ def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> Survi
     missing = [field for field in (time, event) if field not in columns]
     if missing:
         raise ValueError(
-            f"{name} has no column {missing[0]!r}, but {', '.join(map(repr, columns))}: name the columns, "
+            f"{name} has no column {missing[0]!r}, but {', '.join(map(repr, columns))}: name the columns with "
             "GroupSparseCox(time=..., event=...), or use covey.survival(time, event)."
         )
     return _read(name, columns[event], columns[time], columns.get(names.start), columns.get(names.stratum))
@@ -160,14 +159,14 @@ def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str
         raise ValueError(f"{name} has {stop.size} times and {event.size} events: give one of each per row.")
     if stop.size == 0:
         raise ValueError(f"{name} is empty.")
-    origin = "Count times from the origin of every row."
+    origin = "Measure times from each row's origin."
     refuse_rows(stop < 0, stop, f"The time of {name} must not be negative", origin)
     begin = np.full(stop.size, -np.inf)
     if start is not None:
         if start.shape != stop.shape:
             raise ValueError(f"The start of {name} has {start.size} entries, but there are {stop.size} times.")
         refuse_rows(start < 0, start, f"The start of {name} must not be negative", origin)
-        late = "Drop rows that were never at risk, or mend their times."
+        late = "Drop rows that were never at risk, or correct their times."
         refuse_rows(start >= stop, start, f"The start of {name} must lie before the time", late)
         begin = start
     labels, codes = (None, np.zeros(stop.size)) if stratum is None else np.unique(stratum, return_inverse=True)
@@ -182,16 +181,16 @@ def check_estimable(times: SurvivalTimes, weight: FloatArray, name: str = "y") -
         raise ValueError(f"{name} has no event: every row is censored, and there is nothing to fit. Is 1 the event?")
     if len(events) > 1 and np.ptp(events[:, 1]) == 0:
         raise ValueError(
-            f"All {len(events)} events of {name} are at time {events[0, 1]:g}: such times say who had the event and "
-            "not when. Use covey.GroupSparseClassifier for that."
+            f"All {len(events)} events of {name} are at time {events[0, 1]:g}: such times say which rows had the "
+            "event, not when. Use covey.GroupSparseClassifier for that."
         )
     if times.labels is not None:
         without = np.setdiff1d(np.arange(times.labels.size), events[:, -1].astype(int))
         if without.size:
             label = times.labels[without[0] : without[0] + 1].tolist()[0]
             raise ValueError(
-                f"Stratum {label!r} of {name} has no event, so that its hazard cannot be estimated: put it together "
-                "with another one, or drop its rows."
+                f"Stratum {label!r} of {name} has no event, so its hazard cannot be estimated: merge it with another "
+                "stratum, or drop its rows."
             )
 
 

@@ -1,4 +1,4 @@
-"""Scores that can be believed: the whole fit repeated without rows, which are then predicted."""
+"""Honest scores: the whole fit is repeated without some rows, which are then predicted."""
 
 from covey.nested.result import MethodScore, NestedScore
 from covey.nested.score import nested_score

@@ -1,4 +1,4 @@
-"""The outer folds of a nested score, and rows of whatever the data are kept in."""
+"""The outer folds of a nested score, and rows of any kind of table."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def outer_folds(
 ) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """Pairs of training and test rows.
 
-    A number gives shuffled folds: `KFold`, `StratifiedKFold` for classes (fewer folds where a class has fewer rows),
-    and `GroupKFold` or `StratifiedGroupKFold` where rows have labels that stay together. Survival times are dealt by
-    `events`, which are labels that every fold gets its share of.
+    A number gives shuffled folds: `KFold`, `StratifiedKFold` for classes (with fewer folds if a class has fewer rows),
+    and `GroupKFold` or `StratifiedGroupKFold` if `split_groups` labels rows that must stay together. For survival
+    times, folds are stratified by the labels `events`.
     """
     n = len(y)
     splitter = cv
@@ -49,7 +49,7 @@ def outer_folds(
         if train.size == 0 or test.size == 0:
             raise ValueError(f"Fold {number} of cv has no {'test' if train.size else 'training'} rows.")
         if np.intersect1d(train, test).size:
-            raise ValueError(f"Fold {number} of cv tests rows that it also trains on: no score of it can be believed.")
+            raise ValueError(f"Fold {number} of cv tests rows that it also trains on, so its score would be biased.")
     return found
 
 
@@ -71,16 +71,16 @@ def _splitter(k: int, y: Any, has_classes: bool, split_groups: Any, random_state
 
 
 def event_labels(model: Any, y: Any) -> NDArray[np.intp]:
-    """Labels by which survival times are dealt to folds: odd numbers are events, and every stratum has its own."""
+    """Labels by which folds of survival times are stratified, per stratum: odd numbers are events."""
     rows = read_survival(y, "y", FieldNames.of(model)).rows
     return np.asarray(2 * rows[:, STRATUM] + rows[:, EVENT], dtype=np.intp)
 
 
 def _most_folds(k: int, events: NDArray[np.intp]) -> int:
-    """So many folds that each has an event."""
+    """The number of folds, reduced if needed so that each has an event."""
     n_events = int((events % 2).sum())
     if n_events < 2:
-        raise ValueError("Nested folds need at least two events, to fit one and to judge by the other.")
+        raise ValueError("Nested folds need at least two events: one to fit and one to score.")
     return min(k, n_events)
 
 
@@ -95,13 +95,13 @@ def row_taker(X: Any) -> Callable[[Rows], Any]:
         values = np.asarray(X)
         return lambda rows: values[rows]
     raise ValueError(
-        f"Nested folds take rows of arrays, DataFrames and sparse matrices apart, not of {type(X).__name__}: give some "
-        "rows of it in memory."
+        f"Nested folds need an array, a DataFrame or a sparse matrix, not {type(X).__name__}: give some of its rows in "
+        "memory."
     )
 
 
 def part(values: Any, rows: Rows) -> Any:
-    """Some entries of a vector or table of one row each; None stays None."""
+    """Some rows of a vector or table; None stays None."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     return None if values is None else np.asarray(values)[rows]

@@ -1,4 +1,4 @@
-"""What a prediction costs, row by row: its deviance, and that of the mean of the training rows."""
+"""The deviance of predictions, row by row, and of the null model fitted to the training rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Response", "Task", "read_response"]
 
 @dataclass(frozen=True)
 class Response:
-    """A response as losses take it.
+    """A response in the form that losses take.
 
     Attributes
     ----------
     given : ndarray
-        As `fit` takes it: numbers or labels.
+        In the form that `fit` takes: numbers or labels.
     values : ndarray, shape (n_rows,) or (n_rows, n_outputs)
         Numbers, 0 and 1, or one column per class.
     classes : ndarray or None
@@ -45,14 +45,14 @@ def read_response(y: Any, has_classes: bool) -> Response:
 
 @dataclass(frozen=True)
 class Task:
-    """One outer fold: what is trained on, and what is predicted.
+    """The training and test rows of one outer fold.
 
     Attributes
     ----------
     loss : Loss
-        By which predictions are judged: that of the model as fitted on the training rows.
+        The loss by which predictions are scored: the fitted model's.
     y, weight, offset : ndarray
-        Of the training rows.
+        Data of the training rows.
     y_test, offset_test : ndarray
     classes : ndarray or None
     """
@@ -70,7 +70,7 @@ class Task:
         """The fold with these rows."""
         values = response.values
         if response.classes is not None:
-            # a fold whose training rows lack a class is judged like every other
+            # a fold whose training rows lack a class is scored like every other
             loss = Binomial() if response.classes.size == 2 else Multinomial()
         shift: FloatArray = np.zeros(values.shape)
         if offset is not None:
@@ -80,7 +80,7 @@ class Task:
 
     @property
     def scale(self) -> FloatArray:
-        """Of each of several responses: its standard deviation on the training rows, so that units do not matter."""
+        """The training standard deviation of each of several responses, so that units do not matter."""
         if not isinstance(self.loss, MultiSquared):
             return np.ones(self.y.shape[1:])
         share = self.weight / self.weight.sum()
@@ -88,7 +88,7 @@ class Task:
         return np.where(spread > 0, spread, 1.0)
 
     def null_mean(self) -> FloatArray:
-        """The test rows as predicted by the best constant of the training rows."""
+        """Predictions of the test rows by the best constant of the training rows."""
         constant = self.loss.null(self.y, self.weight, self.offset)
         return np.asarray(self.loss.inverse_link(self.offset_test + constant))
 
@@ -98,7 +98,7 @@ class Task:
         if isinstance(loss, Squared | MultiSquared):
             return np.asarray(loss.deviance(self.y_test / self.scale, mean / self.scale))
         if isinstance(loss, Binomial | Multinomial):
-            # the same bound as in scikit-learn's log_loss: a row that was called impossible costs much, not everything
+            # the same bound as in scikit-learn's log_loss, so that a class of predicted probability 0 has a finite cost
             least = np.finfo(float).eps
             mean = np.clip(mean, least, 1 - least)
             if isinstance(loss, Multinomial):

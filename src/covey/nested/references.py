@@ -1,4 +1,4 @@
-"""What a grouped model is compared with: scikit-learn's lasso and ridge on the same columns, which know no groups."""
+"""Methods to compare a grouped model with: scikit-learn's lasso and ridge on the same columns, without groups."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = ["Reference", "class_means", "find_references"]
 
 FOLDS = 5
 
-# Columns have unit variance, and a penalty is a sum over rows: from hardly any to one that leaves nothing.
+# Penalties on columns of unit variance, for a loss summed over rows: from hardly any to one that leaves nothing.
 RIDGES = np.logspace(-2, 6, 33)
-# The same for a penalty that is a mean over rows.
+# The same for a loss averaged over rows.
 MEAN_RIDGES = np.logspace(-4, 2, 13)
-# Inverse penalties on a sum over rows; beyond the largest, classes that can be told apart only take time.
+# Inverse penalties for a loss summed over rows; larger ones only take longer if classes are separable.
 INVERSE_PENALTIES = np.logspace(-4, 2, 13)
 
 
@@ -44,11 +44,10 @@ class Reference:
     Attributes
     ----------
     key : str
-        What it is called in tables.
+        Its name in tables.
     what : str
-        Which estimator it is.
-    estimator : estimator
-        Of scikit-learn.
+        A description of the estimator.
+    estimator : scikit-learn estimator
     """
 
     key: str
@@ -56,13 +55,13 @@ class Reference:
     estimator: Any
 
     def means(self, task: Task, X: Any, X_test: Any) -> FloatArray:
-        """Fit the training rows, and predict the test rows."""
+        """Fit the training rows and predict the test rows."""
         sparse = sp.issparse(X)
         scaler = StandardScaler(with_mean=not sparse).fit(X, sample_weight=task.weight)
         y, weight, scale = task.y, task.weight, task.scale
         exposure = np.ones_like(y)
         if isinstance(task.loss, Poisson | Gamma):
-            # an offset of the log link: rates, which count by their exposure where the variance grows with the mean
+            # with a log link, an offset means rates; for Poisson they are weighted by exposure
             exposure = np.exp(task.offset)
             y, weight = y / exposure, weight * exposure if isinstance(task.loss, Poisson) else weight
         elif task.classes is None:
@@ -71,7 +70,7 @@ class Reference:
             y = y.astype(int) if y.ndim == 1 else y.argmax(axis=1)
         known = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
         with warnings.catch_warnings(), fitting_threads(X.shape):
-            warnings.simplefilter("ignore")  # on convergence: a reference is taken as it comes
+            warnings.simplefilter("ignore")  # about convergence: references are used as they are
             self.estimator.fit(scaler.transform(X), y, **known)
             rows = scaler.transform(X_test)
             if task.classes is not None:
@@ -85,11 +84,11 @@ class Reference:
 def find_references(
     loss: Loss, *, has_classes: bool, weighted: bool, offset: bool, seed: int
 ) -> tuple[list[Reference], str]:
-    """The methods that scikit-learn has for a loss, and what to say where it lacks some."""
+    """The methods that scikit-learn has for a loss, and a note if some are missing."""
     folds = KFold(FOLDS, shuffle=True, random_state=seed)
     if has_classes:
         if offset:
-            return [], "scikit-learn's logistic regression takes no offset, so that there is no lasso or ridge"
+            return [], "scikit-learn's logistic regression takes no offset, so there is no lasso or ridge"
         solver = "liblinear" if isinstance(loss, Binomial) else "saga"
         return [
             Reference("lasso", "LogisticRegressionCV with an l1 penalty", _logistic(1.0, solver, folds)),
@@ -99,11 +98,11 @@ def find_references(
     if isinstance(loss, Squared):
         return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], ""
     if isinstance(loss, Huber):
-        said = "lasso and ridge have squared loss, for scikit-learn has no path of Huber's"
+        said = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
         return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], said
     if isinstance(loss, MultiSquared):
         if weighted:
-            return [ridge], "MultiTaskLassoCV takes no weights, so that there is no lasso"
+            return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", MultiTaskLassoCV(cv=folds)), ridge], ""
     if isinstance(loss, Poisson | Gamma):
         kind = PoissonRegressor if isinstance(loss, Poisson) else GammaRegressor
@@ -116,7 +115,7 @@ def find_references(
 
 
 def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
-    """Penalised logistic regression; how the penalty is named changed in scikit-learn 1.8."""
+    """Penalised logistic regression; the name of the penalty changed in scikit-learn 1.8."""
     recent = tuple(int(number) for number in sklearn.__version__.split(".")[:2]) >= (1, 8)
     penalty: dict[str, Any] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
     own = {"intercept_scaling": 10.0, "random_state": 0} if solver == "liblinear" else {"random_state": 0}
@@ -126,7 +125,7 @@ def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
 
 
 def class_means(fitted: Any, X: Any, classes: Any, **offset: Any) -> FloatArray:
-    """Probabilities of all classes, also of those that the training rows lack; of the second where there are two."""
+    """Probabilities of all classes, zero for classes missing from the training rows; with two, of the second class."""
     p = np.asarray(fitted.predict_proba(X, **offset))
     whole = np.zeros((len(p), len(classes)))
     whole[:, np.searchsorted(classes, fitted.classes_)] = p

@@ -1,4 +1,4 @@
-"""One outer fold: the whole fit repeated without its test rows, beside what it is compared with."""
+"""One outer fold: the whole fit repeated without its test rows, along with the methods it is compared with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Scorer = Callable[..., float]
 
 @dataclass(frozen=True)
 class Given:
-    """What is the same for all folds.
+    """The data and settings that all folds share.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Given:
     references : bool
         Whether lasso and ridge are fitted.
     others : mapping of str to estimator
-        Further methods to compare with, on X as it was given.
+        Further methods to compare with, fitted to X as given.
     seed : int
     keep : bool
         Whether the fitted models are kept.
@@ -67,7 +67,7 @@ class Given:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What came of a fold.
+    """The result of one fold.
 
     Attributes
     ----------
@@ -75,19 +75,19 @@ class FoldResult:
     means : ndarray or None
         The model's predictions of the test rows.
     losses : dict
-        Of every method, the deviance of each test row; empty where only scores are known.
+        For every method, the deviance of each test row; empty if only scores are known.
     scores : dict
-        Of every method; empty where losses are known.
+        The score of every method; empty if losses are known.
     selected : tuple
-        Names of the groups that were selected.
+        Names of the selected groups.
     what : dict
-        Which estimator each reference is.
+        A description of each reference.
     note : str
-        What to say where references are missing.
+        Why references are missing, if any are.
     loss : Loss or None
-        By which the losses were measured.
+        The loss that was used for `losses`.
     fitted : estimator or Pipeline, or None
-        The model as it was fitted without the test rows, where it is kept.
+        The model fitted without the test rows, if it is kept.
     """
 
     test: Rows
@@ -102,7 +102,7 @@ class FoldResult:
 
 
 def refit(given: Given, train: Rows, test: Rows) -> FoldResult:
-    """Repeat the fit without the test rows, and judge every method by their deviance."""
+    """Repeat the fit without the test rows, and score every method by their deviance."""
     fitted, X, X_test, whole = _fit(given, train, test)
     response = given.response
     task = Task.of(fitted.loss_, response, given.weight, given.offset, train, test)
@@ -131,7 +131,7 @@ def refit(given: Given, train: Rows, test: Rows) -> FoldResult:
 
 
 def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> FoldResult:
-    """Repeat the fit without the test rows, and score every method by a scorer, or the model by its own `score`."""
+    """Repeat the fit without the test rows; score all methods with a scorer, or the model with its own `score`."""
     fitted, X, X_test, whole = _fit(given, train, test)
     y = part(given.response.given, test)
     counted = {"sample_weight": given.weight[test]} if given.weighted else {}
@@ -147,7 +147,7 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
         if fitted.always_groups_:
             alone = _fit_last(clone(fitted).set_params(selection=Size(0), rule="min", average=False), given, X, train)
             scores[ALONE] = float(alone.score(X_test, y, **counted))
-            what[ALONE] = "no group but those that are always in"
+            what[ALONE] = "only the groups that are always in"
         shift = {name: value for name, value in counted.items() if name == "offset"}
         means = fitted.predict(X_test, **shift)
         return FoldResult(test, means, {}, scores, _selected(fitted), what, fitted=whole)
@@ -171,7 +171,7 @@ def rescore(given: Given, scorer: Scorer | None, train: Rows, test: Rows) -> Fol
 
 
 def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any, Any]:
-    """The fitted estimator, the rows as it sees them (training and test rows), and the whole model if it is kept."""
+    """The fitted estimator, its (transformed) training and test rows, and the whole model if it is kept."""
     model = clone(given.model)
     X, X_test = given.take(train), given.take(test)
     last = whole = model
@@ -181,19 +181,19 @@ def _fit(given: Given, train: Rows, test: Rows) -> tuple[Any, Any, Any, Any]:
             before = model[:-1]
             X = before.fit_transform(X, part(given.response.given, train))
             X_test = before.transform(X_test)
-            whole = Pipeline([*before.steps, model.steps[-1]])  # with a memory the steps that were fitted are copies
+            whole = Pipeline([*before.steps, model.steps[-1]])  # with `memory`, the fitted steps are copies
     return _fit_last(last, given, X, train), X, X_test, whole if given.keep else None
 
 
 def _fit_last(last: Any, given: Given, X: Any, train: Rows) -> Any:
-    """An estimator of ours, fitted to training rows as it sees them."""
+    """Fit one of covey's estimators to (transformed) training rows."""
     extra = {
         "sample_weight": part(given.weight, train) if given.weighted else None,
         "offset": part(given.offset, train),
         "split_groups": part(given.split_groups, train),
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit on all rows says what there is to say
+        warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
         last.fit(
             X,
             part(given.response.given, train),
@@ -203,14 +203,14 @@ def _fit_last(last: Any, given: Given, X: Any, train: Rows) -> Any:
 
 
 def _fit_plain(method: Any, given: Given, X: Any, train: Rows) -> Any:
-    """An estimator of scikit-learn; in a pipeline the weights go to its last step."""
+    """Fit a scikit-learn estimator; in a pipeline, weights are passed to the last step."""
     made, last, prefix = clone(method), method, ""
     while isinstance(last, Pipeline):
         name, last = last.steps[-1]
         prefix += f"{name}__"
     weighted = given.weighted and has_fit_parameter(last, "sample_weight")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on convergence: a reference is taken as it comes
+        warnings.simplefilter("ignore")  # about convergence: references are used as they are
         return made.fit(
             X,
             part(given.response.given, train),

@@ -1,4 +1,4 @@
-"""What a nested score is: figures of the model and of what it is compared with, and whether groups help."""
+"""NestedScore: the scores of the model and of the methods it is compared with, and whether groups help."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from covey.validation import FloatArray
 
 __all__ = ["MethodScore", "NestedScore"]
 
-# Shares of the null model's error that are removed.
+# Measures that are shares of the null model's error.
 MEASURES = ("R^2", "D^2")
 
-# What the model is called that has no groups but those that are always in.
+# The name of the model that has only the groups that are always in.
 ALONE = "always in"
 
 
@@ -29,14 +29,15 @@ class MethodScore:
     Attributes
     ----------
     mean : float
-        Over all test rows: the mean of `folds`, each counted by the null model's deviance on it.
+        The score over all test rows: the mean of `folds`, weighted by the null model's deviance.
     std_error : float
-        How far `mean` may be from the score on fresh rows, nine times in ten.
+        How far `mean` may be from the score on new rows, nine times out of ten.
     folds : ndarray, shape (n_folds,)
+        The score of each outer fold.
     difference, difference_error : float
-        How far the model is above this method on the same rows, and the error of that difference.
+        The model's score minus this one on the same rows, and the error of that difference.
     what : str
-        The estimator.
+        A description of the method.
     """
 
     mean: float
@@ -56,27 +57,27 @@ class NestedScore:
     mean : float
         The share of the null model's deviance that the model removes, over all test rows.
     std_error : float
-        How far `mean` may be from the score on fresh rows, nine times in ten.
+        How far `mean` may be from the score on new rows, nine times out of ten.
     folds : ndarray, shape (n_folds,)
         The score of each outer fold.
     references : dict of str to MethodScore
-        The null model, lasso, ridge and whatever else it was compared with, on the same rows.
+        The null model, lasso, ridge and any other methods, on the same rows.
     measure : str
         "R^2" for squared loss, "D^2" for others (the share of the deviance), or the name of the score.
     splits : list of (train, test)
-        The outer folds, for repeating it by hand.
+        The outer folds, for repeating the computation by hand.
     predictions : ndarray or None
-        For every row the mean predicted by the models fitted without it; class probabilities for classes, that of the
-        second class if there are two; the log risk for survival times. NaN for rows that were in no test fold.
+        For every row, the prediction of the models fitted without it: the mean of the response, class probabilities (of
+        the second class if there are two), or the log risk for survival times. NaN for rows that were in no test fold.
     classes : ndarray or None
     response, weight : ndarray
-        What was predicted, and the row weights.
+        The observed response, and the row weights.
     selected : list of tuple
-        The groups that each outer fold's model selected; groups that are always in are not among them.
+        The groups that each outer fold's model selected, without those that are always in the model.
     notes : tuple of str
         What is missing, and why.
     estimators : list
-        The model as it was fitted without each outer fold, where ``return_estimator=True``.
+        The models fitted without each outer fold, if ``return_estimator=True``.
     """
 
     mean: float
@@ -95,21 +96,21 @@ class NestedScore:
 
     @property
     def n_folds(self) -> int:
-        """How many outer folds there were."""
+        """The number of outer folds."""
         return len(self.folds)
 
     @property
     def frequencies(self) -> dict[Any, int]:
-        """In how many outer folds each group was selected, the most frequent first; without those of no fold."""
+        """In how many outer folds each group was selected, most frequent first; groups never selected are omitted."""
         return dict(Counter(name for one in self.selected for name in one).most_common())
 
     @property
     def digits(self) -> int:
-        """With how many decimals the figures are printed."""
+        """The number of decimals in printed figures."""
         return _digits(self.std_error)
 
     def table(self) -> pd.DataFrame:
-        """One row per method: mean, standard error, and how far the model is above it."""
+        """One row per method: its mean and standard error, and how far the model is above it."""
         rows: dict[str, dict[str, Any]] = {"model": {"mean": self.mean, "std_error": self.std_error, "what": ""}}
         for name, one in self.references.items():
             rows[name] = {
@@ -146,17 +147,17 @@ class NestedScore:
         return f"Groups do not help here: the {name} predicts better, by {gap}."
 
     def _beside_always(self, alone: MethodScore) -> str:
-        """Whether the selected groups add to those that are always in."""
+        """Whether the selected groups add to those that are always in the model."""
         digits = _digits(alone.difference_error)
         gap = f"{abs(alone.difference):.{digits}f} ± {alone.difference_error:.{digits}f}"
         if abs(alone.difference) <= alone.difference_error:
-            return f"What was selected adds nothing that these rows could show to what is always in ({gap})."
+            return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
         if alone.difference > 0:
-            return f"What was selected adds to what is always in: {self.measure} is higher by {gap}."
-        return f"What was selected does not help: what is always in predicts better alone, by {gap}."
+            return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
+        return f"The selection does not help: what is always in predicts better alone, by {gap}."
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as plain values, as run.json has them."""
+        """The figures as plain values, as in run.json."""
         figures = {
             name: {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": _numbers(one.folds),
                    "what": one.what}
@@ -191,7 +192,7 @@ class NestedScore:
 
 
 def _digits(error: float) -> int:
-    """How many decimals a figure with this standard error is printed with: those that it settles, three at least.
+    """The number of decimals for a figure with this standard error: those that are certain, but at least three.
 
     >>> _digits(0.05), _digits(0.0002)
     (3, 5)
@@ -200,7 +201,7 @@ def _digits(error: float) -> int:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """None instead of NaN, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""nested_score: the whole fit repeated without each outer fold, choice of the model included."""
+"""nested_score: the whole fit, including model selection, repeated without each outer fold."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def nested_score(
     r"""Score a model on rows that played no part in choosing it, next to the null model, a lasso and a ridge.
 
     The whole fit, including the choice of the model, is repeated without the rows of each outer fold, which are then
-    predicted. The score is the share of the null model's deviance that the model removes,
+    predicted. The score is the share of the null model's deviance that the model explains,
 
     .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
 
@@ -57,18 +57,19 @@ def nested_score(
     Parameters
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
-        It need not be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by its own
-        `score`; its attributes ``score_name`` and ``null_score`` may give the name of that score and its value for the
-        null model. If a `GroupSparseCox` has groups that are always in, the model of these alone is scored too.
+        It does not have to be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by
+        its own `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
+        value for the null model. If a `GroupSparseCox` has groups that are always in the model, the model with only
+        these is scored too.
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_responses)
     cv : int, splitter or iterable of (train, test)
-        The outer folds. A number gives shuffled folds, stratified for classes and for events. Within them the model is
-        chosen by its own ``selection=``.
+        The outer folds. A number gives shuffled folds, stratified by class or event. Within each, the model is chosen
+        by its own ``selection=``.
     sample_weight, offset : array-like, optional
-        As in `fit`. Weights also count in the score.
+        As in `fit`. The score is weighted too.
     split_groups : array-like of shape (n_rows,), optional
-        Rows with the same label stay in the same fold, outer and inner.
+        Rows with the same label stay in the same fold, both outer and inner.
     scoring : str or callable, optional
         A scikit-learn scorer to use instead of the deviance. `mean` is then the plain mean over folds, as in
         `cross_val_score`.
@@ -76,13 +77,13 @@ def nested_score(
         Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
         columns, standardised; a dictionary adds your own estimators, which are fitted to X as given.
     n_jobs : int, optional
-        How many folds to run at a time.
+        How many folds to run in parallel.
     random_state : int
         Seed for the folds if `cv` is a number.
     return_estimator : bool
         Whether to keep the model of each outer fold, as `estimators`.
     progress : callable, optional
-        Called after each fold with the number of folds that are done.
+        Called after each fold with the number of finished folds.
     verbose : int
         1 prints a line per fold.
 
@@ -93,10 +94,11 @@ def nested_score(
 
     Notes
     -----
-    `std_error` is wider than the textbook one: the score on new rows of the model that is fitted to all rows should
-    be within it nine times out of ten. It is 1.645 times a standard error from the deviances of single rows, with
-    Nadeau and Bengio's correction for the training rows that different folds have in common; the spread of the folds
-    over the square root of their number is several times too small. ``benchmarks/nested.py`` measures it.
+    `std_error` is wider than a textbook standard error: nine times out of ten, the score on new rows of the model
+    fitted to all rows should be within it. It is 1.645 times a standard error computed from the deviances of single
+    rows, with Nadeau and Bengio's correction for training rows that folds have in common. The standard deviation over
+    folds divided by the square root of their number would be several times too small. ``benchmarks/nested.py`` measures
+    the coverage.
 
     Examples
     --------
@@ -146,9 +148,11 @@ def nested_score(
 
 
 def _untouched(y: Any) -> Response:
-    """A response that an estimator reads itself: numbers, records, or a table of one row each."""
+    """A response that the estimator reads itself: numbers, records, or a table."""
     if isinstance(y, tuple):
-        raise ValueError("y is a pair of arrays: give one array with an entry per row, as covey.survival makes it.")
+        raise ValueError(
+            "y is a pair of arrays: give one array with an entry per row, for instance from covey.survival."
+        )
     given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
     return Response(given, given)
 
@@ -160,24 +164,25 @@ def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any) -> None:
     if offset is None:
         return
     if scoring is not None:
-        raise ValueError("scoring= knows no offset: leave scoring out, or the offset.")
+        raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
     if isinstance(references, Mapping) and references:
-        raise ValueError("references= of your own know no offset: leave them out.")
+        raise ValueError("Your own references= cannot be combined with an offset: leave them out.")
 
 
 def _check_selection(selection: Any) -> None:
-    """Refuse folds that are given as lists of rows: without an outer fold they are other rows."""
+    """Refuse folds given as lists of rows: without the rows of an outer fold, positions change."""
     cv = selection.cv if isinstance(selection, Folds) else selection
     if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
         raise ValueError(
-            "selection= names rows of the whole table, which an outer fold does not have: give a number or a splitter."
+            "selection= lists rows of the whole table, but an outer fold does not have all rows: give a number of "
+            "folds or a splitter."
         )
 
 
 def _from_rows(
     results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, labels: Any
 ) -> NestedScore:
-    """Gather the deviances of all test rows; a row that was tested several times counts by its mean."""
+    """Combine the deviances of all test rows; a row that was tested several times counts with its mean."""
     n = len(response.given)
     tested = np.zeros(n)
     sums = {name: np.zeros(n) for name in results[0].losses}
@@ -220,7 +225,7 @@ def _from_rows(
 def _from_scores(
     results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, measure: str
 ) -> NestedScore:
-    """Means over folds, where single rows have no score."""
+    """Combine scores of folds by their mean, because single rows have no score."""
     per_fold = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
     own = per_fold["model"]
     found = {
@@ -239,7 +244,7 @@ def _from_scores(
 
 
 def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:
-    """What the folds predict for each row, where they say so; the mean where a row was tested several times."""
+    """The predictions of all rows, if the folds have any; the mean if a row was tested several times."""
     sums, tested = np.zeros(n), np.zeros(n)
     for one in results:
         if one.means is None:

@@ -1,4 +1,4 @@
-"""How far a nested score may be from the score on fresh rows."""
+"""How far a nested score may be from the score on new rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from covey.validation import FloatArray
 
 __all__ = ["NINE_IN_TEN", "fold_error", "pooled", "row_error"]
 
-# A Gaussian variable is within so many standard deviations nine times in ten. What is printed after a score is read as
-# the range in which the score on fresh rows lies, and one standard deviation would hold it two times in three only.
+# A Gaussian variable is within this many standard deviations nine times out of ten. The number after ± is read as the
+# range of the score on new rows, which one standard deviation would contain only two times out of three.
 NINE_IN_TEN = 1.645
 
 
 def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
-    """The share of the null model's loss that is removed, over all rows."""
+    """The share of the null model's loss that a model explains, over all rows."""
     whole = float(weight @ null)
     return 1 - float(weight @ loss) / whole if whole > 0 else float("nan")
 
@@ -24,21 +24,21 @@ def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
 def row_error(
     loss: FloatArray, null: FloatArray, weight: FloatArray, n_folds: int, labels: Any = None, beside: Any = None
 ) -> float:
-    r"""How far `pooled`, or its difference to that of another method, may be from its value on fresh rows.
+    r"""How far `pooled`, or its difference from another method's, may be from its value on new rows.
 
-    The score is a ratio of two means over rows, so each row moves it by about
-    :math:`\delta_i = -w_i (l_i - (1 - s) n_i) / \sum_j w_j n_j`, and were rows and models independent, the variance
-    would be the sum of :math:`\delta_i^2`. They are not: a row is tested once and trained on otherwise, so that errors
-    of different folds go together. Nadeau and Bengio's correction multiplies the variance by ``1 + k / (k - 1)`` for k
-    folds, because the test rows of a fold are a share ``1 / (k - 1)`` of its training rows. The root of that is widened
-    by `NINE_IN_TEN`.
+    The score is a ratio of two means over rows, so each row changes it by about
+    :math:`\delta_i = -w_i (l_i - (1 - s) n_i) / \sum_j w_j n_j`. If rows and models were independent, the variance
+    would be the sum of :math:`\delta_i^2`. They are not: a row is tested in one fold and trained on in the others, so
+    the errors of folds are correlated. Nadeau and Bengio's correction multiplies the variance by ``1 + k / (k - 1)``
+    for k folds, because the test rows of a fold are a share ``1 / (k - 1)`` of its training rows. The root is
+    multiplied by `NINE_IN_TEN`.
 
     Parameters
     ----------
     loss, null, weight : ndarray, shape (n_rows,)
     n_folds : int
     labels : array-like, optional
-        Rows of one label are one observation.
+        Rows with the same label count as one observation.
     beside : ndarray, optional
         The losses of another method.
     """
@@ -56,6 +56,6 @@ def row_error(
 
 
 def fold_error(scores: FloatArray) -> float:
-    """The same for a mean over folds, where nothing is known of single rows."""
+    """The same for a mean over folds, if single rows have no scores."""
     k = len(scores)
     return NINE_IN_TEN * float(np.sqrt((1 / k + 1 / (k - 1)) * np.var(scores, ddof=1))) if k > 1 else float("nan")

@@ -1,4 +1,4 @@
-"""Working coordinates: centred, scaled, orthonormal within groups; and the way back."""
+"""Working coordinates (centred, scaled, orthonormal within groups), and the map back to the user's."""
 
 from covey.preprocess.factoring import Standardize, check_standardize
 from covey.preprocess.layout import offsets, spans

@@ -1,4 +1,4 @@
-"""Products with the block-diagonal matrix of all groups' factors, and with the factors of some groups."""
+"""Products with the groups' factors, as one block-diagonal matrix or for some groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 def block_diagonal(factors: Array, sizes: Array, ranks: Array) -> sp.csr_array:
     """The factors of all groups as one sparse matrix, from working columns to columns; shape (p, r).
 
-    The factors are stored row after row, and so are the values of the matrix: they are not copied.
+    The factors are stored row by row, like the values of the matrix, so they are not copied.
     """
     wide = np.repeat(ranks, sizes)
     starts = offsets(wide)
@@ -49,7 +49,7 @@ def times_factors(X: Array, factors: Array, sizes: Array, ranks: Array) -> Array
 
 
 def to_columns(factors: Array, sizes: Array, ranks: Array, W: Array) -> Array:
-    """``T_l w_l`` of some groups, one after another, for models as rows of W; shape (n_models, sum of sizes)."""
+    """``T_l w_l`` of some groups, group by group, for models as rows of W; shape (n_models, sum of sizes)."""
     starts, factor_starts, own_starts = offsets(sizes), offsets(sizes * ranks), offsets(ranks)
     out = np.zeros((W.shape[0], int(starts[-1])))
     for (size, rank), at in alike(sizes, ranks):

@@ -1,4 +1,4 @@
-"""The factor of every group: what its columns are multiplied by to become working columns."""
+"""The factor of every group: the matrix that maps its columns to working columns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Standardize = Literal["group", "column", "block", False]
 
 STANDARDIZE = ("group", "column", "block", False)
 
-# One over the standard deviation of a column is a number, with room for what is multiplied by it.
+# One over the standard deviation of a column must be finite, with room for multiplication.
 SMALLEST_SPREAD = 1e-300
 
 
 def check_standardize(standardize: Any) -> None:
-    """Say which ways to standardise there are."""
+    """Refuse unknown ways to standardise."""
     if standardize not in STANDARDIZE:
         raise ValueError(f"standardize must be 'group', 'column', 'block' or False, not {standardize!r}.")
 
@@ -38,8 +38,8 @@ def group_factors(
     variance: FloatArray,
     standardize: Standardize,
 ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    """Every group's factor, flat, with offsets and ranks."""
-    # a column whose spread is rounding of its mean is constant
+    """The factors of all groups, flattened, with offsets and ranks."""
+    # a column whose spread is within the round-off error of its mean is constant
     noise = 8 * np.finfo(float).eps * np.abs(moments.mean * scale)
     root = np.sqrt(np.maximum(variance, 0.0))
     alive = root > noise
@@ -47,8 +47,8 @@ def group_factors(
     if tiny.any():
         where = name_columns(groups.members[tiny], design.columns)
         raise ValueError(
-            f"{design.name} varies by less than {SMALLEST_SPREAD:g} in {where}, so that coefficients would be no "
-            "numbers: give it other units, or drop such columns."
+            f"{design.name} varies by less than {SMALLEST_SPREAD:g} in {where}, so coefficients would overflow: change "
+            "the units, or drop such columns."
         )
     if standardize != "group":
         spread = np.where(alive, root / scale, 0.0)
@@ -79,7 +79,7 @@ def group_factors(
 def _diagonal_factors(
     gain: FloatArray, alive: NDArray[np.bool_], groups: Groups
 ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-    """Factors by which each live column is multiplied by its gain."""
+    """Diagonal factors that multiply each live column by its gain."""
     before = offsets(alive)
     ranks = before[groups.starts[1:]] - before[groups.starts[:-1]]
     factor_starts = offsets(ranks * groups.sizes)
@@ -92,7 +92,7 @@ def _diagonal_factors(
 
 
 def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
-    """The root mean square of each group's entries that are not zero, whatever their units."""
+    """The root mean square of each group's non-zero entries, without overflow or underflow."""
     if spread.size == 0:
         return np.empty(0)
     largest = np.maximum.reduceat(spread, starts[:-1])
@@ -101,7 +101,7 @@ def _typical(spread: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     return largest * np.sqrt(squares / np.maximum(np.add.reduceat(spread > 0, starts[:-1]), 1))
 
 
-# R's lm drops a column whose part not explained by the others is below this share of its norm; so do we.
+# As in R's lm, a column is dropped if the part that the others do not explain is below this share of its norm.
 RANK_TOLERANCE = 1e-7
 
 
@@ -115,7 +115,7 @@ def _factors_from_columns(
     alive: NDArray[np.bool_],
     which: NDArray[np.intp],
 ) -> dict[int, FloatArray]:
-    """The factors of some groups by pivoted QR of their columns: twice the digits of their Gram blocks."""
+    """The factors of some groups by pivoted QR of their columns, which keeps twice the digits of their Gram blocks."""
     live = {int(l): np.flatnonzero(alive[groups.starts[l] : groups.starts[l + 1]]) for l in which}
     out: dict[int, FloatArray] = {l: np.zeros((int(groups.sizes[l]), 0)) for l in live}
     filled = [l for l in live if live[l].size]

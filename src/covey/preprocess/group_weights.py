@@ -1,4 +1,4 @@
-"""Weights of groups: what a group's gradient is divided by, so that size alone does not decide which comes first."""
+"""Weights that divide the groups' gradients, so that size alone does not decide which group comes first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["noise_weights", "read_weights"]
 
 
 def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
-    """The norm that noise exceeds in `first` of all groups, whatever their size.
+    """The norm that pure noise exceeds in about `first` groups, if all groups had this dimension.
 
-    In working coordinates n times the squared norm of a group's correlation with noise is chi-squared with as many
-    degrees of freedom as the group has dimensions. Its mean grows with the size and its spread does not keep up, so
-    weights by the mean (the square root of the size) let groups of one column win.
+    In working coordinates, n times the squared norm of a group's correlation with noise is chi-squared with as many
+    degrees of freedom as the group has dimensions. Its mean grows with the dimension faster than its spread, so weights
+    by the mean (the square root of the dimension) would favour groups of one column.
     """
     distinct, position = np.unique(ranks, return_inverse=True)
     share = min(first / (ranks.size + 1), 0.5)
@@ -28,7 +28,7 @@ def noise_weights(ranks: FloatArray, first: float) -> FloatArray:
 def read_weights(group_weights: Any, ranks: NDArray[Any], first: float = 1.0) -> NDArray[np.float64]:
     """Weights of mean one for groups of these dimensions: a group of weight 2 wakes half as fast.
 
-    Those by noise are fair to groups of all sizes where about `first` groups are to wake.
+    With "noise", they are fair to groups of all sizes until about `first` groups are awake.
     """
     if group_weights is None:
         return np.ones(ranks.size)

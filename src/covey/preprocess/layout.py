@@ -1,4 +1,4 @@
-"""Where pieces lie that are stored one after another: the columns of groups, factors, coefficients."""
+"""Positions of pieces that are stored one after another: columns of groups, factors, coefficients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the columns of groups lie in a design: group l has columns ``members[starts[l]:starts[l + 1]]``."""
+    """The columns of the groups in a design: group l has columns ``members[starts[l]:starts[l + 1]]``."""
 
     members: NDArray[np.intp]
     starts: NDArray[np.intp]

@@ -1,11 +1,11 @@
-"""Working coordinates: centred, scaled, orthonormal within groups; and the way back.
+"""Working coordinates (centred, scaled, orthonormal within groups), and the map back to the user's.
 
-The network is run on ``Z_l = (X_l - mean_l) T_l`` and ``(y - mean) / scale``. X itself is never copied: the small
-factor ``T_l`` of each group, of shape (p_l, rank_l), acts on correlations and on Gram rows instead, so the same code
-serves every kind of design. A direction in which a group does not vary gets no column in ``T_l``, which is how
-constant, zero and duplicate columns are survived.
+Paths are computed on ``Z_l = (X_l - mean_l) T_l`` and ``(y - mean) / scale``. X itself is never copied: the small
+factor ``T_l`` of each group, of shape (p_l, rank_l), is applied to correlations and Gram rows instead, so the same code
+serves every kind of design. A direction in which a group does not vary gets no column in ``T_l``; this handles
+constant, zero and duplicate columns.
 
-With row weights q, adding up to one, everything is in the inner product ``<a, b> = sum_i q_i a_i b_i``.
+With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i a_i b_i``.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = ["WorkingProblem", "prepare"]
 
 Array = NDArray[Any]
 
-# Outside these the square of a column has left the range of float64, or is about to.
+# Outside these, squares of a column overflow or underflow, or are about to.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-200, 1e200
 
-# Powers of ten: coefficients above are about to be infinite.
+# A power of ten: larger coefficients are about to overflow.
 LARGEST_COEFFICIENT = 305
 
 
 @dataclass(frozen=True)
 class WorkingProblem:
-    """Minimise over w the loss ``1/2 <y~ - Z w, y~ - Z w>``, y~ and Z in working coordinates.
+    """Minimise ``1/2 <y~ - Z w, y~ - Z w>`` over w, where y~ and Z are in working coordinates.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class WorkingProblem:
     mean : ndarray, shape (p,)
         Column means in the contiguous layout; zeros without an intercept.
     factors, factor_starts : ndarray
-        ``T_l``, row after row, is ``factors[factor_starts[l]:factor_starts[l + 1]]``.
+        ``T_l`` is stored row by row in ``factors[factor_starts[l]:factor_starts[l + 1]]``.
     ranks, starts : ndarray
         The number of working columns of each group, and where they start.
     y_mean, y_scale : float
     column_scale : float
-        The one number that all columns were divided by where they are left alone otherwise; 1 where each group or
-        column has a scale of its own.
+        Without standardisation, the constant that all columns were divided by; 1 if each group or column has its own
+        scale.
     response : ndarray, shape (n,)
         y~.
     correlation : ndarray, shape (r,)
@@ -83,7 +83,7 @@ class WorkingProblem:
         return int(self.starts[-1])
 
     def factor(self, l: int) -> FloatArray:
-        """``T_l``: from working coordinates of group l to its own columns; shape (p_l, rank_l)."""
+        """``T_l``: from the working coordinates of group l to its columns; shape (p_l, rank_l)."""
         flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
         return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
 
@@ -93,23 +93,23 @@ class WorkingProblem:
         return block_diagonal(self.factors, self.layout.sizes, self.ranks)
 
     def members(self, l: int) -> NDArray[np.intp]:
-        """The design's columns of group l."""
+        """The columns of group l in the design."""
         return self.layout.members[self.layout.starts[l] : self.layout.starts[l + 1]]
 
     def group_norms(self, g: Array) -> FloatArray:
-        """The norm of each group of a vector in working coordinates; zero for a group without working columns."""
+        """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
         return np.where(self.ranks > 0, np.sqrt(squares), 0.0)
 
     def tiles(self, width: int) -> list[tuple[int, int]]:
-        """Runs of groups with about so many columns each, first and last."""
+        """Ranges (first, last) of consecutive groups with about `width` columns each."""
         starts = self.layout.starts
         edges = np.searchsorted(starts, np.arange(0, int(starts[-1]), max(width, 1))).tolist()
         edges = sorted({*edges, self.ranks.size})
         return list(pairwise(edges))
 
     def correlation_norms(self, rows: Array, first: int, last: int) -> FloatArray:
-        """Norms of some groups in working coordinates, for correlations with their columns, one after another."""
+        """Group norms in working coordinates, given correlations with the columns of the groups from first to last."""
         starts = self.layout.starts[first : last + 1] - self.layout.starts[first]
         ranks, factor_starts = self.ranks[first:last], self.factor_starts[first : last + 1]
         out = np.zeros((rows.shape[0], last - first))
@@ -124,7 +124,7 @@ class WorkingProblem:
         return out
 
     def all_norms(self, raw: Array) -> FloatArray:
-        """Norms of all groups in working coordinates, for correlations with the design's columns; (m, n_groups)."""
+        """Group norms in working coordinates, given correlations with the design's columns; (m, n_groups)."""
         norms, layout = np.empty((len(raw), self.ranks.size)), self.layout
         for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(raw), 1))):
             columns = layout.members[layout.starts[first] : layout.starts[last]]
@@ -132,7 +132,7 @@ class WorkingProblem:
         return norms
 
     def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
-        """The problem of some of the groups, in the order given, on a copy of their columns where there can be one."""
+        """The problem with only some groups, in the order given, on a copy of their columns if they can be read."""
         layout, ranks = self.layout, self.ranks[which]
         own = spans(layout.starts, which)
         starts = offsets(layout.sizes[which])
@@ -154,7 +154,7 @@ class WorkingProblem:
         )
 
     def join(self, other: WorkingProblem) -> WorkingProblem:
-        """These groups and those, for two restrictions of one problem."""
+        """The groups of two restrictions of the same problem together."""
         return replace(
             self,
             design=self.design.join(other.design),
@@ -170,7 +170,7 @@ class WorkingProblem:
         )
 
     def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
-        """``Z_l`` of some groups, one beside the other; shape (n, sum of ranks)."""
+        """``Z_l`` of some groups, side by side; shape (n, sum of ranks)."""
         own = spans(self.layout.starts, which)
         mean = self.mean[own]
         X = self.design.take(self.layout.members[own])
@@ -178,25 +178,25 @@ class WorkingProblem:
             X = X - mean
         Z = times_factors(X, self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which])
         if mean.any():
-            Z -= self.q @ Z  # what rounding left of the mean would meet the means of X in a product
+            Z -= self.q @ Z  # round-off error left in the mean would be multiplied by the means of X in products
         return Z
 
     def factors_of(self, which: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.intp]]:
-        """``T_l`` of some groups, flat, with offsets."""
+        """``T_l`` of some groups, flattened, with offsets."""
         return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
 
     def gram_rows(self, which: list[int], upcoming: NDArray[np.intp] | None = None) -> Array:
-        """``Z_l' diag(q) Z`` for some groups, one under the other; shape (sum of ranks, r).
+        """``Z_l' diag(q) Z`` for some groups, stacked; shape (sum of ranks, r).
 
         `upcoming` are columns of X that may be needed next; see `Design.gram_rows_ahead`.
         """
         own, design = self.combination(which), self.design
         rows = design.gram_rows(self.q, *own) if upcoming is None else design.gram_rows_ahead(self.q, *own, upcoming)
-        # Z has mean zero, so the means of X need not be taken off the other side
+        # Z has mean zero, so the other side does not have to be centred
         return self.to_working(rows)
 
     def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """``Z_l' diag(q) Z_m`` among some groups, and their correlations with the response."""
+        """``Z_l' diag(q) Z_m`` for all pairs of some groups, and their correlations with the response."""
         own = spans(self.starts, which)
         if which.size == 0:
             return np.empty((0, 0)), np.empty(0)
@@ -205,7 +205,7 @@ class WorkingProblem:
         elif self.design.reads_columns:
             Z = self.working_columns(which)
             Z *= np.sqrt(self.q)[:, None]
-            # of a matrix with its own transpose BLAS forms half, and repeats it
+            # BLAS computes only half of a matrix times its own transpose, so the result is symmetric
             return Z.T @ Z, self.correlation[own]
         else:
             K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
@@ -219,24 +219,24 @@ class WorkingProblem:
         return other.to_working(other.design.correlate(Z.T * self.q))
 
     def combination(self, which: list[int]) -> tuple[Array, Array, Array]:
-        """Columns, loadings and offset that make the working columns of some groups."""
+        """The columns, loadings and offset that give the working columns of some groups."""
         groups = np.array(which, dtype=np.intp)
         own, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
         loadings = np.zeros((own.size, int(ranks.sum())))
-        # row after row of each factor: how wide its group is, and where the group's first column lies
+        # for each row of each factor: its width, and the group's first column
         wide, left = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
         at = np.repeat(np.arange(own.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
         loadings.flat[at + np.arange(at.size)] = self.factors_of(groups)[0]
         return self.layout.members[own], loadings, self.mean[own] @ loadings
 
     def to_working(self, rows: Array) -> Array:
-        """Correlations with the design's columns to correlations with the working ones; shape (k, p) to (k, r)."""
+        """Convert correlations with the design's columns to working columns; shape (k, p) to (k, r)."""
         if not self.layout.in_order:
             rows = rows[:, self.layout.members]
         return np.ascontiguousarray((self.factor_matrix.T @ rows.T).T, dtype=rows.dtype)
 
     def to_columns(self, w: FloatArray) -> FloatArray:
-        """What coefficients of all working columns are on the design's columns, but for the scale of y; shape (p,)."""
+        """Convert coefficients of all working columns to the design's columns, in units of `y_scale`; shape (p,)."""
         out = np.empty(self.mean.size)
         out[self.layout.members] = self.factor_matrix @ w
         return out
@@ -246,23 +246,23 @@ class WorkingProblem:
         return (w @ self.factor(l).T) * self.y_scale
 
     def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Models of some groups on the user's scale, one per row: coefficients of their columns, and intercepts."""
+        """Convert models on some groups, one per row, to the user's scale: coefficients and intercepts."""
         factors, sizes, ranks = self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which]
         coefs = to_columns(factors, sizes, ranks, np.asarray(W)) * self.y_scale
         return coefs, self.y_mean - coefs @ self.mean[spans(self.layout.starts, which)]
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
-        """The working coefficients of some groups nearest to the user's, ``coef`` of shape (p,); group after group."""
+        """The working coefficients of some groups, group by group, closest to the user's ``coef`` of shape (p,)."""
         ranks, sizes = self.ranks[which], self.layout.sizes[which]
         factors, factor_starts = self.factors_of(which)
         wanted = np.asarray(coef, dtype=float)[self.layout.members[spans(self.layout.starts, which)]] / self.y_scale
         columns, starts, out = offsets(sizes), offsets(ranks), np.empty(int(ranks.sum()))
-        # those of one shape at once: the factors have full rank
+        # groups of the same shape at once: the factors have full rank
         for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
             alike = np.flatnonzero((ranks == rank) & (sizes == size))
             T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
             b = wanted[columns[alike][:, None] + np.arange(size)]
-            # in units of each column: one of 1e150 would leave nothing of one of 1e-150
+            # in units of each column: entries of 1e150 would swamp entries of 1e-150
             unit = np.abs(T).max(axis=2)
             unit[unit == 0] = 1.0
             T, b = T / unit[..., None], b / unit
@@ -281,7 +281,7 @@ def prepare(
     fit_intercept: bool = True,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[WorkingProblem, Groups]:
-    """Put a regression problem into working coordinates, with one reading of X.
+    """Convert a regression problem to working coordinates, in one pass over X.
 
     Parameters
     ----------
@@ -289,13 +289,13 @@ def prepare(
     y : array-like, shape (n,)
     groups : anything that `Groups.coerce` reads
     standardize : "group", "column", "block" or False
-        Orthonormalise within each group; or give each column unit variance; or give each group columns of unit variance
-        on average, by one number for all of them; or leave the columns alone (up to one number for all groups, which
-        makes the largest variance 1 and so the answer equivariant to units).
+        Orthonormalise within each group; scale each column to unit variance; scale each group as a block, so that its
+        columns have unit variance on average; or leave the columns alone (up to one constant for all of them, which
+        makes the largest variance 1 and so the result equivariant to units).
     fit_intercept : bool
         Centre X and y.
     sample_weight : array-like, shape (n,), or None
-        Equal to repeating rows that often.
+        A weight of k is the same as repeating the row k times.
     """
     check_standardize(standardize)
     design = as_design(X)
@@ -310,7 +310,7 @@ def prepare(
     variance = moments.variance
     odd = ~((variance > SMALLEST_VARIANCE) & (variance < LARGEST_VARIANCE))
     if odd.any() and (largest := design.largest()[made.members])[odd].any():
-        # a power of two changes no digit
+        # scaling by a power of two is exact
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
         moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
         variance = moments.variance
@@ -318,13 +318,13 @@ def prepare(
     largest_factor = float(np.abs(factors).max(initial=0.0))
     if largest_factor and np.log10(largest_factor) + np.log10(y_scale) > LARGEST_COEFFICIENT:
         raise ValueError(
-            f"{design.name} has columns that vary so little beside y that their coefficients would be no numbers "
-            f"(above 1e{LARGEST_COEFFICIENT}): give {design.name} or y other units, or drop these columns."
+            f"{design.name} has columns that vary so little compared with y that their coefficients would overflow "
+            f"(above 1e{LARGEST_COEFFICIENT}): change the units of {design.name} or y, or drop these columns."
         )
-    # factors act on unscaled columns, and the moments are those of scaled ones
+    # factors apply to unscaled columns, but the moments were computed from scaled ones
     matrix = block_diagonal(factors, made.sizes, ranks)
     correlation = matrix.T @ (moments.correlation / scale)
-    # compiled code above would be compiled once more for arrays that are read-only, as those of the groups are
+    # a copy, because numba would compile its functions again for the read-only arrays of the groups
     layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,

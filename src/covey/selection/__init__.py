@@ -1,4 +1,4 @@
-"""Candidates and the judge: which model is taken, by which rows."""
+"""Model selection: candidates, the rows that score them, and the rule that picks one."""
 
 from covey.selection.criteria import Size
 from covey.selection.reading import read_selection

@@ -7,12 +7,12 @@ from typing import Any
 
 __all__ = ["fold_counts", "split_warning", "unsettled"]
 
-# Groups that a sentence names.
+# The most groups that a sentence names.
 MOST_NAMES = 5
 
 
 def fold_counts(model: Any) -> dict[Any, int]:
-    """In how many folds the chosen recipe has each group; empty where fewer than two judged or the model is dense."""
+    """In how many folds the chosen recipe has each group; empty with fewer than two folds or a dense model."""
     if model.fold_frequencies_ is None or model.n_splits_ < 2 or " on all groups" in model.recipe_:
         return {}
     always = set(model.always_groups_)
@@ -21,20 +21,20 @@ def fold_counts(model: Any) -> dict[Any, int]:
 
 
 def unsettled(selected: Iterable[Any], counts: Mapping[Any, int], n: int) -> tuple[dict[Any, int], dict[Any, int]]:
-    """Groups that another split of the rows would as likely as not decide differently.
+    """Groups that would as likely as not be decided differently on another split of the rows.
 
-    A selected group that half of the repetitions, or more, do without; and a group that is left out although more than
-    half have it. A majority is the least that can be asked: where it disagrees with the model, the model is what one
-    way to split the rows gave. Three of five is no proof of a group either, and the counts are there to be read.
+    These are selected groups that are missing from at least half of the repetitions, and groups left out although more
+    than half have them. Disagreement with a majority means that the selection is specific to one split. A majority
+    proves little either: three of five is weak evidence for a group, so read the counts.
 
     Parameters
     ----------
     selected : iterable
         Names of the groups of the model.
     counts : mapping
-        In how many of the repetitions each group was selected; zero for a group that is not in it.
+        In how many repetitions each group was selected; a missing group counts as zero.
     n : int
-        How many repetitions there were.
+        The number of repetitions.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def unsettled(selected: Iterable[Any], counts: Mapping[Any, int], n: int) -> tup
 
 
 def split_warning(selected: Iterable[Any], counts: Mapping[Any, int], n: int, what: str = "folds") -> str:
-    """One sentence on what depends on the split; empty where nothing does.
+    """One sentence on what depends on the split; empty if nothing does.
 
     >>> split_warning(["a", "b"], {"a": 5, "b": 2, "c": 4}, 5)
     'The selection depends on the split: b is in 2 of 5 folds only; c, left out, is in 4.'

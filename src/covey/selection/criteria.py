@@ -1,4 +1,4 @@
-"""Choices that need no judging rows: information criteria, the discrepancy principle, a number of groups."""
+"""Choices that need no held-out rows: information criteria, the discrepancy principle, a number of groups."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from covey.validation import FloatArray, positive, whole
 
 __all__ = ["Criterion", "Size", "TrainingTable", "spare_groups"]
 
-# Beyond this share of the rows the criteria extrapolate, and the residual variance of a saturated model is zero.
+# The most degrees of freedom, as a share of the rows: with more, the criteria extrapolate, and a saturated model has
+# zero residual variance.
 MOST_FREEDOM = 0.5
 
-# Events that may pass without a lower criterion.
+# The number of events without a lower criterion after which the path ends.
 PATIENCE = 10
 
-# Groups beyond the wanted number from which the ones to keep are chosen, and at least as a share of it.
+# How many more groups than wanted the path wakes for elimination to choose from: a number, or a share if that is more.
 SPARE_GROUPS, SPARE_SHARE = 8, 0.5
 
 
 @dataclass(frozen=True)
 class Size:
-    """A number of groups: that many are left of those that the path has woken, fitted by least squares.
+    """A number of groups: backward elimination keeps this many of the groups on the path, fitted without a penalty.
 
     Parameters
     ----------
     n_groups : int
-        Groups that are always in the model do not count.
+        Not counting groups that are always in the model.
     """
 
     n_groups: int
@@ -47,19 +48,19 @@ class Size:
 
 
 def spare_groups(n_groups: int) -> int:
-    """How many groups more than are wanted the path wakes up, for elimination to choose from."""
+    """How many more groups than wanted the path wakes, for elimination to choose from."""
     return max(SPARE_GROUPS, int(SPARE_SHARE * n_groups))
 
 
 Criterion = InformationCriterion | Discrepancy | Size
 
-# All rows, judged by themselves.
+# All rows, scored on themselves.
 TRAINING = Split((0,), (0,))
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Sets of groups on all rows, fitted without a penalty, with what they leave unexplained.
+    """Sets of groups, fitted on all rows without a penalty, with their residual sums of squares or deviances.
 
     Attributes
     ----------
@@ -67,10 +68,10 @@ class TrainingTable:
     models : CleanedModels
     loss : Loss
     rss, df, sizes : ndarray, shape (n_sets,)
-        The residual sum of squares, or the deviance of another loss, the degrees of freedom, and the number of groups
-        of each set, groups that are always in not counted.
+        For each set, the residual sum of squares (for other losses, the deviance), the degrees of freedom, and the
+        number of groups, not counting those that are always in the model.
     n_rows : float
-        Every response counts, where there are several.
+        The number of observations: with several responses, each one counts.
     n_groups, n_always : int
     """
 
@@ -85,7 +86,7 @@ class TrainingTable:
     n_always: int
 
     def choose(self, rule: Criterion) -> int:
-        """The set of least score; of sets that rounding alone tells apart the first."""
+        """The set with the least score; the first one if several differ only by round-off error."""
         scores = self.scores(rule)
         least = float(scores.min())
         unit = 1.0
@@ -94,7 +95,7 @@ class TrainingTable:
         return int(np.argmax(scores <= least + TIE * unit))
 
     def scores(self, rule: Criterion) -> FloatArray:
-        """What a rule makes least; shape (n_sets,)."""
+        """The score that a rule minimises; shape (n_sets,)."""
         if isinstance(rule, InformationCriterion):
             return rule.value(self.rss, self.df, self.sizes, self.n_groups, self.n_rows, self.loss)
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
@@ -111,7 +112,7 @@ class TrainingTable:
         else:
             variance = positive(rule.sigma, "sigma") ** 2
         enough = self.rss / self.n_rows <= positive(rule.factor, "factor") * variance * (1 + 1e-9)
-        # the least residual stands in where none is small enough
+        # if no residual is small enough, the least one wins
         return np.where(enough, self.df, 2 * self.n_rows) + 0.5 * share
 
     def frame(self, rule: Criterion) -> pd.DataFrame:
@@ -130,7 +131,7 @@ class TrainingTable:
 
 
 def training_table(posed: Posed, always: list[int], rule: Criterion) -> TrainingTable:
-    """Run the path on all rows as far as a rule needs it, and eliminate."""
+    """Run the path on all rows until the rule has enough groups, then eliminate."""
     near = Near(posed)
     fitting = fitting_of(near, len(always))
     paths = Paths(near, [always])
@@ -157,7 +158,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
 
 
 def _advance(paths: Paths, fitting: Fitting, rule: InformationCriterion, most: int) -> None:
-    """Let groups wake until the criterion has not fallen for a while, or half of the rows are spent."""
+    """Advance until the criterion has not fallen for a while, or there is a column for every second row."""
     posed, loss = paths.posed, fitting.scores(0).loss
     n, L, m = posed.counts[0], posed.problem.ranks.size, posed.scale.size
     while not paths.ended and paths.n_events() < most:

@@ -1,4 +1,4 @@
-"""Candidates in which all groups take part: ridges on all columns, and reweighted ones."""
+"""Dense candidates: ridges on all columns, plain and reweighted."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from covey.validation import FloatArray
 
 __all__ = ["DenseSearch"]
 
-# The penalty of groups that are always in, relative to the others: none, but for the sake of an invertible matrix.
+# The relative penalty of groups that are always in the model: as good as none, but the matrix stays invertible.
 ALWAYS = 1e-6
 
-# A ridge on all columns is less simple than any set of groups; one that was reweighted, a little less so.
+# The nominal size of a ridge on all columns: larger than any set of groups, and a little smaller for each reweighting.
 DENSE_SIZE = 1e6
 
-# Of a wide design, groups with this many columns per row stay in after the first round, those of largest norm on each
-# split: the others have hardly any share of the kernel left.
+# In a wide design, the groups of largest norm on each split stay in after the first round, up to this many columns per
+# row: the others contribute next to nothing to the kernel.
 COLUMNS_PER_ROW = 2
 
-# Where fits on all columns are slow two of the penalties go first. On simulated problems the other ones took at most a
-# tenth off the error of the better of these, so that above this many times the least error of all candidates none comes
-# within `Thresholds.within` of it: none would be reweighted, and none is fitted.
+# If fits on all columns are slow, two of the penalties are tried first. On simulated problems the others lowered the
+# better error by at most a tenth. If it is above HOPELESS times the least error of all candidates, no penalty can come
+# within `Thresholds.within` of that error or would be reweighted, so the others are skipped.
 FIRST_TRIED, HOPELESS = slice(2, 5, 2), 1.5
 
 
 class DenseSearch:
-    """Ridges of all splits.
+    """Ridges on all columns, for all splits.
 
     Parameters
     ----------
     fitting : Fitting
-        Of groups in hand; where these are not all, X is read for the others.
+        With the near groups; X is read for the others.
     always : sequence of int
         Groups that are not penalised.
     thresholds : Thresholds
@@ -48,7 +48,7 @@ class DenseSearch:
     Attributes
     ----------
     recipes : list of Reweighted
-        What was made.
+        The candidates so far.
     """
 
     def __init__(self, fitting: Fitting, always: Sequence[int], thresholds: Thresholds) -> None:
@@ -62,7 +62,7 @@ class DenseSearch:
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
 
     def run(self, judge: Judge) -> None:
-        """Plain ridges; then the best penalty and its neighbours reweighted, as long as that is of use."""
+        """Fit plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
         settings = self.thresholds
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
         if not self._plain(recipes, judge):
@@ -76,7 +76,7 @@ class DenseSearch:
             if errors[best] > (1 - settings.improvement) * least:
                 return
             least = errors[best]
-            # the more often penalties are divided, the larger they had better be
+            # the best penalty grows with the number of reweightings
             at = recipes.index(best)
             first = max(0, at - 1) if round_ == 0 else at
             recipes = [r._replace(round=round_ + 1) for r in recipes[first : at + 2]]
@@ -85,7 +85,7 @@ class DenseSearch:
             self._try(recipes, judge)
 
     def _plain(self, recipes: Sequence[Reweighted], judge: Judge) -> bool:
-        """Ridges on all columns, a few of them first where they are slow; whether all were fitted."""
+        """Fit ridges on all columns, a few of them first if they are slow; return whether all were fitted."""
         if self.near.all:
             self._rows = self.fitting.dense_rows(self.near.groups)
         else:
@@ -102,7 +102,7 @@ class DenseSearch:
         return True
 
     def _try(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
-        """Fit recipes of one round on every split that is judged."""
+        """Fit recipes of one round on every scored split."""
         judged = [s for s, split in enumerate(self.posed.splits) if split.test]
         for at, s in enumerate(judged):
             made = self._kernel if self._is_wide(recipes[0]) else self._rows
@@ -112,11 +112,11 @@ class DenseSearch:
         self.recipes += recipes
 
     def _is_wide(self, recipe: Reweighted) -> bool:
-        """Whether a recipe is one for more columns than are at hand."""
+        """Whether a recipe uses the kernel of all columns rather than the columns in memory."""
         return self._kernel is not None and recipe.round == 0
 
     def _fitted(self, recipes: Sequence[Reweighted], s: int) -> list[Any]:
-        """Recipes of one round on the rows of a split; on all rows they are made when they are asked for, if ever."""
+        """Models of one round on a split; models on all rows are fitted only when requested."""
         new = [r for r in recipes if (r, s) not in self._fits]
         if new and self._is_wide(new[0]):
             fits = self._kernel.fits(self.posed.splits[s], [r.penalty for r in new])
@@ -126,11 +126,11 @@ class DenseSearch:
         return [self._fits[r, s] for r in recipes]
 
     def _reweigh(self, recipes: Sequence[Reweighted], s: int) -> None:
-        """Fit recipes on the rows of a split, each with the penalties that its round before asks for."""
+        """Fit recipes on a split, with penalties that follow from the round before."""
         before = [r._replace(round=r.round - 1) for r in recipes if r.round > 0]
         self._fitted([r for r in before if (r, s) not in self._norms], s)
         rows, split = self._rows, self.posed.splits[s]
-        # made again in every round: those of all splits together would take several times the memory of X
+        # recomputed in every round: for all splits together it would take several times the memory of X
         training = rows.training(split, self.posed.n_rows(split))
         shares = np.array([self._shares(r, s) for r in recipes])
         fits = rows.fits(training, [r.penalty * training.unit for r in recipes], shares)
@@ -140,7 +140,7 @@ class DenseSearch:
             self._norms[recipe, s][rows.groups] = fit.norms
 
     def _shares(self, recipe: Reweighted, split: int) -> FloatArray:
-        """What the penalties of the groups at hand are multiplied by."""
+        """Factors that multiply the penalties of the groups in memory."""
         groups = self._rows.groups
         shares: FloatArray = np.ones(groups.size)
         if recipe.round > 0:
@@ -151,7 +151,7 @@ class DenseSearch:
         return shares
 
     def _largest(self, recipes: Sequence[Reweighted]) -> NDArray[np.intp]:
-        """The groups that stay in: those of largest norm on some split."""
+        """The groups that stay in after the first round: those of largest norm on some split."""
         splits, layout = self.posed.splits, self.posed.problem.layout
         plain = [r._replace(round=0) for r in recipes]
         coefs = self._kernel.coefficients([fit for s in range(len(splits)) for fit in self._fitted(plain, s)])

@@ -1,4 +1,4 @@
-"""Fitting: how the candidates of a search are fitted and judged; one kind for squared loss, one for all others."""
+"""Fitting: how candidates are fitted and scored; one subclass for squared loss, one for all other losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from covey.validation import FloatArray
 
 __all__ = ["CleanedModels", "Fitting", "is_tried"]
 
-# Sizes of sets on which ridges are tried grow by this factor: neighbours differ by less than ridges do.
+# The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
 SIZE_RATIO = 1.2
 
 
@@ -34,13 +34,13 @@ class CleanedModels:
     W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
         Coefficients and intercepts.
     columns : ndarray of int, shape (k,)
-        Of the table of the near groups.
+        Columns of the near groups' table.
     sizes : list of int
         The number of columns of each model.
     sets : dict
-        The groups of each recipe without a ridge, by their places on the path.
+        The groups of each recipe without a ridge, as positions on the path.
     separated : frozenset of Cleaned
-        Recipes without a ridge whose minimum lies at infinity, so that they have a small one after all.
+        Recipes without a ridge whose minimum lies at infinity; they get a small ridge.
     """
 
     recipes: list[Cleaned]
@@ -53,14 +53,14 @@ class CleanedModels:
 
 
 class Fitting(ABC):
-    """Models of a posed problem.
+    """Fits and scores models of a posed problem.
 
     Parameters
     ----------
     near : Near
-        The groups in hand.
+        The near groups and their table.
     n_always : int
-        How many groups are in every model and not penalised; they come first on every path.
+        How many groups are in every model, unpenalised; they come first on every path.
     """
 
     def __init__(self, near: Near, n_always: int) -> None:
@@ -69,11 +69,11 @@ class Fitting(ABC):
 
     @abstractmethod
     def scores(self, split: int) -> Scores:
-        """The rows that judge a split."""
+        """The rows that a split is scored on."""
 
     @abstractmethod
     def knots(self, paths: Paths, split: int, first: int, last: int) -> FloatArray:
-        """What models along a path predict on the rows that judge its split, as `scores` takes it."""
+        """Predictions of models along a path on the scored rows of its split, in the form that `scores` takes."""
 
     @abstractmethod
     def cleaned(
@@ -84,45 +84,45 @@ class Fitting(ABC):
         Parameters
         ----------
         paths : Paths
-            At their ends.
+            Advanced to their ends.
         round_ : int
         prefixes : sequence of sequences of int
-            Lengths of each path to eliminate from.
+            For each path, the lengths of the prefixes to eliminate from.
         ridges : sequence of float
         """
 
     @abstractmethod
     def predictions(self, models: CleanedModels, split: int) -> FloatArray:
-        """What candidates predict on the rows that judge a split, as `scores` takes it."""
+        """Predictions of candidates on the scored rows of a split, in the form that `scores` takes."""
 
     @property
     def judged_as(self) -> int:
-        """What the rows of a table of predictions are: only tables with the same number can be compared."""
+        """Identifies what the rows of a table of predictions are: only tables with equal numbers are comparable."""
         return 0
 
     @abstractmethod
     def hold_rows(self) -> None:
-        """Judge rows as they are from now on, as ridges on all columns of a wide design do."""
+        """Score uncompressed rows from now on, as ridges on all columns of a wide design do."""
 
     @property
     @abstractmethod
     def slow_dense(self) -> bool:
-        """Whether fits on all columns cost so much that none is made without a prospect."""
+        """Whether fits on all columns are so slow that a few are tried before the rest."""
 
     @abstractmethod
     def can_be_dense(self) -> bool:
-        """Whether models of all columns can be fitted: from disk they would be read too often, rows may be too many."""
+        """Whether models on all columns are affordable: X may be on disk, or have too many rows."""
 
     @abstractmethod
     def dense_rows(self, groups: Any) -> Any:
-        """Some groups on columns of unit variance; see `covey.limit.reweighted.DenseRows`."""
+        """Some groups on scaled columns; see `covey.limit.reweighted.DenseRows`."""
 
     @abstractmethod
     def kernel(self, shares: FloatArray) -> Any:
         """Inner products of the rows over all columns; see `covey.limit.kernel.RowKernel`."""
 
     def knot_errors(self, paths: Paths, judged: Sequence[int], first: int, last: int) -> FloatArray:
-        """The summed loss of some models of the paths on their judging rows; shape (last - first + 1,)."""
+        """The summed loss of some models of the paths on their scored rows; shape (last - first + 1,)."""
         total = np.zeros(last - first + 1)
         for split in judged:
             total += self.scores(split).errors(self.knots(paths, split, first, last))
@@ -131,6 +131,6 @@ class Fitting(ABC):
 
 @cache
 def is_tried(size: int, place: int) -> bool:
-    """Whether ridges are tried on a set of this size: all of a prefix, and sizes along a geometric series."""
+    """Whether ridges are tried on a set: on a whole prefix (place 0), and on sizes along a geometric series."""
     step = round(math.log(size) / math.log(SIZE_RATIO))
     return place == 0 or any(round(SIZE_RATIO**i) == size for i in (step - 1, step, step + 1))

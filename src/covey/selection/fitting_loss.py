@@ -1,4 +1,4 @@
-"""Candidates for any other loss: sets of groups by elimination in its quadratic model, fitted by Newton's method."""
+"""Candidates for any other loss: elimination in its quadratic model chooses the sets, Newton's method fits them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from covey.validation import FloatArray
 
 __all__ = ["LossFitting"]
 
-# Up to this size all sets of an elimination are fitted, and sizes along a geometric series beyond.
+# All sets of up to this size are fitted, and larger ones along a geometric series.
 ALL_SIZES = 12
 
-# Elimination begins from a prefix too where the whole path is more than this many times as long: otherwise the two drop
-# much the same groups.
+# Elimination also starts from a prefix if the path is more than this many times as long; otherwise both would drop much
+# the same groups.
 LONGER = 1.5
 
-# Groups that tell everything apart are eliminated by the quadratic model of a fit with this ridge.
+# If the groups separate the responses perfectly, elimination uses the quadratic model of a fit with this ridge.
 ELIMINATION_RIDGE = 0.03
 
-# Multiplications that one Newton step on all columns may take.
+# The most multiplications allowed for one Newton step on all columns.
 MOST_WORK = 2e9
 
 
@@ -45,12 +45,13 @@ class LossFitting(Fitting):
 
     def __init__(self, near: Near, n_always: int) -> None:
         super().__init__(near, n_always)
+        # on decision splits of real data, classes and counts were predicted better so
         self.penalties = Penalties(near.posed.problem, equal_shares=True)
-        # what was fitted on each split, for later rounds
+        # models fitted on each split, reused in later rounds
         self._known: dict[int, dict[tuple[tuple[int, ...], float], tuple[FloatArray, bool]]] = {}
 
     def scores(self, split: int) -> Scores:
-        """The rows that judge a split."""
+        """The rows that a split is scored on."""
         rows, own = self.near.rows, self.posed.splits[split]
         judges = rows.judging(own)
         response = rows.response.rows(judges)
@@ -69,7 +70,7 @@ class LossFitting(Fitting):
         self, paths: Paths, round_: int, prefixes: Sequence[Sequence[int]], ridges: Sequence[float]
     ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by maximum likelihood and ridges."""
-        # at once, so that a design that has to be read for them is read once
+        # for all groups at once, so that a design on disk is read only once
         self.penalties.learn([l for split in range(len(prefixes)) for l in paths.groups(split)])
         made = []
         for split, lengths in enumerate(prefixes):
@@ -92,15 +93,15 @@ class LossFitting(Fitting):
         return np.asarray(flat.reshape(len(judges), n, m).transpose(0, 2, 1))
 
     def hold_rows(self) -> None:
-        """They always are."""
+        """Nothing to do: rows are never compressed."""
 
     @property
     def slow_dense(self) -> bool:
-        """Each step of Newton's method has a factorisation."""
+        """True: every Newton step needs a factorisation."""
         return True
 
     def can_be_dense(self) -> bool:
-        """Whether models of all columns can be fitted, at a cost of squares of rows or columns per row."""
+        """Whether models on all columns are affordable: a Newton step costs n min(n, p)^2."""
         design = self.posed.problem.design
         n, r = design.shape[0], int(self.posed.problem.ranks.sum())
         return (self.near.all or bool(design.reads_columns)) and n * min(n, r) ** 2 <= MOST_WORK
@@ -117,7 +118,7 @@ class LossFitting(Fitting):
 
 
 class _Fits:
-    """The candidates of one path, in the making."""
+    """Fits the candidates of one path."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class _Fits:
         self.columns = rows.columns(objective.joined)
         self.starts = offsets(rows.ranks[objective.joined])
         self.A = np.hstack([np.ones((len(rows.Z), self.intercept)), rows.Z[:, self.columns]])
-        # the form of ridges, in units of the curvature of the model without groups
+        # the quadratic form of ridges, in units of the null model's curvature
         sizes = [np.arange(rank) for rank in rows.ranks[objective.joined]]
         self.M = fitting.penalties.block(groups, sizes) * objective.curvature
         first = int(self.starts[self.n_always])
@@ -144,11 +145,11 @@ class _Fits:
         self.sets: dict[Cleaned, list[int]] = {}
         self.separated: set[Cleaned] = set()
         self._known: dict[tuple[tuple[int, ...], float], FloatArray] = {}
-        # sets of groups whose minimum lies at infinity, as does that of any set with more groups
+        # sets of groups whose minimum lies at infinity, as it does for every superset
         self._infinite: set[tuple[int, ...]] = set()
         self._gone: list[frozenset[int]] = []
         self._ranks: dict[tuple[int, ...], int] = {}
-        # where columns depend on each other: their Gram matrix about their means
+        # the centred Gram matrix, needed if columns are linearly dependent
         self._gram: FloatArray | None = None
         if objective.deficient:
             q = self.response.weight / self.response.total_weight
@@ -157,7 +158,7 @@ class _Fits:
             self._gram = centred.T @ (q[:, None] * centred)
 
     def add(self, prefix: int, round_: int, ridges: Sequence[float]) -> None:
-        """Eliminate from the first so many groups, and fit what is left."""
+        """Eliminate from the first `prefix` groups, and fit the nested sets."""
         k, i = int(self.starts[prefix]), self.intercept
         begin = np.zeros((i + k, self.response.n_outputs))
         known = self.objective.coefs[prefix]
@@ -166,7 +167,7 @@ class _Fits:
         everything = list(range(prefix))
         coef, ridge = self._fitted(everything, begin), 0.0
         if tuple(everything) in self._infinite:
-            # where everything is told apart no curvature is left to go by
+            # with perfect separation there is no curvature left
             ridge = ELIMINATION_RIDGE
             coef = self._fitted(everything, coef, ridge)
         K, c = self._quadratic(everything, coef, ridge)
@@ -174,7 +175,7 @@ class _Fits:
         nested = [everything]
         for group in dropped:
             nested.append([l for l in nested[-1] if l != group])
-        # from the smallest set on, so that each begins from one before, and what is separated is known of larger ones
+        # from the smallest set on: each fit starts from the one before, and separation carries over to larger sets
         coefs: dict[float, FloatArray] = {}
         for place, left in reversed(list(enumerate(nested))):
             size = len(left) - self.n_always
@@ -193,7 +194,7 @@ class _Fits:
 
     @cached_property
     def _null(self) -> FloatArray:
-        """The model without groups."""
+        """The null model."""
         out = np.zeros((self.A.shape[1], self.response.n_outputs))
         out[: self.intercept] = self.response.null
         return out
@@ -207,18 +208,18 @@ class _Fits:
         self.sizes.append(self._ranks.get(tuple(left), len(coef) - self.intercept))
 
     def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
-        """Where the columns of some groups of the path lie."""
+        """The positions of the columns of some groups of the path."""
         return np.concatenate(
             [np.arange(self.starts[l], self.starts[l + 1]) for l in left] or [np.empty(0, dtype=np.intp)]
         )
 
     def _fitted(self, left: Sequence[int], start: FloatArray, ridge: float = 0.0) -> FloatArray:
-        """The minimiser on some groups; with a small ridge where it lies at infinity."""
+        """The minimiser on some groups, with a small ridge if it lies at infinity."""
         key = (tuple(left), ridge)
         if key in self._known:
             return self._known[key]
         at = self._at(left)
-        # another path may have these groups in another order
+        # another path may have the same groups in a different order
         order = np.argsort([self.groups[l] for l in left], kind="stable")
         stored = (tuple(int(self.groups[left[j]]) for j in order), ridge)
         turn = np.concatenate([np.arange(self.intercept), self._turned(left, order)])
@@ -255,14 +256,14 @@ class _Fits:
         self._gone.append(frozenset(left))
 
     def _turned(self, left: Sequence[int], order: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Where the columns of some groups, in another order, lie among the rows of their coefficients."""
+        """The rows of the coefficients that belong to some groups, taken in another order."""
         sizes = np.diff(self.starts)[list(left)]
         begins = self.intercept + offsets(sizes)[:-1]
         own = [np.arange(begins[j], begins[j] + sizes[j]) for j in order]
         return np.concatenate([*own, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def _least(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:
-        """Of all coefficients that predict the same the least ones, and the rank of their columns."""
+        """The least-norm coefficients that give the same predictions, and the rank of their columns."""
         assert self._gram is not None
         i, K = self.intercept, self._gram[np.ix_(at, at)]
         own, _, rank, _ = np.linalg.lstsq(K, K @ coef[i:], rcond=DEPENDENT)
@@ -270,7 +271,7 @@ class _Fits:
         return np.vstack([levels, own]), int(rank)
 
     def _quadratic(self, left: Sequence[int], coef: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
-        """The second derivative of the loss on some groups, intercept taken out, and its product with `coef`."""
+        """The second derivative of the loss on some groups, intercept eliminated, and its product with `coef`."""
         i = self.intercept
         A = self.A[:, : i + int(self.starts[len(left)])]
         H = self.response.gram(A @ coef, A)

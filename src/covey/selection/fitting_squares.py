@@ -1,4 +1,4 @@
-"""Candidates for squared loss, from Gram rows."""
+"""Candidates for squared loss, computed from Gram rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from covey.validation import FloatArray
 
 __all__ = ["SquaresFitting", "cleaned_models"]
 
-# Inner products of more rows than this take more memory and time than most designs of so many rows do.
+# With more rows than this, their inner products take more memory and time than most designs.
 MOST_ROWS = 4000
 
 
@@ -31,7 +31,7 @@ class SquaresFitting(Fitting):
     """Least squares and ridges; tables hold residuals times the roots of the rows' weights."""
 
     def scores(self, split: int) -> SquaredScores:
-        """The rows that judge a split."""
+        """The rows that a split is scored on."""
         return SquaredScores(self.near.rows.weight(self.posed.splits[split].test))
 
     def knots(self, paths: Paths, split: int, first: int, last: int) -> FloatArray:
@@ -47,6 +47,9 @@ class SquaresFitting(Fitting):
     ) -> list[CleanedModels]:
         """Sets of groups by elimination, fitted by least squares and ridges."""
         splits = range(len(prefixes))
+        if ridges:
+            # at once, so that a design that has to be read for them is read once
+            self.penalties.learn([l for split in splits for l in paths.groups(split)])
         return cleaned_models(
             [paths.objective(s) for s in splits], [paths.groups(s) for s in splits], round_, self.n_always, prefixes,
             ridges, self.penalties,
@@ -67,22 +70,22 @@ class SquaresFitting(Fitting):
 
     @property
     def judged_as(self) -> int:
-        """0 where rows are as they are; compressed ones are other combinations of rows where there are more columns."""
+        """0 if rows are uncompressed; compressed rows depend on the number of columns."""
         return 0 if self.near.rows.held else self.near.rows.width
 
     def hold_rows(self) -> None:
-        """Judge rows as they are from now on; those of a design whose columns can be read."""
+        """Score uncompressed rows from now on, if the columns of the design can be read."""
         if not self.near.all and not self.near.rows.held:
             assert isinstance(self.posed, PosedSquares)
             self.near.rows = self.posed.rows(self.near.groups, compress=False)
 
     @property
     def slow_dense(self) -> bool:
-        """One factorisation gives a fit."""
+        """False: one factorisation gives a fit."""
         return False
 
     def can_be_dense(self) -> bool:
-        """Whether models of all columns can be fitted."""
+        """Whether models on all columns are affordable."""
         design = self.posed.problem.design
         return self.near.all or (bool(design.reads_columns) and design.shape[0] <= MOST_ROWS)
 
@@ -110,14 +113,14 @@ def cleaned_models(
     Parameters
     ----------
     objectives : sequence of LeastSquares
-        At the ends of the paths.
+        At the end of each path.
     groups : sequence of sequences of int
-        The awake groups among all groups, in order.
+        The awake groups of each path, as positions among all groups, in order.
     round_ : int
     n_always : int
-        How many of the first groups are in every model and not penalised.
+        How many of the first groups are in every model, unpenalised.
     prefixes : sequence of sequences of int
-        Lengths of each path to eliminate from.
+        For each path, the lengths of the prefixes to eliminate from.
     ridges : sequence of float
     penalties : Penalties
     """
@@ -142,7 +145,7 @@ def _models(
     ridges: Sequence[float],
     M: FloatArray | None,
 ) -> CleanedModels:
-    """The candidates of one split, given the groups in the order in which they were dropped from each prefix."""
+    """The candidates of one split, given the order in which groups were dropped from each prefix."""
     recipes: list[Cleaned] = []
     sizes: list[int] = []
     sets: dict[Cleaned, list[int]] = {}
@@ -161,7 +164,7 @@ def _models(
         lengths = np.diff(equations.starts)
         counts = (k - np.cumsum([0, *lengths[dropped]])).tolist()
         if deficient:
-            # what was a combination of others need not be one of those that are left
+            # a column that was a combination of others may be independent of those that are left
             W, counts = _refitted(equations, nested)
         recipes += own
         sizes += counts
@@ -170,7 +173,7 @@ def _models(
         row += n
         if M is None or not with_ridges:
             continue
-        # those that were dropped last come first
+        # groups dropped last come first
         order = equations.positions([*range(n_always), *reversed(dropped)])
         kept = (k - np.cumsum([0, *lengths[dropped]]))[with_ridges]
         n = len(with_ridges) * len(ridges)
@@ -186,7 +189,7 @@ def _models(
 def _recipes(
     round_: int, prefix: int, n: int, with_ridges: tuple[int, ...], ridges: tuple[float, ...]
 ) -> tuple[list[Cleaned], list[Cleaned]]:
-    """Least squares on n nested sets, and ridges on some of them: the same for every split."""
+    """Recipes for least squares on n nested sets, and for ridges on some of them: the same for every split."""
     sizes = range(n - 1, -1, -1)
     plain = [Cleaned(round_, prefix, size, 0.0) for size in sizes]
     return plain, [Cleaned(round_, prefix, sizes[i], ridge) for i in with_ridges for ridge in ridges]
@@ -195,7 +198,7 @@ def _recipes(
 def _penalty(
     objective: LeastSquares, equations: NormalEquations, groups: Sequence[int], n_always: int, penalties: Penalties
 ) -> FloatArray:
-    """The quadratic form of a ridge on the groups of a path; zero on those that are always in."""
+    """The quadratic form of a ridge on the groups of a path; zero on groups that are always in the model."""
     starts = objective.rows.starts
     within = equations.columns - starts[np.searchsorted(starts, equations.columns, side="right") - 1]
     own = [within[a:b] for a, b in zip(equations.starts[:-1], equations.starts[1:], strict=True)]
@@ -206,7 +209,7 @@ def _penalty(
 
 
 def _refitted(equations: NormalEquations, nested: Sequence[Sequence[int]]) -> tuple[FloatArray, list[int]]:
-    """Least squares on sets of groups with columns that depend on each other, and the rank of each set."""
+    """Least squares on sets of groups with linearly dependent columns, and the rank of each set."""
     W, ranks = np.zeros((len(nested), equations.c.size)), []
     for w, kept in zip(W, nested, strict=True):
         at = equations.positions(kept)

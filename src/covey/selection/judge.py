@@ -1,4 +1,4 @@
-"""The judge: a table of losses, recipes by judging rows, and the rule that picks one of them."""
+"""The judge: a table of held-out losses, recipes by rows, and the rule that picks one recipe."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from covey.validation import FloatArray
 
 __all__ = ["Judge", "Verdict", "mean_weights"]
 
-# A model whose deviance is larger by this many dispersions in all, over the judging rows, counts e times less: the
-# likelihood of the rows.
+# A model whose total held-out deviance is larger by this many dispersions gets 1/e of the weight, like its likelihood.
 TEMPERATURE = 2.0
 
-# Models that count less than this share of the first are left out of the mean.
+# Models whose weight is below this share of the largest are left out of the mean.
 LEAST_WEIGHT = 2e-3
 
-# Models at most this many times as far from the mean as the nearest one (squared) are as good; the simplest is taken.
+# Models whose squared distance from the mean is at most this many times the least count as equally good; the simplest
+# of them is taken.
 NEAR_MEAN = 2.0
 
-# The rule for fewer groups asks for this many times the evidence that there is any.
+# The rule for fewer groups ("1se") requires this many times the evidence that any group matters.
 STRICT = 1.75
 
-# Errors this close, as a share of the null model's error, are equal: below is what rounding leaves of a perfect fit.
+# Errors this close, as a share of the null model's error, are equal: a perfect fit leaves round-off error of this size.
 ROUNDING = 1e-12
 
 # Numbers this close, relative to each other, are equal.
@@ -37,25 +37,25 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judging rows say of all recipes.
+    """The held-out scores of all recipes.
 
     Attributes
     ----------
     recipes : list of Recipe
     errors : ndarray, shape (n_recipes,)
-        Mean deviance over all judging rows: of a squared loss the mean squared error.
+        Mean deviance over all held-out rows; for squared loss, the mean squared error.
     by_split : ndarray, shape (n_recipes, n_splits)
-        The same for the rows of each split.
+        The same for each split.
     sizes : ndarray, shape (n_recipes,)
-        The number of columns, on average over the splits: simplicity.
+        The mean number of columns over the splits; smaller is simpler.
     doubts : ndarray, shape (n_recipes,)
-        The standard error of the difference of the error to the least one.
+        The standard error of the difference from the least error.
     weights : ndarray, shape (n_recipes,)
-        What each recipe counts in the mean of all; they add up to one.
+        Weights of the recipes in the mean of all; they add up to one.
     best, central, null : int
-        The recipe of least error, the simplest one near to the mean, and the one without any group.
+        The recipe with the least error, the simplest one near the mean, and the one without groups.
     evidence : float
-        By how many standard errors the best recipe beats the one without any group.
+        By how many standard errors the best recipe beats the null model.
     """
 
     recipes: list[Recipe]
@@ -70,7 +70,7 @@ class Verdict:
     evidence: float
 
     def simplest(self) -> int:
-        """The simplest recipe within one standard error of the best one; of equally simple ones the best."""
+        """The simplest recipe within one standard error of the best one; among equally simple ones, the best."""
         rounding = ROUNDING * float(self.errors[self.null])
         close = self.errors - self.errors[self.best] <= self.doubts * (1 + TIE) + rounding
         return _simplest(close, self.sizes, self.errors, rounding)
@@ -83,14 +83,14 @@ class Verdict:
 
 
 class Judge:
-    """Collects what candidates predict on the rows that judge each split.
+    """Collects the predictions of candidates on the held-out rows of each split.
 
     Parameters
     ----------
     scores : sequence of Scores
-        The judging rows of each split.
+        The held-out rows of each split.
     counts : sequence of float
-        How many rows these are.
+        The number of held-out rows per split.
     """
 
     def __init__(self, scores: Sequence[Scores], counts: Sequence[float]) -> None:
@@ -100,7 +100,7 @@ class Judge:
         self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in scores]
 
     def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
-        """Hear candidates of a split: what they predict, the last axis being theirs, and their numbers of columns."""
+        """Add candidates of a split: predictions with models along the last axis, and numbers of columns."""
         places, at = self._places[split], self._losses[split].size
         for i, (recipe, size) in enumerate(zip(recipes, sizes, strict=True)):
             places.setdefault(recipe, (at + i, float(size)))
@@ -108,7 +108,7 @@ class Judge:
         self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
 
     def errors(self) -> dict[Recipe, float]:
-        """The mean deviance over all judging rows of every recipe that every split has, but for what is rounding."""
+        """The mean held-out deviance of every recipe that all splits have, at least the round-off error."""
         common, weight = self._common(), sum(scores.weight for scores in self.scores)
         losses = [own[self._at(split, common)] for split, own in enumerate(self._losses)]
         errors = np.sum(losses, axis=0) / weight
@@ -116,25 +116,25 @@ class Judge:
         return dict(zip(common, errors.tolist(), strict=True))
 
     def _common(self) -> list[Recipe]:
-        """The recipes that every split has."""
+        """The recipes that all splits have."""
         first = self._places[0].keys()
         if all(places.keys() == first for places in self._places[1:]):
             return list(first)
         return [r for r in first if all(r in places for places in self._places[1:])]
 
     def _at(self, split: int, recipes: Sequence[Recipe]) -> list[int]:
-        """Where the recipes lie in the table of a split."""
+        """The positions of recipes in the table of a split."""
         places = self._places[split]
         return [places[r][0] for r in recipes]
 
     def _table(self, split: int) -> FloatArray:
-        """What all candidates of a split predict."""
+        """The predictions of all candidates of a split."""
         if len(self._tables[split]) > 1:
             self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
         return self._tables[split][0]
 
     def verdict(self, also: Sequence[Recipe] | None = None) -> Verdict:
-        """The table of all recipes that every split has, and that are among `also` where it is given."""
+        """The verdict on all recipes that every split has and that, if `also` is given, are among those."""
         common = self._common()
         if also is not None:
             known = set(also)
@@ -150,7 +150,7 @@ class Judge:
         errors = losses.sum(axis=1) / totals.sum()
         null = _null(common)
         rounding = ROUNDING * float(errors[null])
-        # what rounding leaves of a perfect fit is the same for all models that fit perfectly
+        # all models that fit perfectly get the same error
         errors = np.maximum(errors, rounding)
         best = _first_least(errors, rounding)
         noise = self.scores[0].loss.dispersion(float(errors[best]))
@@ -158,7 +158,7 @@ class Judge:
         weights = mean_weights(errors, n, noise, rounding)
         perfect = errors <= rounding * (1 + TIE)
         if errors[null] > 0 and perfect.any():
-            # the larger ones of models that fit perfectly differ from the smallest by rounding alone
+            # among perfect fits, larger models differ from the smallest only by round-off error
             weights = np.eye(errors.size)[_simplest(perfect, sizes, errors, rounding)]
         to_mean = self._distances(tables, [table @ weights for table in tables])
         return Verdict(
@@ -175,30 +175,30 @@ class Judge:
         )
 
     def _distances(self, tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
-        """The mean squared distance of every model's predictions from those of one model."""
+        """The mean squared distance of every model's predictions from one model's."""
         apart = [own.distances(table, point) for own, table, point in zip(self.scores, tables, points, strict=True)]
         return np.asarray(sum(apart)) / sum(own.weight for own in self.scores)
 
 
 def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
-    """The smallest of some models; of those the first of least value."""
+    """The smallest of the allowed models; among equally small ones, the first with the least value."""
     smallest = allowed & (sizes <= sizes[allowed].min() * (1 + TIE))
     return _first_least(np.where(smallest, values, np.inf), rounding)
 
 
 def _first_least(values: FloatArray, rounding: float) -> int:
-    """The first of the least values: rounding must not decide between candidates that are one and the same model."""
+    """The first of the least values: round-off error must not decide between identical models."""
     least = float(values.min())
     return int(np.argmax(values <= least + TIE * abs(least) + rounding))
 
 
 def _null(recipes: Sequence[Recipe]) -> int:
-    """Which recipe has no group."""
+    """The position of the recipe without groups."""
     return next(i for i, r in enumerate(recipes) if isinstance(r, Cleaned) and r.size == 0)
 
 
 def mean_weights(errors: FloatArray, n_rows: float, noise: float, rounding: float) -> FloatArray:
-    """What models count in their mean: the likelihood of the judging rows, given the dispersion."""
+    """Weights of models in their mean: the likelihood of the held-out rows, given the dispersion."""
     excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows / TEMPERATURE
     weights = np.exp(-excess)
     weights /= weights.sum()

@@ -1,4 +1,4 @@
-"""What a model was chosen by: one curve and one sentence, however it was chosen."""
+"""How a model was chosen, as one curve and one sentence, for every way to choose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from covey.validation import FloatArray
 __all__ = ["Judged", "how_chosen", "in_words", "judged"]
 
 LABELS = {
-    "mse": "mean squared error on the rows that judged",
+    "mse": "mean squared error on held-out rows",
     "bic": "Bayesian information criterion",
     "ebic": "extended Bayesian information criterion",
     "gcv": "generalised cross-validation score",
@@ -27,31 +27,31 @@ LABELS = {
 }
 
 RULES = {
-    "min": "the simplest of those in the middle of the best",
+    "min": "the simplest model near the mean of the best",
     "1se": "the simplest within one standard error of the best",
 }
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What candidates were judged by, smaller is better.
+    """The scores of the candidates; smaller is better.
 
     Attributes
     ----------
     label : str
-        What the values are.
+        Describes the values.
     by : {"groups", "time"}
-        What `x` counts: the groups of a candidate, or the iterations of a network.
+        Whether `x` counts the groups of a candidate or the iterations of a network.
     x, values : ndarray
-        For each number of groups, the best candidate's value; or one for each time.
+        The best candidate's value for each number of groups, or the value at each time.
     band : ndarray or None
-        One standard error: of the difference to the best candidate, or of a network's mean over folds.
+        One standard error, of the difference from the best candidate or of a network's mean over folds.
     at, value : float
-        Where the model lies. For a mean of models, its number of groups, and the weighted mean of their values, which
-        its own value does not exceed.
+        The position of the chosen model. For a mean of models, its number of groups and the weighted mean of their
+        values, which is an upper bound on its own value.
     n_candidates : int
     null : float or None
-        The judged error without any group; None where it is not known or no rows judged.
+        The held-out error of the null model; None if it is unknown or no rows were held out.
     """
 
     label: str
@@ -66,15 +66,15 @@ class Judged:
 
     @property
     def r2(self) -> float | None:
-        """Share of the judged error without any group that the model removes, if known: these rows chose the model."""
+        """Share of the null model's held-out error removed, if known; optimistic, since it chose the model."""
         return None if not self.null else 1 - self.value / self.null
 
 
 def judged(model: Any, null: float | None = None) -> Judged | None:
-    """What a fitted estimator's candidates were judged by; None where there was nothing to choose from.
+    """The scores of a fitted estimator's candidates; None if there was nothing to choose from.
 
-    Where every candidate has groups, as with ``always=``, `null` stands in for the error without any: the variance of
-    the response, or the mean deviance of the best constant.
+    If every candidate has groups, as with ``always=``, `null` supplies the error of the null model: the variance of the
+    response, or the mean deviance of the best constant.
     """
     table: pd.DataFrame = model.candidates_
     name = next((name for name in LABELS if name in table), None)
@@ -101,7 +101,7 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
         at=at,
         value=float(weights @ table[name].to_numpy(dtype=float)),
         n_candidates=len(model.candidates_),
-        # survival times: models are compared by differences of partial likelihoods, of which no share can be taken
+        # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
         null=null if held_out and not model.loss_.coupled else None,
     )
 
@@ -110,8 +110,8 @@ def _label(name: str, model: Any) -> str:
     if name != "deviance" or not model.n_splits_:
         return LABELS[name]
     if isinstance(model.loss_, MultiSquared):
-        return "squared error on the rows that judged, summed over responses of unit variance"
-    return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on the rows that judged"
+        return "squared error on held-out rows, summed over responses of unit variance"
+    return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on held-out rows"
 
 
 def how_chosen(model: Any) -> str:
@@ -145,12 +145,12 @@ def _on_network(model: Any) -> bool:
 
 
 def in_words(model: Any) -> str:
-    """What a fitted estimator's model is, and whether its coefficients are shrunk."""
+    """A description of a fitted estimator's model, and whether its coefficients are shrunk."""
     text: str = model.recipe_
     if not len(model.selected_groups_):
         return "no group, the same prediction for every row"
     if _on_network(model):
         return text
     if n_always := len(model.always_groups_):
-        text += f", beside {n_always} that {'is' if n_always == 1 else 'are'} always in"
+        text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
     return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

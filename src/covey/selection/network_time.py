@@ -1,4 +1,4 @@
-"""The time of the network's path at which held-out rows are predicted best: one hold-out, or folds."""
+"""The time on the network's path that predicts held-out rows best, by one hold-out set or by folds."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from covey.validation import FloatArray, positive
 
 __all__ = ["FoldErrors", "choose_by_folds", "choose_by_holdout", "standard_error", "time_grid"]
 
-# Neighbouring times of the folds' grid differ by this factor. A group takes about a third of its wake-up time to grow,
-# so a step of 2% shows every transition in more than ten points.
+# Neighbouring times of the grid differ by this factor. A group takes about a third of its wake-up time to grow, so a
+# step of 2% puts more than ten points on every transition.
 GRID_RATIO = 1.02
 
-# A least error beyond this share of the times that all folds have reached may be the doing of where they ended.
+# If the least error lies beyond this share of the time that all folds have reached, they may have ended too early.
 EDGE = 0.9
 
 
 class Fold(NamedTuple):
-    """A task on the rows to learn from, and the error of models on the rows that judge."""
+    """A task on the training rows, and the error of models on the held-out rows."""
 
     task: PathTask
     error_of: ModelError
@@ -41,17 +41,17 @@ class Fold(NamedTuple):
 def choose_by_holdout(task: PathTask, held_or_validation: Any, patience: float = PATIENCE) -> Choice:
     """The time of least squared error on held-out rows: the earliest within 0.3% of the least.
 
-    The path runs on the other rows until the error has not improved while a few more groups rose. With held-out rows it
-    is then run on all rows to the chosen time; with validation rows it is kept as it is.
+    The path runs on the other rows until a few more groups have grown without improving the error. With held-out rows
+    it is then run on all rows up to the chosen time; with validation rows it is kept as it is.
 
     Parameters
     ----------
     task : PathTask
     held_or_validation : boolean row vector, or (X, y)
-        Which rows of the task to hold out, or other rows to judge by.
+        Which rows of the task to hold out, or other rows to score on.
     patience : float
-        How many groups may rise without lowering the error before the path is given up. Counted in groups and not in
-        iterations, because the model stands still for long times between them.
+        How many groups may grow without lowering the error before the path is stopped. Counted in groups rather than
+        iterations, because the model hardly changes for long times in between.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def choose_by_holdout(task: PathTask, held_or_validation: Any, patience: float =
     else:
         fold = Fold(task, _error_on(task, *held_or_validation))
     monitor = Monitor(fold.error_of, patience, task.groups.n_groups)
-    # on a grid of its own, so that the engines, which record at times of theirs, are compared at the same ones
+    # on a fixed grid, because each engine records at its own times
     path = fold.task.path(stop=monitor, times=time_grid(task.max_iter))
     time = monitor.best_time
     if refit:
@@ -84,8 +84,8 @@ def choose_by_folds(
 ) -> Choice:
     """The time of least mean squared error over folds, or the earliest within one standard error of it.
 
-    Folds share one step size, and so one clock; their errors are compared on a common grid of times. The path is then
-    run on all rows along that grid.
+    All folds use the same step size, so their times are comparable; errors are averaged on a common grid. The path is
+    then run on all rows along that grid.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ def choose_by_folds(
     n_jobs : int, optional
         Folds in parallel, through joblib.
     checkpoint : path, optional
-        A folder in which finished folds are kept: a run with the same data and settings continues from them, and gives
-        what an undisturbed one would have given.
+        A folder that stores finished folds. A run with the same data and settings resumes from them and gives the same
+        result as an uninterrupted one.
 
     Returns
     -------
     Choice
-        Its scores have the columns ``time``, ``mse``, ``standard_error`` and one per fold, ``fold_0`` and so on.
+        Its scores have the columns ``time``, ``mse``, ``standard_error`` and one per fold: ``fold_0``, ``fold_1``, ...
     """
     patience = positive(patience, "patience")
     if rule not in ("min", "1se"):
@@ -126,7 +126,7 @@ class FoldErrors:
     times : ndarray, shape (n_times,)
     mse : ndarray, shape (n_times, n_folds)
     step_size : float
-        The step shared by the folds, which makes their times comparable.
+        The step size of all folds, which makes their times comparable.
     """
 
     times: NDArray[np.float64]
@@ -158,7 +158,7 @@ class FoldErrors:
 
 
 class FoldRun(NamedTuple):
-    """The path of one fold: its recorded times, the errors there, and up to which time it is known."""
+    """The path of one fold: its recorded times, the errors there, and the last time it reached."""
 
     times: list[float]
     errors: list[float]
@@ -166,7 +166,7 @@ class FoldRun(NamedTuple):
 
 
 def standard_error(mse: FloatArray) -> FloatArray:
-    """Standard error of the mean over the last axis, whatever its units (errors of 1e300 have no square)."""
+    """Standard error of the mean over the last axis, without overflow for errors as large as 1e300."""
     k = mse.shape[-1]
     unit = np.abs(mse).max()
     if k < 2 or unit == 0:
@@ -175,13 +175,13 @@ def standard_error(mse: FloatArray) -> FloatArray:
 
 
 def time_grid(last: int) -> NDArray[np.int64]:
-    """0 and then times a constant factor apart, up to `last`."""
+    """Zero, then times a constant factor apart, up to `last`."""
     steps = int(np.ceil(np.log(max(last, 2)) / np.log(GRID_RATIO))) + 1
     return np.unique(np.append(np.round(GRID_RATIO ** np.arange(steps)).clip(0, last), [0, last])).astype(np.int64)
 
 
 def _fold_errors(task: PathTask, masks: list[Any], patience: float, n_jobs: int | None, checkpoint: Any) -> FoldErrors:
-    """Run all folds; once more with twice the patience while the least error lies where a fold was given up."""
+    """Run all folds, and again with twice the patience while the least error lies near the end."""
     task.design.expect(task.y, task.weight, masks)
     step = task.path(max_iter=1).step_size
     grid = time_grid(task.max_iter)
@@ -189,7 +189,7 @@ def _fold_errors(task: PathTask, masks: list[Any], patience: float, n_jobs: int 
     together = not task.groups.overlapping and task.design.batches(len(masks))
     folds = [_fold(task, held) for held in masks]
     parallel = Parallel(n_jobs=n_jobs, prefer=task.design.parallel)
-    # an earlier run may have been made here or come from a file: that must not show, not even in the last bit
+    # results must be identical, to the last bit, whether earlier runs were computed here or read from a file
     run = partial(_run_fold, grid=grid, step_size=step, afresh=store is not None)
     reached = -1.0
     while True:
@@ -209,12 +209,12 @@ def _fold_errors(task: PathTask, masks: list[Any], patience: float, n_jobs: int 
 
 
 def _fold(task: PathTask, held: Any) -> Fold:
-    """Learn without the held-out rows, judge by them."""
+    """Train without the held-out rows, and score on them."""
     return Fold(task.on(~held), task.design.errors(task.y, np.where(held, task.weight, 0.0)))
 
 
 def _error_on(task: PathTask, X_val: Any, y_val: Any) -> ModelError:
-    """The error on rows that are given."""
+    """The error on validation rows."""
     design = as_design(X_val, name="X_val")
     if design.shape[1] != task.groups.n_columns:
         raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {task.groups.n_columns}.")
@@ -223,7 +223,7 @@ def _error_on(task: PathTask, X_val: Any, y_val: Any) -> ModelError:
 
 
 def _run_fold(fold: Fold, patience: float, *, grid: NDArray[np.int64], step_size: float, afresh: bool) -> FoldRun:
-    """The path of one fold, recorded on the common grid; `afresh`, without what earlier runs have read of X."""
+    """The path of one fold, recorded on the common grid; if `afresh`, caches of earlier runs are cleared first."""
     if afresh:
         fold.task.runner.forget()
     monitor = Monitor(fold.error_of, patience, fold.task.groups.n_groups)
@@ -247,7 +247,7 @@ def _finished(monitor: Monitor, status: str) -> FoldRun:
 
 
 def _align(runs: list[FoldRun], grid: NDArray[np.int64], step: float) -> FoldErrors:
-    """Cut to the times up to which every fold is known; one that had nothing left to learn keeps its last error."""
+    """Cut to the times that every fold has reached; a fold with nothing left to learn keeps its last error."""
     reached = min(run.reached for run in runs)
     last = max(run.reached if np.isfinite(run.reached) else run.times[-1] for run in runs)
     times = grid[grid <= min(reached, last)].astype(float)
@@ -258,7 +258,7 @@ def _align(runs: list[FoldRun], grid: NDArray[np.int64], step: float) -> FoldErr
 
 
 def _store(task: PathTask, masks: list[Any], patience: float, checkpoint: Any) -> Checkpoint | None:
-    """Where finished folds of this very task are kept."""
+    """The store of finished folds for exactly this task."""
     if checkpoint is None:
         return None
     data = fingerprint(task.design, task.y, task.weight)
@@ -267,7 +267,7 @@ def _store(task: PathTask, masks: list[Any], patience: float, checkpoint: Any) -
 
 
 def _is_run(value: Any) -> bool:
-    """Whether a piece from a file is the run of a fold, or are those of several."""
+    """Whether a value from a file is the run of one fold, or a list of runs."""
     if isinstance(value, list) and value and all(isinstance(own, list) and len(own) == 3 for own in value):
         return all(map(_is_run, value))
     if not (isinstance(value, list) and len(value) == 3):
@@ -278,7 +278,7 @@ def _is_run(value: Any) -> bool:
 
 
 def _check_masks(task: PathTask, masks: list[Any]) -> None:
-    """Refuse folds that have nothing to learn from, or nothing to judge by."""
+    """Refuse folds without training rows or without held-out rows."""
     for i, held in enumerate(masks):
         for name, rows in (("held-out", held), ("training", ~held)):
             if task.design.total(np.where(rows, task.weight, 0.0)) <= 0:

@@ -30,20 +30,20 @@ def select_on_network(
 ) -> Selected:
     """Run the network's path or paths, and take the model at the chosen time.
 
-    A number of folds is that of scikit-learn's KFold here. Groups that are always in and common factors belong to the
-    default search: the paper's method knows neither.
+    A number of folds means scikit-learn's KFold here. ``always=`` and common factors belong to the default search: the
+    paper's method has neither.
     """
     if not isinstance(network, Network):
         raise ValueError(f"network must be a covey.Network, not {type(network).__name__}.")
     if not isinstance(problem.loss, Squared):
         raise ValueError(
-            "network= runs the paper's network, which is for the squared loss, and the loss is "
-            f"{problem.loss.name}: leave network out. covey.dynamics has its descent for other losses."
+            "network= runs the paper's network, which is for squared loss, and the loss is "
+            f"{problem.loss.name}: leave network out. covey.dynamics has gradient descent for other losses."
         )
     if problem.offset is not None:
         raise ValueError("offset= is for the default search; with network= subtract the offset from y.")
     if problem.always:
-        raise ValueError("always= is for the default search; the network lets every group start asleep.")
+        raise ValueError("always= is for the default search; in the network every group starts asleep.")
     options = {name: problem.options[name] for name in ("group_weights", "standardize", "fit_intercept")}
     settings = {**network.options(), **options, **network.problem_options()}
     task = PathTask(problem.design, problem.y, problem.groups, problem.weight, settings, verbose=verbose)

@@ -1,4 +1,4 @@
-"""Which groups some rows select: the first ones on the limit path, in the order in which elimination keeps them."""
+"""Rank groups: the first ones on the limit path, ordered by how long backward elimination keeps them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["ranked_groups"]
 
 
 def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
-    """So many groups that backward elimination leaves of the first ones on the limit path, the last to go first.
+    """The `n_groups` groups that backward elimination keeps longest among the first on the limit path, best first.
 
-    A group that resembles a true one gathers correlation while that one sleeps, and wakes soon after it although it
-    explains nothing more. Elimination compares what each group adds to the others, so that it goes again.
+    A group that resembles a true one accumulates correlation while the true one is asleep, and wakes soon after it
+    although it explains nothing more. Elimination compares what each group adds to the others, and so drops it again.
 
     Parameters
     ----------
     problem : Problem
-        Rows of weight zero are not there.
+        Rows of weight zero are ignored.
     n_groups : int
-        Groups that are always in the model do not count and are not listed. Fewer come back where nothing is left to
+        Groups that are always in the model do not count and are not listed. Fewer are returned if nothing is left to
         explain.
     """
     with fitting_threads(problem.design.shape, problem.design.on_device):
@@ -46,7 +46,7 @@ def _ranked_groups(problem: Problem, n_groups: int) -> list[int]:
     (models,) = fitting_of(near, begun).cleaned(paths, 0, [[total]], ())
     awake = paths.groups(0)
     places: list[int] = []
-    # large sets of a likelihood are fitted for some sizes only; between two of them the path's order stands in
+    # for likelihoods, only some sizes of large sets are fitted; between two of them the path's order decides
     for left in sorted(models.sets.values(), key=len):
         places += [place for place in left if place >= begun and place not in places]
     return [awake[place] for place in places[:n_groups]]

@@ -1,4 +1,4 @@
-"""What a user may pass as ``selection=``."""
+"""Values that a user may pass as ``selection=``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Selection = Folds | HoldOut | Size | Stopping
 
 
 def read_selection(selection: Any, random_state: Any = None, labels: Any = None) -> Selection:
-    """The way to choose that is meant.
+    """Convert the ``selection=`` argument to a rule.
 
     >>> read_selection(5)
     Folds(cv=5, labels=None, random_state=None)

@@ -1,4 +1,4 @@
-"""Recipes: ways to get a model that can be repeated on other rows."""
+"""Recipes: ways to make a model that can be repeated on other rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ __all__ = ["Cleaned", "Recipe", "Reweighted"]
 
 
 class Cleaned(NamedTuple):
-    """Groups of the limit path, of which some were dropped again, fitted by least squares or a ridge.
+    """Groups of the limit path that remain after backward elimination, fitted by least squares or a ridge.
 
     Attributes
     ----------
     round : int
-        0 for a path from nothing, 1 for one that went on from the groups that round 0 kept, and so on.
+        0 for a path that starts without groups, 1 for one that starts from the groups that round 0 kept, and so on.
     prefix : int
-        How many events of the path were looked at.
+        The length of the path's prefix that elimination started from.
     size : int
-        How many groups are left.
+        The number of groups left.
     ridge : float
-        The penalty, in units of the columns; 0 for least squares.
+        The penalty on columns of unit variance; 0 for least squares.
     """
 
     round: int
@@ -28,7 +28,7 @@ class Cleaned(NamedTuple):
     ridge: float
 
     def text(self, unpenalised: str = "least squares") -> str:
-        """In words; `unpenalised` is what a fit without a ridge is called."""
+        """A description; `unpenalised` is the name of a fit without a ridge."""
         if self.size == 0:
             return "no group"
         fit = f"ridge {self.ridge:g}" if self.ridge else unpenalised
@@ -37,21 +37,21 @@ class Cleaned(NamedTuple):
 
 
 class Reweighted(NamedTuple):
-    """A ridge on all columns, with penalties that were divided by the groups' norms some times.
+    """A ridge on all columns, possibly reweighted by dividing penalties by the groups' norms.
 
     Attributes
     ----------
     penalty : float
         In units of the mean eigenvalue of the kernel matrix.
     round : int
-        How often the penalties were divided.
+        The number of reweightings.
     """
 
     penalty: float
     round: int
 
     def text(self, unpenalised: str = "") -> str:
-        """In words."""
+        """A description."""
         times = "" if not self.round else ", reweighted" + (f" {self.round} times" if self.round > 1 else " once")
         return f"ridge {self.penalty:.3g} on all groups{times}"
 

@@ -1,4 +1,4 @@
-"""The rows that judge a split: losses of models on them, and how far models are from each other."""
+"""Held-out rows of a split: losses of models on them, and distances between models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CoupledScores", "LossScores", "Scores", "SquaredScores"]
 
 
 class Scores(ABC):
-    """Judging rows. What models predict on them comes as a table whose last axis is that of the models.
+    """Held-out rows. Predictions on them are tables with models along the last axis.
 
     Attributes
     ----------
@@ -33,17 +33,17 @@ class Scores(ABC):
 
     @abstractmethod
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """How far every model is from another one: its summed deviance where the other one predicts what is observed.
+        """The distance of every model from another one: its summed deviance from the other model's predicted means.
 
-        For squared loss this is the squared distance of predictions. Two models that are near to each other differ in
-        deviance by a sum over the rows of twice the residual times the difference of their predictors. The variance of
-        a residual is the dispersion times the curvature of the loss, so that sum has a standard error of twice the root
-        of the dispersion times this distance.
+        For squared loss this is the squared distance of predictions. Two nearby models differ in deviance by a sum over
+        the rows of twice the residual times the difference of their predictors. The variance of a residual is the
+        dispersion times the curvature of the loss, so the standard error of that sum is twice the root of the
+        dispersion times this distance.
         """
 
 
 class SquaredScores(Scores):
-    """Rows judged by squared error; tables hold residuals times the roots of the rows' weights, (n_rows, n_models)."""
+    """Rows scored by squared error; tables hold residuals times the roots of the rows' weights, (n_rows, n_models)."""
 
     def __init__(self, weight: float) -> None:
         self.loss, self.weight = Squared(), weight
@@ -59,7 +59,7 @@ class SquaredScores(Scores):
 
 
 class LossScores(Scores):
-    """Rows judged by the deviance of a loss; tables hold linear predictors, (n_rows, n_outputs, n_models)."""
+    """Rows scored by the deviance of a loss; tables hold linear predictors, (n_rows, n_outputs, n_models)."""
 
     def __init__(self, response: Response) -> None:
         self.response, self.loss, self.weight = response, response.loss, response.total_weight
@@ -71,12 +71,12 @@ class LossScores(Scores):
         return np.asarray(self.response.weight @ self.loss.deviance(self._y, self._seen(table)))
 
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """The summed deviance of every model from the means that the other one predicts."""
+        """The summed deviance of every model from the other model's predicted means."""
         means = self.loss.inverse_link(self._seen(point.reshape(len(point), -1, 1)))
         return np.asarray(self.response.weight @ self.loss.deviance(means, self._seen(table)))
 
     def _turned(self, table: FloatArray) -> FloatArray:
-        """With the axes as losses have them: rows, models, and outputs where there are several."""
+        """With the axes in the order of the losses: rows, models, and outputs if there are several."""
         return table.transpose(0, 2, 1) @ self.response.contrasts if self.loss.vector else table[:, 0, :]
 
     def _seen(self, table: FloatArray) -> FloatArray:
@@ -84,15 +84,15 @@ class LossScores(Scores):
 
 
 class CoupledScores(Scores):
-    """Rows whose loss depends on the training rows: judged by what they add to the deviance of these.
+    """Rows whose loss depends on the training rows, scored by what they add to the training deviance.
 
-    The deviance of training and judging rows together less that of the training rows alone, at one and the same model
-    (van Houwelingen and others, 2006): risk sets of a fold by itself would be small.
+    The score is the deviance of training and held-out rows together minus the deviance of the training rows, at the
+    same model (van Houwelingen and others, 2006): the risk sets of a single fold would be small.
 
     Parameters
     ----------
     response : Response
-        Of training and judging rows; tables have a row for each.
+        Of training and held-out rows; tables have a row for each.
     judging : ndarray of bool, shape (n_rows,)
     """
 
@@ -105,15 +105,15 @@ class CoupledScores(Scores):
         self._training = None if judging.all() else response.weighted(np.where(judging, 0.0, response.weight)).on_rows
 
     def errors(self, table: FloatArray) -> FloatArray:
-        """What the judging rows add to the deviance."""
+        """What the held-out rows add to the deviance."""
         eta = self._seen(table)
         made = self.response.on_rows.deviance(eta)
         return np.asarray(made if self._training is None else made - self._training.deviance(eta))
 
     def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
-        """The share of the judging rows in what the loss rises above its tangent between two models, twice.
+        """Twice the held-out rows' share of the loss above its tangent at the other model.
 
-        For a likelihood whose rows stand apart this is the deviance of `LossScores`.
+        For a likelihood with independent rows this is the deviance of `LossScores`.
         """
         rows, eta = self.response.on_rows, self._seen(table)
         at = self._seen(point.reshape(len(point), -1, 1))

@@ -1,8 +1,8 @@
-"""The search: limit paths of all splits, candidates made of them, one judge.
+"""The search: limit paths of all splits, the candidates derived from them, and one judge.
 
-Hold-out is one split, cross-validation several; the last split is that of all rows, on which every recipe is carried
-out beside the others. Forward by the limit path, back by elimination, forward again from what was left; where noise is
-strong, ridges on the sets and on all columns too.
+Hold-out is one split, cross-validation several. The last split has all rows, and every recipe is carried out on it too.
+The search goes forward along the limit path, back by elimination, and forward again from the groups that are left. If
+noise is strong, it also tries ridges, on these sets and on all columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from covey.validation import FloatArray
 
 __all__ = ["Found", "Model", "cleaned_model", "fitting_of", "search"]
 
-# Events between two looks at the judging rows; more where X has to be read in between.
+# Events between two computations of the held-out error; more if X has to be read in between.
 EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
 
 
@@ -38,10 +38,10 @@ class Model:
     Attributes
     ----------
     columns, coef : ndarray, shape (k,) and (n_outputs, k)
-        Coefficients; every other column has none.
+        Columns with a coefficient, and the coefficients.
     intercept : ndarray, shape (n_outputs,)
     groups : list of int
-        The groups that are in the model, in the order in which they woke up; in order of size for ridges on all.
+        The groups in the model, in the order in which they woke up; for ridges on all columns, by decreasing norm.
     """
 
     columns: NDArray[np.intp]
@@ -51,7 +51,7 @@ class Model:
 
 
 class Found:
-    """Everything that a search has made, on every split.
+    """The results of a search on every split.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class Found:
     paths : Paths
         The limit paths of the first round.
     n_events : int
-        How far they went.
+        The number of events on them.
     left : float
-        The share of the null model's judged error that the best model on the path leaves.
+        The share of the null model's held-out error that the best model on the path leaves.
     """
 
     def __init__(self, posed: Posed, always: Sequence[int], thresholds: Thresholds) -> None:
@@ -79,7 +79,7 @@ class Found:
         self.n_events = 0
         self.paths: Paths | None = None
         self.left = 0.0
-        # what a likelihood without a scale leaves says nothing about noise: separated classes leave nothing at all
+        # without a scale parameter, the remaining deviance says nothing about noise: separated classes leave none
         self.noisy = self.judge.scores[0].loss.known_dispersion
 
     def _judge(self) -> Judge:
@@ -89,7 +89,7 @@ class Found:
         )
 
     def hear(self, rounds: Sequence[Sequence[CleanedModels]]) -> None:
-        """Have candidates judged; those before them again where the rows of the tables are not what they were."""
+        """Score candidates; earlier ones are scored again if the rows of the tables have changed."""
         if self.fitting.judged_as != self._judged_as:
             self._judged_as, self.judge, rounds = self.fitting.judged_as, self._judge(), self.rounds
         for made in rounds:
@@ -98,14 +98,14 @@ class Found:
                 self.judge.add(at, models.recipes, self.fitting.predictions(models, split), models.sizes)
 
     def verdict(self) -> Verdict:
-        """What the judging rows say of the recipes that could be carried out on all rows too."""
+        """The verdict on the recipes that could also be carried out on all rows."""
         also: list[Recipe] = [recipe for made in self.rounds for recipe in made[self.final].recipes]
         if self.dense is not None:
             also += self.dense.recipes
         return self.judge.verdict(also)
 
     def model(self, recipe: Recipe, split: int | None = None) -> Model:
-        """The model of a recipe on the rows of a split; on all rows by default."""
+        """The model of a recipe on a split; on all rows by default."""
         split = self.final if split is None else split
         if isinstance(recipe, Reweighted):
             assert self.dense is not None
@@ -113,25 +113,25 @@ class Found:
         return cleaned_model(self.near, self.rounds[recipe.round][split], self.orders[recipe.round][split], recipe)
 
     def groups(self, recipe: Recipe, split: int) -> list[int]:
-        """The groups of a recipe on the rows of a split."""
+        """The groups of a recipe on a split."""
         if isinstance(recipe, Reweighted):
             return self.model(recipe, split).groups
         order = self.orders[recipe.round][split]
         return [order[i] for i in self.rounds[recipe.round][split].sets[recipe._replace(ridge=0.0)]]
 
     def is_separated(self, recipe: Recipe) -> bool:
-        """Whether a recipe without a ridge has a small one after all, its minimum on all rows being infinite."""
+        """Whether a recipe without a ridge got a small one because its minimum on all rows is infinite."""
         return isinstance(recipe, Cleaned) and recipe in self.rounds[recipe.round][self.final].separated
 
 
 def fitting_of(near: Near, n_always: int) -> Fitting:
-    """How candidates of a posed problem are fitted."""
+    """The kind of fitting that a posed problem needs."""
     kind = SquaresFitting if isinstance(near.posed, PosedSquares) else LossFitting
     return kind(near, n_always)
 
 
 def cleaned_model(near: Near, made: CleanedModels, order: Sequence[int], recipe: Cleaned) -> Model:
-    """One of the models of a split on the columns of X."""
+    """A candidate of a split as a model on the columns of X."""
     rows, row = near.rows, made.recipes.index(recipe)
     groups = [order[i] for i in made.sets[recipe._replace(ridge=0.0)]]
     place = {int(l): i for i, l in enumerate(near.groups)}
@@ -142,7 +142,7 @@ def cleaned_model(near: Near, made: CleanedModels, order: Sequence[int], recipe:
 
 
 def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = THRESHOLDS) -> Found:
-    """Make all candidates and have them judged."""
+    """Make all candidates and score them."""
     found = Found(posed, always, thresholds)
     starts = [list(found.always) for _ in posed.splits]
     least = null = np.inf
@@ -153,7 +153,7 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
             found.paths, found.n_events, null = paths, n_events, start
         found.left = reached / (null or 1.0)
         _clean(found, paths, round_, n_events)
-        # the first path on all rows is shown
+        # the first path on all rows is shown to the user
         paths.close([found.final] if round_ == 0 else [])
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
@@ -173,14 +173,14 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
 
 
 def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
-    """The groups of a recipe on every split, those that are always in first."""
+    """The groups of a recipe on every split, beginning with those that are always in the model."""
     plain = recipe._replace(ridge=0.0)
     made, orders = found.rounds[recipe.round], found.orders[recipe.round]
     return [[order[i] for i in one.sets[plain]] for one, order in zip(made, orders, strict=True)]
 
 
 def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
-    """Run paths until the judged error has not fallen for a while; how many events, the first error, the least one."""
+    """Run paths until the held-out error stops falling; return the number of events, the first and the least error."""
     settings = found.thresholds
     errors = [found.fitting.knot_errors(paths, found.judged, 0, 0)[0]]
     best = 0
@@ -206,7 +206,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
 
 
 def _most_events(found: Found, paths: Paths) -> int:
-    """How many events the rows allow, as far as is known: each must begin with columns to spare on every split."""
+    """How many events the rows allow, as known so far: before each, every split must be below the column limit."""
     most = 10**9
     for split in range(len(paths.paths)):
         objective = paths.objective(split)
@@ -219,7 +219,7 @@ def _most_events(found: Found, paths: Paths) -> int:
 
 
 def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
-    """Make the candidates of a round on every split, and have them judged."""
+    """Make the candidates of a round on every split, and score them."""
     settings = found.thresholds
     ridges = settings.ridges if found.left > settings.noisy else ()
     if found.noisy:

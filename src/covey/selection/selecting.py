@@ -1,4 +1,4 @@
-"""From a problem and a way to choose to one model, with everything that describes it."""
+"""Select one model for a problem, with everything that describes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Problem", "Selected", "select"]
 
 @dataclass(frozen=True)
 class Problem:
-    """A regression problem as the user has it.
+    """A regression problem in the user's terms.
 
     Attributes
     ----------
@@ -59,31 +59,31 @@ class Problem:
 
 @dataclass(frozen=True)
 class Selected:
-    """The model, and how it was come to.
+    """The selected model, and how it was selected.
 
     Attributes
     ----------
     own : ndarray, shape (n_outputs, sum of the groups' sizes)
-        Coefficients group after group; with overlapping groups those of shared columns add up.
+        Coefficients group by group; with overlapping groups, a shared column has one per group, and they add up.
     coef : ndarray, shape (n_outputs, n_columns)
-        On the columns of X.
+        Coefficients of the columns of X.
     intercept : ndarray, shape (n_outputs,)
     order : list of int
         The groups in the model, in the order in which they woke up.
     strengths : ndarray, shape (n_groups,)
-        The standard deviation of each group's part of the prediction, where groups are orthonormalised.
+        The standard deviation of each group's contribution to the prediction, if groups are orthonormalised.
     path : Path
-        On all rows; its last model is this one.
+        The path on all rows; its last model is the selected one.
     candidates : DataFrame
-        What there was to choose from, the chosen one marked.
+        All candidates, with the chosen one marked.
     frequencies : ndarray of int, shape (n_groups,), or None
-        In how many judged splits the chosen recipe has each group.
+        In how many scored splits the chosen recipe has each group.
     n_splits : int
-        How many there were.
+        The number of scored splits.
     recipe : str
-        In words.
+        A description of the model.
     shrunk : bool
-        Whether a ridge was chosen.
+        Whether coefficients are shrunk: a ridge or a mean of models was chosen.
     """
 
     own: FloatArray
@@ -106,7 +106,7 @@ def select(
     average: bool = False,
     thresholds: Thresholds = THRESHOLDS,
 ) -> Selected:
-    """The model that a way to choose chooses."""
+    """Select a model by held-out rows or by a criterion."""
     with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Folds | HoldOut):
             return _by_judge(problem, selection, rule, average, thresholds)
@@ -167,13 +167,13 @@ def _by_judge(
 
 
 def _say_what_is_left_out(design: Design) -> None:
-    """Say before anything is read which candidates an X in memory would have and this one has not."""
+    """Warn, before X is read, if it lacks candidates that it would have in memory."""
     n, p = design.shape
     if not design.reads_columns and p > near_limits(n)[1] and n <= MOST_ROWS:
         warnings.warn(
-            f"{design.name} is read from where it is stored, so ridges on all {p} columns are not among the "
-            "candidates: they matter where noise is strong and many groups have small effects. Load "
-            f"{design.name} into memory to have them tried, or choose by selection='ebic', which tries none.",
+            f"{design.name} is not in memory, so ridges on all {p} columns are not among the candidates; they matter "
+            f"when noise is strong and many groups have small effects. Load {design.name} into memory to include them, "
+            "or choose by selection='ebic', which tries none.",
             stacklevel=5,
         )
 
@@ -198,7 +198,7 @@ def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
 
 
 def _in_words(recipe: Recipe, loss: Loss, separated: bool) -> str:
-    """What a model is; where maximum likelihood is infinite, that it has a small ridge instead."""
+    """A description of a model, which mentions the small ridge if the maximum likelihood is infinite."""
     if not separated:
         return recipe.text(loss.unpenalised)
     return f"{recipe.text(f'ridge {SEPARATED_RIDGE:g}')} ({loss.unpenalised} is infinite on them)"
@@ -206,7 +206,7 @@ def _in_words(recipe: Recipe, loss: Loss, separated: bool) -> str:
 
 @dataclass(frozen=True)
 class _Mean:
-    """A model, or a mean of models, on all columns group after group; (n_outputs, n_columns)."""
+    """A model, or a mean of models, on all columns, group by group; shape (n_outputs, n_columns)."""
 
     own: FloatArray
     intercept: FloatArray
@@ -225,7 +225,7 @@ def _mean(posed: Posed, parts: list[tuple[Model, float]]) -> _Mean:
 
 
 def _in_order(mean: _Mean, path: Path, posed: Posed) -> _Mean:
-    """A mean of models with its groups as they woke up on the path, then the others, strongest first."""
+    """A mean of models with its groups in the order of the path, then the others, strongest first."""
     strengths = _strengths(posed, mean)
     woke = [l for l, _ in path.entered if l in set(mean.order)]
     others = sorted(set(mean.order) - set(woke), key=lambda l: -strengths[l])
@@ -243,7 +243,7 @@ def _published(
     recipe: str,
     shrunk: bool,
 ) -> Selected:
-    """The model with its path; the columns of the groups differ from those of X where groups overlap or interleave."""
+    """The model with its path, converted from group by group to the columns of X."""
     own = mean.own if groups.overlapping else mean.own[:, groups.members]
     coef = np.array([groups.from_contiguous(one) for one in own])
     strengths = _strengths(posed, mean)
@@ -256,7 +256,7 @@ def _published(
 def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
     """The norm of each group in working coordinates, in units of the response."""
     problem = posed.problem
-    # a group that is always in may have columns that do not vary, and nothing to be measured
+    # a group that is always in the model may have only constant columns, and so no norm
     which = np.array([l for l in mean.order if problem.ranks[l] > 0], dtype=np.intp)
     out = np.zeros(problem.ranks.size)
     if which.size:

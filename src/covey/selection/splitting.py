@@ -1,4 +1,4 @@
-"""Which rows judge: folds, a held-out share, or a validation set; and the parts of the rows that follow."""
+"""Which rows score the models: folds, a held-out share, or a validation set; and the resulting parts of the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds", "
 
 SQUARED = Squared()
 
-# Columns by which rows are told apart: more of them where a larger share of the rows is alike in fewer.
+# How many columns are hashed to recognise equal rows: more if a larger share of the rows than this has the same hash.
 MORE_KEY_COLUMNS, LARGEST_TIE = (KEY_COLUMNS[-1], 8 * KEY_COLUMNS[-1]), 0.05
 
 
@@ -34,13 +34,13 @@ class Parts:
     Attributes
     ----------
     weights : list of row vectors
-        Of every part, zero elsewhere.
+        For each part, the weights of its rows, zero elsewhere.
     counts : list of float
-        How many rows each part has.
+        The number of rows per part.
     splits : list of Split
-        The last one is that of all rows, unless there is a validation set, where the only one is.
+        The last one has all rows; with a validation set it is the only one.
     validation : Validation or None
-        Rows of another design: the part after the last.
+        Rows of another design; they form one more part.
     """
 
     weights: list[Any]
@@ -56,13 +56,13 @@ class Folds:
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        A number of folds, or anything that scikit-learn takes. A number gives folds that depend on the response alone:
-        neighbours among the sorted values are dealt to different folds, equal values to the same one (equal rows, where
-        the response has few values), so that the order of the rows does not matter and repeated rows stay together.
+        A number of folds, or anything that scikit-learn accepts. A number gives folds that depend only on the response:
+        neighbours among the sorted values go to different folds, equal values to the same one (if the response has few
+        values, equal rows do). The order of the rows does not matter, and repeated rows stay together.
     labels : array-like of shape (n_rows,), optional
         Labels of the rows, for splitters such as GroupKFold.
     random_state : int or None
-        How neighbours are dealt.
+        Decides which neighbour goes to which fold.
     """
 
     cv: Any = 5
@@ -77,7 +77,7 @@ class Folds:
             k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
             classes = has_classes(loss, y) if held else False
             vectors = [one_value(loss, np.asarray(y), np.asarray(weight)) if held else y, weight]
-            # rows that are kept elsewhere come together there
+            # rows that are stored elsewhere are gathered there
             together, fact = (_here, _here) if held else (design.together, design.fact)
             if classes or loss.coupled or fact(partial(_is_tied, k=k), *vectors):
                 vectors.append(_row_keys(design, weight, together, fact))
@@ -108,19 +108,19 @@ class Folds:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Some rows held out once, or a validation set beside the rows.
+    """Some rows held out once, or a separate validation set.
 
-    Which rows are held out follows from where they stand and from the seed, whatever X and y hold; equal rows (in X and
-    y) are on the same side, with the first of them. Of classes an equal share is held out.
+    The choice of held-out rows depends on their positions and the seed, not on values, except that rows equal in X and
+    y stay together (with the first of them). The same share of every class is held out.
 
     Parameters
     ----------
     fraction : float
         The share of the rows to hold out. The model is then fitted on all rows.
     validation : (X, y) or None
-        Rows to judge by; nothing is held out then.
+        Rows to score on; nothing is held out then.
     random_state : int or None
-        Which rows; None is 0.
+        The seed; None means 0.
     """
 
     fraction: float = 0.2
@@ -158,7 +158,7 @@ class HoldOut:
 def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
     """Check a validation set."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
-        raise ValueError("validation must be a pair (X, y) of rows to judge by, or (X, y, offset).")
+        raise ValueError("validation must be a pair (X, y) of rows to score on, or (X, y, offset).")
     X, y, *rest = validation
     design = as_design(X, name="X_val")
     n = design.shape[0]
@@ -177,9 +177,9 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
 
 
 def one_value(loss: Loss, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """A number per row by which folds are balanced: the response, the class, or the sum of standardised responses.
+    """The value by which folds are balanced, per row: the response, the class, or the sum of standardised responses.
 
-    Of survival times their rank, events after censored rows.
+    For survival times it is their rank, with events after censored rows.
     """
     y = np.asarray(y)
     if y.ndim == 1:
@@ -195,12 +195,12 @@ def one_value(loss: Loss, y: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def has_classes(loss: Loss, y: FloatArray) -> bool:
-    """Whether responses are classes, of which every fold should have some."""
+    """Whether responses are classes, which every fold should contain."""
     return isinstance(loss, Multinomial | Binomial) and bool(np.isin(y, (0.0, 1.0)).all())
 
 
 class MissingClassError(ValueError):
-    """Training rows that lack a class: the position of the class, and what to do, after what it is called."""
+    """The training rows lack a class. Holds its position, and the rest of the message to follow its name."""
 
     def __init__(self, position: int, rest: str) -> None:
         super().__init__(f"Class {position} (counted from 0) {rest}")
@@ -208,13 +208,13 @@ class MissingClassError(ValueError):
 
 
 def _most_folds(loss: Loss, y: Any, weight: Any, k: int) -> int:
-    """As many folds as there can be with an observation in each, and not more than were asked for."""
+    """The number of folds, reduced if needed so that each can have an informative row."""
     known = loss.informative(y)
     return k if known is None else max(2, min(k, int((known & (np.asarray(weight) > 0)).sum())))
 
 
 def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], splits: Sequence[Split]) -> None:
-    """Refuse splits whose training rows have no model without groups, as with a class that they lack."""
+    """Refuse splits whose training rows have no null model, for instance because they lack a class."""
     for number, split in enumerate(splits):
         weight = np.sum([weights[k] for k in split.train], axis=0)
         if has_classes(loss, y):
@@ -229,8 +229,8 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
         judges = np.sum([weights[k] for k in split.test or split.train], axis=0)
         if known is not None and not judges[known].any():
             raise ValueError(
-                f"No row that judges fold {number} has an event: use fewer folds, let selection=5 deal the events to "
-                "the folds, or choose selection='ebic', which needs no folds."
+                f"No held-out row of fold {number} has an event: use fewer folds, let selection=5 spread the events "
+                "over the folds, or choose selection='ebic', which needs no folds."
             )
         try:
             loss.null(y, weight)
@@ -255,13 +255,13 @@ def balanced_folds(
     classes: bool = False,
     apart: bool = False,
 ) -> NDArray[np.intp]:
-    """A fold for every row: of k neighbours among the sorted responses each goes to another one; -1 for weight zero.
+    """The fold of every row: k neighbours among the sorted responses go to k different folds; -1 for weight zero.
 
-    Equal responses are one neighbour, unless one of them would fill a fold of its own, they are classes, or `apart`
-    says so. Then it is equal rows that are, as far as keys of the rows tell them apart; where rows differ in nothing
-    but their response, as in a table of a few categories, every row stands for itself. Folds of classes are dealt
-    round and round, so that two rows of one class never share a fold while another one has none. A class that is one
-    row, repeated, is in no fold either (-1): it has to be in every training set.
+    Equal responses count as one neighbour, unless a single value would fill a fold by itself, they are classes, or
+    `apart` is true. Then equal rows, as identified by their keys, count as one; if rows differ only in their response,
+    as in a table of a few categories, every row counts separately. Classes are dealt round-robin, so that no fold gets
+    a second row of a class while another has none. A class that consists of one repeated row is in no fold (-1): it
+    has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
     >>> folds = balanced_folds(y, np.ones(6), k=2)
@@ -302,24 +302,24 @@ def _ranks(values: FloatArray) -> NDArray[np.intp]:
     rank = np.zeros(values.size, dtype=np.intp)
     if values.size:
         ordered = values[order]
-        # halved, as the range of large numbers need not be one
+        # halved, because the range of large numbers may overflow
         apart = np.diff(ordered / 2) > SAME * (ordered[-1] / 2 - ordered[0] / 2)
         rank[order[1:]] = np.cumsum(apart)
     return rank
 
 
 def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
-    """Whether one value of the response would fill a fold of its own."""
+    """Whether one value of the response would fill a fold by itself."""
     used = weight > 0
     shares = np.bincount(_ranks(y[used]), weights=weight[used])
     return bool(shares.max(initial=0.0) * k > shares.sum())
 
 
 def _row_keys(design: Design, weight: Any, together: Callable[..., Any], fact: Callable[..., Any]) -> Any:
-    """A hash of some columns of each row, by the ranks of their values, whatever the units and the order of columns."""
+    """A hash of some columns of each row, from the ranks of their values; units and column order do not matter."""
     for n_columns in MORE_KEY_COLUMNS:
         keys = together(_rank_keys, design.take(key_columns(design.shape[1], n_columns)), weight)
-        # columns of zeros and ones tell few rows apart
+        # columns of zeros and ones distinguish few rows
         if fact(_largest_share, keys, weight) <= LARGEST_TIE:
             break
     return keys
@@ -335,7 +335,7 @@ def _rank_keys(values: FloatArray, weight: FloatArray) -> NDArray[np.uint64]:
 
 
 def _largest_share(keys: NDArray[np.uint64], weight: FloatArray) -> float:
-    """The largest share of the weight that rows of one key have."""
+    """The largest share of the weight that rows with the same key have."""
     used = weight > 0
     shares = np.bincount(np.unique(keys[used], return_inverse=True)[1], weights=weight[used])
     return float(shares.max(initial=0.0) / shares.sum())
@@ -346,9 +346,9 @@ def _here(function: Callable[..., Any], *vectors: Any) -> Any:
 
 
 def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Split]]:
-    """Disjoint parts of which all training and test rows of some splits are unions."""
+    """Disjoint parts such that all training and test sets are unions of them."""
     if not all(isinstance(mask, np.ndarray) for pair in pairs for mask in pair):
-        # rows that are kept elsewhere: the folds themselves, which partition the rows
+        # rows are stored elsewhere, and the folds partition them
         n = len(pairs)
         return [test for _, test in pairs], [Split(tuple(k for k in range(n) if k != f), (f,)) for f in range(n)]
     memberships = np.array([mask for pair in pairs for mask in pair])
@@ -363,7 +363,7 @@ def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Sp
 
 
 def counts(design: Design, weight: Any, parts: Sequence[Any], loss: Loss, y: Any) -> list[float]:
-    """How many observations parts have, counted by their weights in units of the least one among all rows."""
+    """The number of observations per part, counted by weight in units of the least weight among all rows."""
     known = loss.informative(y)
     totals = [design.total(own if known is None else own * known) for own in parts]
     unit = design.count(weight) / design.total(weight)

@@ -1,4 +1,4 @@
-"""Every number of the search that could have been another one, with its reason."""
+"""All tuning constants of the search, with their reasons."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ __all__ = ["THRESHOLDS", "Thresholds"]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Settings of the search; decided on simulated problems that no published figure is taken from (decision 0041).
+    """Settings of the search, tuned on simulated problems that no published figure uses (decision 0041).
 
     Attributes
     ----------
     most_columns : float
-        A path ends when its groups have this share of the training rows as columns: beyond, least squares follows the
-        noise, and backward elimination has nothing to go by.
+        A path ends when its columns reach this share of the number of training rows: with more, least squares follows
+        the noise and backward elimination becomes arbitrary.
     improvement, patience : float, int
-        A path ends when the judged error has not fallen by this share for so many events.
+        A path ends when the held-out error has not fallen by this share for `patience` events.
     prefixes : tuple of int
-        Elimination begins from the first so many groups, and from all: where most of a path is noise, a short prefix is
-        eliminated in a better order.
+        Elimination starts from prefixes of these lengths, and from the whole path: if most of a path is noise, a short
+        prefix is eliminated in a better order.
     rounds : int
-        How often a path is run at most, each time from the groups that were left before.
+        The largest number of paths, each starting from the groups that the one before left.
     worthwhile : float
-        A further round or reweighting must lower the judged error by this share for another one to follow.
+        A round must lower the held-out error by this share for another one to follow.
     noisy, dense : float
-        Ridges on sets, and ridges on all columns, are tried where the best least squares model leaves more than this
-        share of the null model's error: below, shrinking can gain next to nothing, and many small effects even less.
+        Ridges on sets, and ridges on all columns, are tried if the best least-squares model leaves more than this share
+        of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
     ridges, low_ridges : tuple of float
-        Penalties on sets of groups, in units of the columns' variance and of the loss's curvature without groups. The
-        lower ones are for losses whose curvature falls as they fit (classes, counts).
+        Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature. The lower
+        ones are for losses whose curvature falls as the fit improves (classes, counts).
     penalties : tuple of float
-        Of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
+        Penalties of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
     reweightings, within : int, float
-        How often penalties on all columns are divided by the groups' norms at most, for the best penalty and its
-        neighbours, as long as the error falls; not at all where it is more than `within` times the least.
+        The largest number of reweightings of ridges on all columns, for the best penalty and its neighbours. They stop
+        when the error no longer falls, and do not start if it is more than `within` times the least.
     evidence : float
-        The model without any group stands unless the best one beats it by this many standard errors: of hundreds of
-        candidates one looks a little better than nothing by chance.
+        The null model is kept unless the best one beats it by this many standard errors: among hundreds of candidates,
+        some look a little better by chance.
     """
 
     most_columns: float = 0.6

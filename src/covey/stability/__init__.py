@@ -1,4 +1,4 @@
-"""Which groups to believe: those found again in halves of the rows, and those that beat their knockoffs."""
+"""Which groups to trust: those found again in halves of the rows, and those that beat their knockoffs."""
 
 from covey.stability.bounds import expected_false
 from covey.stability.knockoff_result import KnockoffSelection

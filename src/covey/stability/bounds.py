@@ -1,4 +1,4 @@
-"""How many groups stability selection finds by mistake, at most, on average."""
+"""Upper bounds on the expected number of groups that stability selection finds by mistake."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ Assumption = Literal["unimodal", "none"]
 def expected_false(
     n_first: int, threshold: float, n_groups: int, *, n_pairs: int = 50, assumption: Assumption = "none"
 ) -> float:
-    r"""An upper bound for the expected number of groups that are selected by mistake.
+    r"""An upper bound on the expected number of groups that are selected by mistake.
 
-    A mistake is a group that one half-sample selects with probability at most :math:`\theta = q / L`, that is, not more
-    often than a choice of q groups at random would.
+    A mistake is a selected group that one half-sample selects with probability at most :math:`\theta = q / L`, that is,
+    no more often than a random choice of q groups would.
 
     Parameters
     ----------
     n_first : int
         q, the number of groups that one half-sample selects.
     threshold : float
-        The share of half-samples from which on a group is selected, above 1/2.
+        The share of half-samples that a group needs to be selected, above 1/2.
     n_groups : int
-        L.
+        L, the number of groups.
     n_pairs : int
         B, the number of complementary pairs.
     assumption : {"none", "unimodal"}
-        ``"none"``: :math:`q^2 / ((2 \tau - 1) L)`, Meinshausen and Bühlmann (2010), which Shah and Samworth (2013)
-        prove for complementary pairs without any assumption. ``"unimodal"``: :math:`C(\tau, B) q^2 / L`,
-        their theorem 2, for mistakes whose share of agreeing pairs has a unimodal distribution.
+        ``"none"``: :math:`q^2 / ((2 \tau - 1) L)`, the bound of Meinshausen and Bühlmann (2010), which Shah and
+        Samworth (2013) prove for complementary pairs without further assumptions. ``"unimodal"``:
+        :math:`C(\tau, B) q^2 / L`, their theorem 2, if the share of agreeing pairs has a unimodal distribution for
+        every mistake.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def expected_false(
 
 
 def largest_first(max_false: float, threshold: float, n_groups: int, n_pairs: int, assumption: Assumption) -> int:
-    """The largest number of groups a half-sample may select for the bound to hold; at least one."""
+    """The largest number of groups that a half-sample may select for the bound to hold; at least one."""
     most = 1
     while most < n_groups and (
         expected_false(most + 1, threshold, n_groups, n_pairs=n_pairs, assumption=assumption) <= max_false

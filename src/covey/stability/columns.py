@@ -1,4 +1,4 @@
-"""Columns: those of all groups, orthonormal within each group and orthogonal to what is always in the model."""
+"""The columns of all groups, orthonormal within each group and orthogonal to groups that are always in the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from covey.validation import FloatArray
 
 __all__ = ["Columns", "read_columns"]
 
-# What the columns that are always in leave of another one, relative to it, is rounding below this.
+# If the columns that are always in the model leave less than this of another column, relative to it, the rest is
+# round-off error.
 ROUNDING = 1e-7
 
 
@@ -28,15 +29,15 @@ class Columns:
     Attributes
     ----------
     Z : ndarray, shape (n, r)
-        Group after group.
+        Columns group by group.
     ranks : ndarray of int, shape (n_groups,)
-        None is zero.
+        All positive.
     q : ndarray, shape (n,)
-        Weights of the rows, adding up to one.
+        Row weights that add up to one.
     held : ndarray, shape (n, k)
         Columns of groups that are in every model, orthonormal and orthogonal to Z.
     intercept : bool
-        Whether all are orthogonal to a column of ones too.
+        Whether all columns are also orthogonal to a column of ones.
     """
 
     Z: FloatArray
@@ -55,10 +56,10 @@ class Columns:
 def read_columns(
     design: Design, groups: Groups, always: Sequence[int], weight: FloatArray, intercept: bool
 ) -> tuple[Columns, NDArray[np.intp]]:
-    """The columns of a problem on the rows of positive weight, and the groups that they are of: those that vary."""
+    """The columns of a problem on the rows of positive weight, and the positions of their groups, which all vary."""
     if not design.reads_columns:
         raise ValueError(
-            f"Knockoffs need the columns of {design.name} in memory, and {type(design).__name__} only streams them: "
+            f"Knockoffs need the columns of {design.name} in memory, but {type(design).__name__} only streams them: "
             "read them into an array first."
         )
     rows = weight > 0
@@ -84,8 +85,8 @@ def read_columns(
 def _orthonormal(
     X: FloatArray, sizes: NDArray[np.intp] | None, weight: FloatArray, intercept: bool
 ) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Columns orthonormal within groups of these sizes, or all of them, and the number of columns of each group."""
+    """Columns orthonormal within groups of these sizes (None: one group), and the rank of each group."""
     groups = Groups.from_sizes([X.shape[1]] if sizes is None else sizes)
-    # any response will do: nothing here depends on it
+    # the weights serve as a dummy response: nothing here depends on it
     problem, _ = prepare(X, weight, groups, fit_intercept=intercept, sample_weight=weight)
     return problem.working_columns(np.flatnonzero(problem.ranks > 0)), problem.ranks

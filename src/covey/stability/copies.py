@@ -1,9 +1,9 @@
 r"""Knockoff copies of groups of columns.
 
-Columns are orthonormal within each group, so that their covariance :math:`\Sigma` has identity blocks and nothing
-depends on the units of columns. Copies have the same covariance among themselves and with every column, except for
-:math:`\Sigma - S` between a group and its own copy, S having one block per group with :math:`0 \preceq S \preceq
-2 \Sigma`. The larger S, the less a copy is like its group, and the more can be found.
+Columns are orthonormal within each group, so their covariance :math:`\Sigma` has identity blocks and nothing depends on
+the units of columns. Copies have the same covariance among themselves and with every column, except that it is
+:math:`\Sigma - S` between a group and its own copy. S has one block per group, with :math:`0 \preceq S \preceq
+2 \Sigma`. The larger S is, the less a copy resembles its group, and the more power there is.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ __all__ = ["Construction", "Copier", "equicorrelated", "maximum_entropy"]
 
 Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 
-# An eigenvalue below this says that groups explain each other: copies would be the columns themselves.
+# If an eigenvalue is below this, groups explain each other and copies would be the columns themselves.
 DEPENDENT = 1e-8
 
-# Sweeps over the groups at most, and the change of an entry below which there is no further one.
+# The largest number of sweeps over the groups, and the largest change of an entry in the last one.
 SWEEPS, SETTLED = 50, 1e-3
 
 
 class Copier:
-    """Makes copies.
+    """Draws knockoff copies.
 
     Parameters
     ----------
     columns : Columns
     fixed : bool
-        Copies that have the promised inner products exactly, for any columns; else those of normal rows, with an
-        estimated covariance.
+        Whether copies have the required inner products exactly, for any columns; otherwise they are drawn for normal
+        rows with an estimated covariance.
     construction : {"entropy", "equicorrelated", "semidefinite"}
         How S is chosen.
 
     Attributes
     ----------
     distance : float
-        The mean of S's diagonal: 1 where copies are unrelated to their groups, 0 where they are the same.
+        The mean of the diagonal of S: 1 if copies are unrelated to their groups, 0 if they are identical.
     """
 
     def __init__(self, columns: Columns, *, fixed: bool, construction: Construction = "entropy") -> None:
@@ -54,8 +54,8 @@ class Copier:
         values, vectors = np.linalg.eigh(covariance)
         if values[0] < DEPENDENT:
             raise ValueError(
-                "The columns of some groups are combinations of those of others, and fixed-X knockoffs would be the "
-                "columns themselves: use kind='gaussian', or leave such groups out."
+                "Some groups' columns are linear combinations of other groups' columns, so fixed-X knockoffs would be "
+                "the columns themselves: use kind='gaussian', or leave such groups out."
             )
         if construction == "entropy":
             S = maximum_entropy(covariance, columns.ranks)
@@ -72,7 +72,7 @@ class Copier:
         """Copies of all columns; shape (n, r)."""
         columns, noise = self.columns, rng.standard_normal(self.columns.Z.shape)
         if self.fixed:
-            # columns that are orthonormal, and orthogonal to all there are
+            # orthonormal columns that are orthogonal to all existing ones
             root = np.sqrt(columns.q)[:, None]
             ones = np.ones((len(noise), int(columns.intercept)))
             basis = np.linalg.qr(np.hstack([ones, columns.held, columns.Z]) * root)[0]
@@ -90,8 +90,8 @@ def equicorrelated(covariance: FloatArray) -> FloatArray:
 def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
     r"""The blocks that maximise :math:`\log\det(2 \Sigma - S) + \log\det S` (Gimenez and Zou, 2019).
 
-    Given all other blocks the best one is half of what they leave of :math:`2 \Sigma` there, in closed form, so that
-    sweeps over the groups need no step size.
+    Given all other blocks, the best one is half of what they leave of :math:`2 \Sigma` there, in closed form, so sweeps
+    over the groups need no step size.
     """
     starts = offsets(ranks)
     S = 0.5 * equicorrelated(covariance)
@@ -100,7 +100,7 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
         for a, b in pairwise(starts):
             change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
             S[a:b, a:b] += change
-            # the inverse of a matrix less a block, without factorising all of it
+            # update the inverse for the changed block, without factorising the whole matrix
             side = M[:, a:b].copy()
             M += side @ np.linalg.solve(np.eye(b - a) - change @ side[a:b], change @ side.T)
         if np.abs(S - before).max() < SETTLED:
@@ -109,7 +109,7 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
 
 
 def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
-    """S of least distance from the covariance's blocks, from knockpy."""
+    """The S closest to the covariance's blocks, computed by knockpy."""
     try:
         from knockpy.smatrix import compute_smatrix
     except ImportError:
@@ -122,6 +122,6 @@ def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray
 
 
 def _root(matrix: FloatArray) -> FloatArray:
-    """A symmetric root; eigenvalues that rounding made negative are zero."""
+    """A symmetric square root; eigenvalues made negative by round-off error count as zero."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

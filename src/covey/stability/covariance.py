@@ -1,4 +1,4 @@
-"""The covariance of the distribution that rows come from, for columns that are orthonormal within groups."""
+"""An estimate of the rows' covariance, for columns that are orthonormal within groups."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from covey.validation import FloatArray
 
 __all__ = ["estimated_covariance"]
 
-# Of unrelated pairs of groups so many, on average, pass for correlated ones.
+# The expected number of unrelated pairs of groups that pass as correlated.
 BY_CHANCE = 0.1
 
-# The least eigenvalue of what common factors leave; below it all correlations are shrunk by a common factor. Copies get
-# more power from a larger one, and lose the correlations that they have to have.
+# The least eigenvalue allowed after removing common factors; if it is lower, all correlations are shrunk. A larger
+# value gives copies more power, but they lose correlations that they must have.
 LEAST = 0.05
 
-# Factors are looked for as in `covey.designs.count_factors`, on all columns: those of a group are orthonormal here.
+# Factors are counted as in `covey.designs.count_factors`, but on all columns, because groups are orthonormal here.
 MOST_FACTORS, COLUMNS_PER_FACTOR, LEAST_RATIO = 10, 8, 3.0
 
-# Directions of a group of which factors leave less than this are theirs.
+# A direction of a group is fully explained by the factors if they leave less than this of it.
 NOTHING_LEFT = 1e-10
 
 
 def estimated_covariance(columns: Columns) -> FloatArray:
-    r"""Common factors, and between groups the canonical correlations that chance does not reach; no others.
+    r"""A covariance with common factors and those canonical correlations between groups that exceed chance.
 
-    Shrinking all correlations alike, as Ledoit and Wolf do, serves the many that are noise at the cost of the few that
-    are not, and those are what copies must have: neighbours of true groups would be selected. So the shrinkage is done
-    pair by pair.
+    Shrinking all correlations alike, as Ledoit and Wolf do, improves the many that are noise at the cost of the few
+    that are not. Copies must have those, or neighbours of true groups would be selected. Therefore each pair of groups
+    is shrunk separately.
     """
     ranks, q = columns.ranks, columns.q
     starts = offsets(ranks)
@@ -46,7 +46,7 @@ def estimated_covariance(columns: Columns) -> FloatArray:
         return _between(columns.covariance, ranks, n)
     effects = scores[:, :k].T @ weighted
     left = weighted - scores[:, :k] @ effects
-    # what the factors leave of each group is made orthonormal, and back
+    # orthonormalise what the factors leave of each group, and keep the inverse map
     roots, inverses = np.zeros((2, starts[-1], starts[-1]))
     for a, b in pairwise(starts):
         values, vectors = np.linalg.eigh(left[:, a:b].T @ left[:, a:b])
@@ -58,7 +58,7 @@ def estimated_covariance(columns: Columns) -> FloatArray:
 
 
 def _n_factors(values: FloatArray) -> int:
-    """How many of the largest eigenvalues stand out: those before the largest ratio of one to the next."""
+    """The number of eigenvalues that stand out: those before the largest ratio of one to the next."""
     most = min(MOST_FACTORS, values.size // COLUMNS_PER_FACTOR)
     if most < 1:
         return 0
@@ -67,7 +67,7 @@ def _n_factors(values: FloatArray) -> int:
 
 
 def _between(covariance: FloatArray, ranks: NDArray[np.intp], n: float) -> FloatArray:
-    """Identity blocks, and the correlations between groups that stand out of n rows' noise."""
+    """Identity blocks, and the correlations between groups that stand out from the noise of n rows."""
     starts = offsets(ranks)
     norms = np.add.reduceat(np.add.reduceat(covariance**2, starts[:-1], axis=0), starts[:-1], axis=1)
     n_pairs = max(ranks.size * (ranks.size - 1) / 2, 1)

@@ -1,4 +1,4 @@
-"""From statistics with coin-flip signs to groups: the knockoff filter, and e-values of several draws."""
+"""From knockoff statistics to selected groups: the knockoff filter, and e-values over several draws."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from covey.validation import FloatArray
 
 __all__ = ["LEVEL", "e_values", "filter_threshold", "largest_set"]
 
-# The level of the filter within each of several draws, as a share of the target: any keeps the rate. A lower one leaves
-# room for groups that some draws miss, and needs more groups for a draw to select any.
+# The level of the filter within each of several draws, as a share of the target; any value controls the rate. A lower
+# level leaves room for groups that some draws miss, but a draw then needs more groups to select any.
 LEVEL = 0.75
 
 
 def filter_threshold(statistics: FloatArray, fdr: float) -> float:
-    """The least t at which ``(1 + #{W <= -t}) / #{W >= t}`` is at most `fdr`; infinite where there is none.
+    """The least t at which ``(1 + #{W <= -t}) / #{W >= t}`` is at most `fdr`; infinite if there is none.
 
     Barber and Candès' filter with offset 1.
 
@@ -28,11 +28,11 @@ def filter_threshold(statistics: FloatArray, fdr: float) -> float:
 
 
 def e_values(draws: FloatArray, level: float) -> FloatArray:
-    r"""The mean over draws of ``L 1{W_l >= T} / (1 + #{W <= -T})``, T being the filter's threshold at a level.
+    r"""The mean over draws of ``L 1{W_l >= T} / (1 + #{W <= -T})``, where T is the filter's threshold at a level.
 
-    Their expectations over groups without an effect add up to at most L, whatever the dependence between draws (Ren
-    and Barber, 2024), so that the largest set with :math:`e_l \ge L / (\alpha k)` has a false discovery rate of at
-    most :math:`\alpha`, whatever the level. For one draw at :math:`\alpha` it is what the filter selects.
+    The expectations for groups without an effect add up to at most L, whatever the dependence between draws (Ren and
+    Barber, 2024). Therefore the largest set with :math:`e_l \ge L / (\alpha k)` has a false discovery rate of at most
+    :math:`\alpha`, for any level. For one draw at level :math:`\alpha` it is the filter's selection.
 
     Parameters
     ----------

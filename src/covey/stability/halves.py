@@ -16,10 +16,10 @@ __all__ = ["complementary_halves", "strata_of"]
 
 
 def strata_of(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
-    """A number per row: rows of one number are divided between the halves as evenly as they can be.
+    """The stratum of each row: every stratum is divided between the halves as evenly as possible.
 
-    Classes are, and events of survival times; any other response is not, since a half that is drawn at random has some
-    of all values.
+    Strata are classes, or events and strata of survival times. Other responses need none, because a random half has
+    some of all values.
     """
     if isinstance(loss, Cox):
         return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
@@ -29,7 +29,7 @@ def strata_of(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
     counts = np.bincount(strata[weight > 0])
     if counts.min() < 2:
         raise ValueError(
-            f"Class {int(np.argmin(counts))} (counted from 0) has {counts.min()} row of positive weight, and each half "
+            f"Class {int(np.argmin(counts))} (counted from 0) has {counts.min()} row of positive weight, but each half "
             "of the rows needs one: put rare classes together, or leave them out."
         )
     return strata
@@ -38,7 +38,7 @@ def strata_of(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
 def complementary_halves(
     rows: NDArray[np.intp], strata: NDArray[np.intp], n_pairs: int, rng: np.random.Generator
 ) -> list[NDArray[np.intp]]:
-    """Two halves of the rows without a row in common, pair after pair; an odd row is left out.
+    """Pairs of disjoint halves of the rows, one after another; an odd row is left out.
 
     >>> a, b = complementary_halves(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), 1, np.random.default_rng(0))
     >>> sorted([*a.tolist(), *b.tolist()]), int((a >= 4).sum()), int((b >= 4).sum())
@@ -52,7 +52,7 @@ def complementary_halves(
     out = []
     for _ in range(n_pairs):
         shuffled = rng.permutation(rows)
-        # a stratum after another, so that every second row has half of each
+        # sorted by stratum, so that every second row gives half of each
         place = rng.permutation(int(strata.max(initial=0)) + 1)[strata[shuffled]]
         order = shuffled[np.argsort(place, kind="stable")]
         out += [order[:even:2], order[1:even:2]]

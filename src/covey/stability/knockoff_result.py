@@ -1,4 +1,4 @@
-"""KnockoffSelection: which groups beat their copies, and by how much."""
+"""KnockoffSelection: which groups beat their knockoff copies, and by how much."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ __all__ = ["KnockoffSelection"]
 
 @dataclass(frozen=True, repr=False)
 class KnockoffSelection:
-    """Groups that woke up faster than their copies.
+    """The result of `knockoffs`: groups that woke up faster than their copies.
 
     Attributes
     ----------
     groups : Groups
     statistics : ndarray, shape (n_groups,)
-        By which groups are selected: for one draw W, for several the mean e-value. Not a number for groups that are
-        always in the model.
+        The statistic by which groups are selected: W for one draw, the mean e-value for several. NaN for groups that
+        are always in the model.
     threshold : float
-        From which on a group is selected; infinite where none is.
+        The least statistic of a selected group; infinite if none is selected.
     fdr : float
-        The target: at most this share of the selected groups has no effect, on average.
+        The target: on average, at most this share of the selected groups has no effect.
     draws : ndarray, shape (n_draws, n_groups)
-        W of each draw: one over the time that the faster of group and copy needed to wake up, negative where it was the
-        copy; zero where neither did.
+        W of each draw: one over the time that the faster of group and copy needed to wake up, negative if it was the
+        copy; zero if neither woke up.
     kind : {"gaussian", "fixed"}
     distance : float
-        How far copies are from their groups: 1 where they are unrelated, 0 where they are the same and nothing can be
-        found.
+        How far copies are from their groups: 1 if they are unrelated, 0 if they are identical and nothing can be found.
     always_groups : tuple
         Names of groups that were in every model.
     remarks : tuple of str
-        What to mind when reading the selection.
+        Caveats about the selection.
     """
 
     groups: Groups
@@ -55,12 +54,12 @@ class KnockoffSelection:
 
     @property
     def n_draws(self) -> int:
-        """How many sets of copies were drawn."""
+        """The number of draws of copies."""
         return self.draws.shape[0]
 
     @property
     def n_groups(self) -> int:
-        """How many groups there were to select from."""
+        """The number of groups to select from."""
         return self.groups.n_groups - len(self.always_groups)
 
     @property
@@ -74,7 +73,7 @@ class KnockoffSelection:
         return self.to_frame().query("selected").index.tolist()
 
     def to_frame(self) -> pd.DataFrame:
-        """Every group with its size and statistic, the share of draws in which it beat its copy, and if it is in."""
+        """Every group with its size, its statistic, how often it beat its copy, and whether it is selected."""
         frame = pd.DataFrame(
             {
                 "size": self.groups.sizes,
@@ -88,11 +87,14 @@ class KnockoffSelection:
         return frame.sort_values(["statistic", "before_copy"], ascending=False, kind="stable")
 
     def promise(self) -> str:
-        """What is known of mistakes, in words."""
-        return f"On average at most {self.fdr:.0%} of the groups selected so have no effect beside the others, if " + (
-            "rows are independent and normal, with the covariance that was estimated."
-            if self.kind == "gaussian"
-            else "the response is linear in the columns with independent normal noise of one variance."
+        """The guarantee on mistakes, in words."""
+        return (
+            f"On average at most {self.fdr:.0%} of the selected groups have no effect given all other groups, if "
+            + (
+                "rows are independent and normal, with the estimated covariance."
+                if self.kind == "gaussian"
+                else "the response is linear in the columns with independent normal noise of one variance."
+            )
         )
 
     def __repr__(self) -> str:
@@ -103,13 +105,13 @@ class KnockoffSelection:
         )
 
     def summary(self) -> Summary:
-        """The selected groups, the promise, and what to mind; ``print`` it, or let a notebook show it."""
+        """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
         chosen = self.to_frame().query("selected")
         what = "copy" if self.n_draws == 1 else f"copies of {self.n_draws} draws"
-        head = f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up so much faster than their {what}."
+        head = f"Knockoffs: {len(chosen)} of {self.n_groups} groups wake up clearly faster than their {what}."
         shown = chosen[["size", "statistic", "before_copy"]]
         shown = shown.assign(**{name: shown[name].map("{:.3g}".format) for name in ("statistic", "before_copy")})
-        notes = tuple(f"Mind: {remark}" for remark in self.remarks)
+        notes = tuple(f"Note: {remark}" for remark in self.remarks)
         return Summary((head, self.promise()), shown.reset_index(), notes, "to_frame()")
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Group knockoffs: which groups wake up faster than copies of them that know nothing of the response."""
+"""Group knockoffs: which groups wake up faster than copies that are made without the response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from covey.validation import FloatArray, on_host, positive, whole
 
 __all__ = ["knockoffs"]
 
-# A path ends when its columns are this share of the rows: groups that wake up later do so on what is left of the noise.
+# A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
 
 
@@ -51,52 +51,52 @@ def knockoffs(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> KnockoffSelection:
-    r"""Which groups have an effect, with a false discovery rate of at most `fdr`.
+    r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
 
-    Every group gets a copy, its knockoff, with the same correlations to all columns but its own, made without the
-    response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a group needs to wake
-    up from the model that it joins, and :math:`\tilde t_l` that of its copy; then :math:`W_l` is the larger of
-    :math:`1/t_l` and :math:`1/\tilde t_l`, negative where the copy is the faster one. (What it gathered before, while
-    groups that are awake by then still slept, does not count: that is correlation with them.) Exchanging a group with
-    its copy changes the sign of :math:`W_l` and nothing else, so that for groups without an effect, given all others,
-    signs are those of a fair coin. The knockoff filter (offset 1) selects groups from the least t on at which
-    :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
+    Every group gets a knockoff copy, which has the same correlations with all columns except the group's own and is
+    made without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
+    group needs to wake up at the model that it joins, and :math:`\tilde t_l` the same for its copy. The statistic
+    :math:`W_l` is the larger of :math:`1/t_l` and :math:`1/\tilde t_l`, with a negative sign if the copy is faster.
+    (What a group accumulated earlier, before others woke up, does not count: that is correlation with those groups.)
+    Exchanging a group with its copy only changes the sign of :math:`W_l`, so for groups that have no effect given all
+    others, signs are fair coin flips. The knockoff filter (offset 1) selects all groups with :math:`W_l \ge t`, for the
+    least t at which :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
 
-    What is assumed: for ``kind="gaussian"`` that rows are independent draws from a normal distribution with the
-    covariance that is estimated from them (common factors, and correlations between groups beyond those of chance);
-    nothing about how the response depends on them. Columns that are not normal are matched in means and correlations
-    only. For ``kind="fixed"`` nothing about X, but a linear model with independent normal noise of one variance. In
-    both, "without an effect" means: given all other groups. A group that resembles a true one has none, but the rate
-    counts it as a mistake if it is selected.
+    ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution with the covariance that is
+    estimated from them (common factors, and correlations between groups that exceed chance). It assumes nothing about
+    how the response depends on them. For columns that are not normal, copies match only means and correlations.
+    ``kind="fixed"`` assumes nothing about X, but a linear model with independent normal noise of constant variance. In
+    both, "no effect" means no effect given all other groups: a group that only resembles a true one has none, and
+    counts as a mistake if it is selected.
 
     Parameters
     ----------
     X : array-like or design, shape (n_rows, n_features)
-        Of a kind whose columns can be read.
+        In memory: storage that can only be streamed is not supported.
     y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
-        For classes labels will do.
+        Classes may be given as labels.
     groups : None, int, labels, lists, dict or Groups
-        Without columns in common.
+        Groups must not overlap.
     fdr : float
-        The share of groups without an effect among the selected ones, on average. No fewer than ``1 / fdr`` groups
-        are selected, or none.
+        The target false discovery rate: the expected share of selected groups that have no effect. Either no group is
+        selected or at least ``1 / fdr`` are.
     kind : {"auto", "gaussian", "fixed"}
-        "auto" is "fixed" for squared loss where there are twice as many rows as columns, else "gaussian".
+        "auto" is "fixed" for squared loss with at least twice as many rows as columns, otherwise "gaussian".
     construction : {"entropy", "equicorrelated", "semidefinite"}
-        How like its group a copy is: as little as possible in the sense of maximum entropy; by one number for all
-        groups, in closed form; or by a semidefinite program, for which knockpy has to be installed.
+        How the similarity between a group and its copy is chosen: by maximum entropy; as one number for all groups, in
+        closed form; or by a semidefinite program, which requires knockpy.
     n_draws : int
-        Sets of copies. One is the filter itself, whose result depends on the draw. Several are put together by
-        e-values (Ren and Barber, 2024), which keep the rate whatever the dependence between draws; weak groups are
-        then found less often than by one draw.
+        How many times copies are drawn. With one draw, the filter is applied directly, and its result depends on the
+        draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
+        dependence between draws; weak groups are then found less often than with one draw.
     always : iterable
-        Names of groups that are in every model, such as age and sex: copies are made given their columns.
+        Names of groups that are in every model, such as age and sex; copies are made conditional on their columns.
     loss, offset, sample_weight, group_weights, fit_intercept
-        As in `covey.limit_path`. A copy has its group's weight.
+        As in `covey.limit_path`. A copy has the same weight as its group.
     factors : int or "auto"
-        Common factors of groups and copies together that are in the model from the start.
+        The number of common factors of groups and copies that are in the model from the start.
     n_jobs : int, optional
-        Draws in parallel, through joblib.
+        How many draws to run in parallel, with joblib.
     random_state : int, Generator or None
 
     Returns
@@ -169,24 +169,24 @@ def knockoffs(
 
 
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
-    """Whether copies are made for columns as they are, rather than for their distribution."""
+    """Whether copies are made for fixed columns rather than for their distribution."""
     if kind not in ("auto", "gaussian", "fixed"):
         raise ValueError(f"kind must be 'auto', 'gaussian' or 'fixed', not {kind!r}.")
     squared = isinstance(loss, Squared | MultiSquared)
     needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
     enough = len(columns.Z) >= needed
     if kind == "fixed" and not squared:
-        raise ValueError(f"Fixed-X knockoffs are for squared loss, and the loss is {loss.name}: use kind='gaussian'.")
+        raise ValueError(f"Fixed-X knockoffs are for squared loss, but the loss is {loss.name}: use kind='gaussian'.")
     if kind == "fixed" and not enough:
         raise ValueError(
-            f"Fixed-X knockoffs of these columns need {needed} rows, and there are {len(columns.Z)}: use "
+            f"Fixed-X knockoffs of these columns need {needed} rows, but there are {len(columns.Z)}: use "
             "kind='gaussian'."
         )
     return kind == "fixed" or (kind == "auto" and squared and enough)
 
 
 def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:
-    """Of each group and its copy."""
+    """The weight of each group, which its copy shares."""
     if group_weights is None or isinstance(group_weights, str):
         return read_weights(group_weights, np.repeat(ranks, 2), FIRST_GROUPS)[::2]
     return read_weights(group_weights, groups.sizes)[present]
@@ -204,7 +204,7 @@ def _statistics(
     columns, copies = copier.columns, copier.draw(rng)
     n_groups = columns.ranks.size
     most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
-    # what stands first wins a tie, so that a coin decides
+    # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
     return signed_maximum(
         *wake_up_rates(

@@ -13,7 +13,7 @@ __all__ = ["as_numbers"]
 
 
 def as_numbers(y: Any, loss: Loss) -> Any:
-    """Labels as 0 and 1, or as a column of them per class; any other response as it is.
+    """Convert labels to 0 and 1, or to one column per class; other responses are returned unchanged.
 
     >>> as_numbers(["no", "yes", "no"], Binomial()).tolist()
     [0.0, 1.0, 0.0]
@@ -24,7 +24,7 @@ def as_numbers(y: Any, loss: Loss) -> Any:
         return y
     values = np.asarray(on_host(y))
     if isinstance(loss, Binomial) and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
-        # shares between 0 and 1 are a response of this loss too
+        # proportions between 0 and 1 are valid for this loss too
         return y
     classes, own = np.unique(values, return_inverse=True)
     if isinstance(loss, Multinomial):

@@ -1,4 +1,4 @@
-"""Which other group each selected group is most easily confused with, exactly, at the cost of a few products with X."""
+"""Which other group each selected group is most easily confused with, computed exactly from a few products with X."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from covey.theory.coherence import group_deviations
 
 __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
-# Numbers of the Gram rows that are held at once: 160 MB. The strongest groups that fit are looked at.
+# The largest number of entries of Gram rows held at once (160 MB): the strongest groups that fit are examined.
 MOST_NUMBERS = 20_000_000
 
-# From this canonical correlation on two groups say much the same; it must also lie well above what groups of their
-# sizes reach by chance.
+# Two groups with at least this canonical correlation carry much the same information; it must also be well above what
+# groups of their sizes reach by chance.
 CLOSE = 0.7
 
 
@@ -30,12 +30,11 @@ class Overlap:
     Attributes
     ----------
     group, other : int
-        Positions; `group` is a selected one.
+        Positions; `group` is selected.
     correlation : float
-        Of the combinations of their columns that match best: 1 where one group's columns predict some combination of
-        the other's exactly.
+        The largest canonical correlation: 1 if one group's columns exactly predict some combination of the other's.
     chance : float
-        What unrelated groups of these sizes reach with so many rows.
+        The value that unrelated groups of these sizes reach with this many rows.
     """
 
     group: int
@@ -45,18 +44,18 @@ class Overlap:
 
     @property
     def is_close(self) -> bool:
-        """Whether the two say much the same; unknown, and False, where chance alone makes any two groups alike."""
+        """Whether the two carry much the same information; False if chance alone makes any two groups alike."""
         return self.chance < 1 and self.correlation >= max(CLOSE, (1 + self.chance) / 2)
 
 
 @dataclass(frozen=True)
 class Overlaps:
-    """What `find_overlaps` found.
+    """The result of `find_overlaps`.
 
     Attributes
     ----------
     pairs : tuple of Overlap
-        For each group that was looked at, its closest other one; each pair once, largest first.
+        For each examined group, the closest other one; each pair once, largest correlation first.
     dependent : tuple of int
         Selected groups whose columns are linearly dependent.
     n_looked_at : int
@@ -70,15 +69,15 @@ class Overlaps:
 def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
     """Compare each selected group with every other group.
 
-    With the columns of every group made orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation
-    of two groups; one product with X gives all of them for one group.
+    If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
+    groups; one product with X gives all of them for one group.
 
     Parameters
     ----------
     X, y, groups
-        The data as they were fitted.
+        The data of the fit.
     selected : ndarray of int
-        Positions of the groups to look at, the most important first.
+        Positions of the groups to examine, the most important first.
     centre : bool
         Whether the model has an intercept.
     """
@@ -101,7 +100,7 @@ def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *,
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
-    """The group with the largest norm in one group's rows; Frobenius norms, which are larger, say which to try."""
+    """The group with the largest norm in one group's Gram rows; Frobenius norms, as upper bounds, prune the search."""
     bounds = problem.group_norms(np.linalg.norm(block, axis=0))
     bounds[l] = -1.0
     best, other = -1.0, -1
@@ -119,7 +118,7 @@ def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Ove
 def chance_correlation(a: int, b: int, n: float) -> float:
     """The largest canonical correlation of unrelated groups of `a` and `b` columns with `n` rows, in the limit.
 
-    Wachter's upper edge; 1 where the columns of both outnumber the rows.
+    This is Wachter's upper edge; 1 if the two groups together have at least as many columns as rows.
 
     >>> round(chance_correlation(5, 5, 120), 2), chance_correlation(60, 60, 100)
     (0.4, 1.0)
@@ -131,7 +130,7 @@ def chance_correlation(a: int, b: int, n: float) -> float:
 
 
 def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[tuple[int, float]]:
-    """Of each selected group, how far the correlations of its columns are from none: ``norm(R_l - I)``, worst first."""
+    """How far each selected group's correlation matrix is from the identity, ``norm(R_l - I)``, worst first."""
     design = as_design(X)
     found = []
     for l in selected:

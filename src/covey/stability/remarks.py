@@ -1,4 +1,4 @@
-"""What to mind when reading a selection: where its promise says less than it seems to."""
+"""Caveats about a selection: where its guarantee says less than it seems to."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["close_pairs", "on_correlation", "on_knockoffs", "on_sizes", "on_the_number"]
 
-# Pairs that one sentence names.
+# The most pairs that one sentence names.
 MOST_NAMED = 5
 
-# Below this distance copies are so like their groups that hardly anything can be found.
+# Below this distance, copies resemble their groups so much that hardly anything can be found.
 NEAR = 0.1
 
-# Rows that tell whether a column has two values only.
+# The number of rows used to decide whether a column has only two values.
 ROWS_LOOKED_AT = 1000
 
 
 def on_correlation(design: Design, groups: Groups, selected: NDArray[np.bool_], centre: bool) -> list[str]:
-    """Selected groups that other groups can stand for."""
+    """Selected groups that other groups could replace."""
     pairs = close_pairs(design, groups, np.flatnonzero(selected), centre)
     if not pairs:
         return []
@@ -38,64 +38,64 @@ def on_correlation(design: Design, groups: Groups, selected: NDArray[np.bool_], 
     told = "; ".join(f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in pairs[:MOST_NAMED])
     more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
     return [
-        f"Selected groups are strongly correlated with others: {told}{more}. Half of the rows can find one in the "
-        "other's place, which the bound does not count as a mistake: read each pair as one finding."
+        f"Selected groups are strongly correlated with others: {told}{more}. Half of the rows can select one in place "
+        "of the other, which the bound does not count as a mistake: read each pair as one finding."
     ]
 
 
 def close_pairs(design: Design, groups: Groups, which: NDArray[np.intp], centre: bool) -> list[Overlap]:
-    """Each of some groups with the group it is most easily confused with, where that is easy."""
+    """Groups and the group each is most easily confused with, if the two are close."""
     if not which.size or groups.n_groups < 2:
         return []
-    # nothing there depends on the response
+    # a dummy response: nothing depends on it
     pairs = find_overlaps(design, np.zeros(design.shape[0]), groups, which, centre=centre).pairs
     return [pair for pair in pairs if pair.is_close]
 
 
 def on_sizes(groups: Groups, always: list[int], group_weights: Any) -> list[str]:
-    """Groups that size favours."""
+    """A caveat if group weights favour some sizes."""
     sizes = np.delete(groups.sizes, always)
     if isinstance(group_weights, str) and group_weights == "noise":
         return []
     if sizes.min() == sizes.max():
         return []
     return [
-        f"Groups have {sizes.min()} to {sizes.max()} columns, and group_weights is not 'noise': by chance alone groups "
-        "of some sizes are found more often than others, which the bound does not count as mistakes."
+        f"Groups have {sizes.min()} to {sizes.max()} columns, and group_weights is not 'noise': by chance alone, "
+        "groups of some sizes are found more often than others, which the bound does not count as mistakes."
     ]
 
 
 def on_the_number(found: StabilitySelection) -> list[str]:
-    """Selections that the number of groups per half-sample may have cut short."""
+    """A caveat if the number of groups per half-sample may have limited the selection."""
     if found.is_selected.sum() < found.n_first:
         return []
     return [
-        f"As many groups were selected as each half of the rows may find ({found.n_first}), so that there may be more: "
-        "a larger max_false allows more of them."
+        f"As many groups were selected as each half of the rows may select ({found.n_first}), so there may be more: a "
+        "larger max_false allows more."
     ]
 
 
 def on_knockoffs(found: KnockoffSelection, design: Design) -> list[str]:
-    """Why nothing could be found, and columns that are not as the copies assume."""
+    """Caveats if little could be found, or if columns do not match the copies' assumptions."""
     remarks = []
     if found.distance < NEAR:
         remarks.append(
             f"Groups explain each other so well that copies hardly differ from them (distance {found.distance:.2f} of "
-            "1), and little can be found: put groups that say the same into one."
+            "1), and little can be found: merge groups that carry the same information."
         )
     if not found.is_selected.any():
         level = found.fdr if found.n_draws == 1 else LEVEL * found.fdr
         remarks.append(
             f"No group is selected. At fdr={found.fdr:g} {'the filter' if found.n_draws == 1 else 'a draw'} selects at "
-            f"least {math.ceil(1 / level - 1e-9)} groups or none: where fewer matter, a larger fdr or stability "
-            "selection can find them."
+            f"least {math.ceil(1 / level - 1e-9)} groups or none: if fewer matter, a larger fdr or stability selection "
+            "can find them."
         )
     if found.kind == "gaussian":
         X = np.asarray(design.take(np.arange(design.shape[1])))
         two = int(sum(np.unique(column[:ROWS_LOOKED_AT]).size <= 2 for column in X.T))
         if two:
             remarks.append(
-                f"{two} of {design.shape[1]} columns have two values, and normal copies match their means and "
-                "correlations only: the rate holds approximately."
+                f"{two} of {design.shape[1]} columns have two values, and normal copies match only their means and "
+                "correlations: the rate holds approximately."
             )
     return remarks

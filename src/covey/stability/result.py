@@ -1,4 +1,4 @@
-"""StabilitySelection: how often each group was found in half of the rows."""
+"""StabilitySelection: how often each group was selected in half of the rows."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["StabilitySelection"]
 
 @dataclass(frozen=True, repr=False)
 class StabilitySelection:
-    """How often each group was found, over half-samples of the rows.
+    """The result of `stability_selection`: how often each group was selected over half-samples of the rows.
 
     Attributes
     ----------
     groups : Groups
     orders : ndarray of int, shape (2 * n_pairs, n_first)
-        The groups that each half-sample selected, those that elimination would drop last first; -1 where there were no
-        more. Rows ``2 b`` and ``2 b + 1`` are a complementary pair.
+        The groups that each half-sample selected, starting with the one that elimination keeps longest; -1 if there
+        were fewer. Rows ``2 b`` and ``2 b + 1`` are a complementary pair.
     threshold : float
-        The share of half-samples from which on a group is selected.
+        The share of half-samples that a group needs to be selected.
     assumption : {"none", "unimodal"}
-        Under which `expected_false` holds.
+        The assumption under which `expected_false` holds.
     always_groups : tuple
-        Names of groups that were in every model and are not selected.
+        Names of groups that were in every model; they are not selected.
     remarks : tuple of str
-        What to mind when reading the selection.
+        Caveats about the selection.
     """
 
     groups: Groups
@@ -46,7 +46,7 @@ class StabilitySelection:
 
     @property
     def n_first(self) -> int:
-        """How many groups a half-sample selects at most."""
+        """The largest number of groups that a half-sample selects."""
         return self.orders.shape[1]
 
     @property
@@ -56,7 +56,7 @@ class StabilitySelection:
 
     @property
     def n_groups(self) -> int:
-        """How many groups there were to select from."""
+        """The number of groups to select from."""
         return self.groups.n_groups - len(self.always_groups)
 
     @property
@@ -65,7 +65,7 @@ class StabilitySelection:
         return self.frequencies_of(self.n_first)
 
     def frequencies_of(self, n_first: int) -> FloatArray:
-        """The shares had each half-sample selected this many groups."""
+        """The frequencies if each half-sample had selected this many groups."""
         chosen = self.orders[:, :n_first]
         counts = np.bincount(chosen[chosen >= 0], minlength=self.groups.n_groups)
         return counts / self.orders.shape[0]
@@ -73,7 +73,7 @@ class StabilitySelection:
     @property
     def is_selected(self) -> NDArray[np.bool_]:
         """Whether each group is at or above the threshold; shape (n_groups,)."""
-        # counts are whole: a share of exactly the threshold must not be lost to rounding
+        # compared as counts, so that round-off error does not exclude a share equal to the threshold
         n = len(self.orders)
         return np.round(self.frequencies * n) >= self.threshold * n - 1e-9
 
@@ -84,12 +84,12 @@ class StabilitySelection:
 
     @property
     def selected(self) -> list[Any]:
-        """The same as `selected_groups`; the name of 0.1.0."""
+        """The same as `selected_groups`; its name in version 0.1.0."""
         return self.selected_groups
 
     @property
     def expected_false(self) -> float:
-        """An upper bound for the expected number of groups selected by mistake; see `stability_selection`."""
+        """An upper bound on the expected number of groups selected by mistake; see `stability_selection`."""
         return expected_false(
             self.n_first, self.threshold, self.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
         )
@@ -103,11 +103,11 @@ class StabilitySelection:
         return frame.drop(index=list(self.always_groups)).sort_values("frequency", ascending=False, kind="stable")
 
     def promise(self) -> str:
-        """What is known of mistakes, in words."""
+        """The guarantee on mistakes, in words."""
         return (
             f"Expected number of mistakes: at most {self.expected_false:.3g}"
             f"{' if unimodal' if self.assumption == 'unimodal' else ''}. A mistake is a group that half of the rows "
-            f"find no more often than a draw of {self.n_first} of {self.n_groups} groups at random."
+            f"select no more often than a random draw of {self.n_first} of {self.n_groups} groups would."
         )
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ class StabilitySelection:
         )
 
     def summary(self) -> Summary:
-        """The selected groups, the bound, and what to mind; ``print`` it, or let a notebook show it."""
+        """The selected groups, the bound and the caveats; ``print`` it, or let a notebook show it."""
         chosen = self.to_frame().query("selected")
         head = (
             f"Stability selection: {len(chosen)} of {self.n_groups} groups among the {self.n_first} that half of the "
@@ -126,7 +126,7 @@ class StabilitySelection:
             self.promise(),
         )
         shown = chosen[["size", "frequency"]].assign(frequency=chosen["frequency"].map("{:.2f}".format))
-        return Summary(head, shown.reset_index(), tuple(f"Mind: {remark}" for remark in self.remarks), "to_frame()")
+        return Summary(head, shown.reset_index(), tuple(f"Note: {remark}" for remark in self.remarks), "to_frame()")
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

@@ -29,10 +29,10 @@ from covey.validation import on_host, positive, whole
 
 __all__ = ["Progress", "default_first", "stability_selection"]
 
-# Called with the number of finished pieces and the number of all.
+# Called with the number of finished half-samples and their total number.
 Progress = Callable[[int, int], None]
 
-# Where neither is given: one mistake is what most readers of a list of findings would put up with.
+# The default for `max_false`: most readers of a list of findings would tolerate one mistake.
 ONE_MISTAKE = 1.0
 
 THRESHOLD, PAIRS = 0.75, 50
@@ -61,51 +61,52 @@ def stability_selection(
     checkpoint: Any = None,
     progress: Progress | None = None,
 ) -> StabilitySelection:
-    r"""Which groups are found in halves of the rows, again and again.
+    r"""Select the groups that are found again and again in random halves of the rows.
 
-    The rows are split at random into two halves, `n_pairs` times. In each half the limit path runs a few groups beyond
-    `n_first`, and backward elimination leaves `n_first` of them; a group is selected when it is among these in at least
-    `threshold` of the halves.
+    The rows are split at random into two halves, `n_pairs` times. In each half, the limit path runs a few groups beyond
+    `n_first`, and backward elimination keeps `n_first` of them. A group is selected if it is among these in at least a
+    share `threshold` of the halves.
 
-    What is promised: call a group a mistake if half of the rows find it with probability at most :math:`q / L`, q being
-    `n_first` and L the number of groups, that is, no more often than a draw of q groups at random would. Then the
+    The guarantee: call a group a mistake if half of the rows select it with probability at most :math:`q / L`, where q
+    is `n_first` and L the number of groups, that is, no more often than a random draw of q groups would. Then the
     expected number of mistakes among the selected groups is at most ``expected_false`` of the result, whatever the
-    noise and the correlations (Shah and Samworth, 2013; rows are assumed to be independent and alike). That every group
-    without an effect is a mistake in this sense is an assumption: that no group is favoured by its size, for which
-    ``group_weights="noise"`` sees, nor by its correlation with a group that has an effect. Where selected groups are
-    correlated with others, ``remarks`` of the result says so.
+    noise and the correlations (Shah and Samworth, 2013; rows are assumed to be independent and identically
+    distributed). It is an additional assumption that every group without an effect is a mistake in this sense: no such
+    group may be favoured by its size, which ``group_weights="noise"`` ensures, or by its correlation with a group that
+    has an effect. If selected groups are correlated with others, ``remarks`` of the result says so.
 
     Parameters
     ----------
     X : array-like or any kind of design, of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
-        For classes labels will do.
+        Classes may be given as labels.
     groups : None, int, labels, lists, dict or Groups
     threshold : float or None
-        Above 1/2. None: the least one for which `n_first` groups give at most `max_false` mistakes.
+        The share of half-samples that a group needs to be selected, above 1/2. None means the least value for which
+        `n_first` groups give at most `max_false` expected mistakes.
     n_first : int, optional
-        Groups that each half-sample selects. By default as many as `threshold` and `max_false` allow.
+        The number of groups that each half-sample selects; by default as many as `threshold` and `max_false` allow.
     max_false : float, optional
-        The largest expected number of mistakes to accept; one where neither this nor `n_first` is given.
+        The largest acceptable expected number of mistakes; 1 if neither this nor `n_first` is given.
     n_pairs : int
-        Complementary pairs.
+        The number of complementary pairs.
     assumption : {"none", "unimodal"}
-        What the bound may assume beyond that; see `covey.stability.expected_false`.
+        What else the bound may assume; see `covey.stability.expected_false`.
     always : iterable
-        Names of groups that are in every model; they are not selected and do not count.
+        Names of groups that are in every model; they are not candidates for selection.
     loss, offset, sample_weight, group_weights, standardize, fit_intercept
-        As in `covey.limit_path`. Rows of weight zero are left out.
+        As in `covey.limit_path`. Rows of weight zero are ignored.
     factors : int or "auto"
-        Common factors of the columns that are in the model while the order of the groups is found.
+        The number of common factors of the columns to include in the model while the order of the groups is determined.
     n_jobs : int, optional
-        Half-samples in parallel, through joblib.
+        How many half-samples to run in parallel, with joblib.
     random_state : int, Generator or None
-        For the splits.
+        Seed for the splits.
     checkpoint : path, optional
-        A folder in which finished half-samples are kept. A call with the same data and settings goes on from them, and
-        gives what an undisturbed one would have given. Needs an int as `random_state`.
+        A folder that stores finished half-samples. A call with the same data and settings resumes from them and gives
+        the same result as an uninterrupted one. Requires an int as `random_state`.
     progress : callable, optional
-        Called after each half-sample with how many are finished and how many there are.
+        Called after each half-sample with the number of finished half-samples and their total number.
 
     Returns
     -------
@@ -169,19 +170,19 @@ def stability_selection(
 
 
 def default_first(n_groups: int) -> int:
-    """How many groups each half of the rows selects if nothing else is said."""
+    """The default number of groups that each half of the rows selects."""
     return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
 
 
 def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
-    """Whether a piece from a file can be the first groups of a half-sample."""
+    """Whether a value from a file can be the groups that a half-sample selects."""
     if not isinstance(value, list) or len(value) > most or len(set(map(str, value))) < len(value):
         return False
     return all(type(l) is int and 0 <= l < n_groups for l in value)
 
 
 def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
-    """Results in order, as they come; all at once from a backend that cannot do that."""
+    """Results in order, as they are finished; all at once if the backend has no generators."""
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator")(work)
     except ValueError:
@@ -189,7 +190,7 @@ def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
 
 
 def _first_groups(problem: Problem, half: NDArray[np.intp], first: int) -> list[int]:
-    """The groups that some of the rows select; the last to be dropped first."""
+    """The groups that half of the rows select, starting with the one that elimination keeps longest."""
     weight = np.zeros(problem.design.shape[0])
     weight[half] = np.asarray(on_host(problem.weight), dtype=float)[half]
     return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), first)
@@ -217,13 +218,13 @@ def _read_limits(
         least = least_threshold(ONE_MISTAKE if limit is None else limit, first, L, pairs, assumption)
         if least is None:
             raise ValueError(
-                f"No threshold keeps n_first={first} of {L} groups within max_false; use fewer, or more of it."
+                f"No threshold keeps n_first={first} of {L} groups within max_false; lower n_first or raise max_false."
             )
         return least, first
     bound = expected_false(first, threshold, L, n_pairs=pairs, assumption=assumption)
     if limit is not None and bound > limit:
         raise ValueError(
             f"n_first={first} at threshold={threshold:g} allows {bound:.3g} mistakes, above max_false={limit:g}. Leave "
-            "one of the three out, and it follows from the others."
+            "out one of the three, which then follows from the others."
         )
     return threshold, first

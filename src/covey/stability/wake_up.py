@@ -1,4 +1,4 @@
-"""The statistic of a group beside its copy: how fast each of them wakes up on the limit path of both."""
+"""How fast groups and their copies wake up on their joint limit path: the knockoff statistic."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def wake_up_rates(
     fit_intercept: bool = True,
     factors: int | str = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """One over the time that each group, and each copy, needs to wake up from the model that it joins; zero for never.
+    """One over the time that each group and copy needs to wake up at the model that it joins; zero if it never does.
 
-    What it gathered before, while groups that are awake by then still slept, does not count: a neighbour of a group
-    with an effect gathers that group's correlation, and so does the neighbour's copy.
+    What it accumulated earlier, before other groups woke up, does not count: a neighbour of a group with an effect
+    accumulates that group's correlation, and so does the neighbour's copy.
 
     Parameters
     ----------
     Z, copies : ndarray, shape (n, r)
-        Group after group.
+        Columns group by group.
     ranks : ndarray of int, shape (n_groups,)
     held : ndarray, shape (n, k)
         Columns that are in the model from the start.
     y, weight : array-like
-        The response, checked, and the weights of the rows.
+        The validated response, and the weights of the rows.
     swapped : ndarray of bool, shape (n_groups,)
-        Where the copy stands before its group. What stands first wins a tie, so that a coin has to decide.
+        Whether the copy is placed before its group. The first of two wins a tie, so a coin should decide this.
     group_weights : ndarray, shape (n_groups,)
-        Of groups and copies alike.
+        Weights, the same for a group and its copy.
     max_groups : int
-        Where the path ends.
+        The number of groups and copies at which the path ends.
     loss, offset, fit_intercept, factors
         As in `covey.limit.posing.pose`.
     """
@@ -82,7 +82,7 @@ def wake_up_rates(
 
 
 def signed_maximum(own: FloatArray, copy: FloatArray) -> FloatArray:
-    """The larger of both, negative where it is the copy's; zero where they are equal.
+    """The larger of the two, negative if it is the copy's; zero if they are equal.
 
     >>> signed_maximum(np.array([2.0, 1.0, 3.0]), np.array([1.0, 4.0, 3.0]))
     array([ 2., -4.,  0.])
