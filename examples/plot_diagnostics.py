@@ -56,4 +56,4 @@ print("the default:", [int(group) for group in model.selected_groups_])
 
 # %%
 # `covey diagnose` answers the first two questions for a table in a file; the report of `covey fit` does so in words
-# under "What to mind".
+# under "What to keep in mind".

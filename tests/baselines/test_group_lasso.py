@@ -121,7 +121,7 @@ def test_bad_parameters(change, message):
 def test_bad_penalties():
     data = make_group_sparse(40, 60, 3, random_state=0)
     for penalties in ([], [1.0, -1.0], [np.nan]):
-        with pytest.raises(ValueError, match="penalties must be numbers above 0"):
+        with pytest.raises(ValueError, match="penalties must be a vector of positive numbers"):
             GroupLasso(groups=3).path(data.X, data.y, penalties)
     with pytest.raises(ValueError, match="between 0 and 1"):
         GroupLasso(groups=3).path(data.X, data.y, least=2.0)

@@ -200,7 +200,7 @@ def test_folds_as_one_batch_choose_the_same_model(monkeypatch):
         ({"algorithm": "two-stage"}, "algorithm='two-stage' runs by itself"),
         (
             {"groups": [list(range(80)), list(range(80, 150))]},
-            "has 80 columns, and a batch takes up to 64",
+            "has 80 columns, but a batch allows at most 64",
         ),
         ({"standardize": "rows"}, "standardize must be"),
         ({"direction_step": 0.1}, "direction_step"),

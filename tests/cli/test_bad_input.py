@@ -31,8 +31,8 @@ CASES = {
     "no target": ("a,b\n1,2\n3,4\n", "no column 'y' for --target", "the columns are 'a', 'b'"),
     "constant target": ("a,y\n1,2\n3,2\n", "'y' is 2 in every row"),
     "misspelt target": ("a,y\n1,1\n2,l\n3,2\n", "Column 'y' holds 'l' in row 2", "needs a number in every row"),
-    "names as target": (NAMES, "'y' holds text of 40 different values", "--family multinomial"),
-    "rare class": ("a,y\n1,low\n2,low\n3,high\n", "'y' is 'high' in a single row", "put rare classes together"),
+    "names as target": (NAMES, "'y' holds text with 40 different values", "--family multinomial"),
+    "rare class": ("a,y\n1,low\n2,low\n3,high\n", "'y' is 'high' in a single row", "combine rare classes"),
     "one class": ("a,y\n1,low\n2,low\n", "'y' is low in every row"),
     "missing class": ("a,y\n1,low\n2,\n3,high\n4,low\n", "'y' is missing in 1 row of 4"),
     "missing target": ("a,y\n1,\n2,1\n3,2\n", "'y' is missing in 1 row of 3"),
@@ -50,7 +50,7 @@ CASES = {
     "row numbers": (",a,y\n0,1,1\n1,5,2\n", "column without a name", "--drop 'Unnamed: 0'"),
     "row names": ("a,y\nr1,1,1\nr2,5,2\n", "more values in a row than names"),
     "ragged": ("a,y\n1,2\n3,4,5,6\n", "cannot be read as a table", "line 3"),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "not text in UTF-8"),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "not UTF-8 text"),
     "one row": ("a,y\n1,2\n", "in every row"),
 }
 
@@ -68,7 +68,7 @@ def test_tables(tmp_path, case):
     [
         ("t.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
         ("t.feather", b"nonsense", "cannot be read as Feather"),
-        ("t.xlsx", b"PK", "of no known kind"),
+        ("t.xlsx", b"PK", "unknown extension"),
         ("t.csv.gz", b"nonsense", "cannot be read as a table"),
         ("t.csv.gz", gzip.compress(GOOD.encode())[:-20], "cannot be read as a table"),
     ],
@@ -97,18 +97,18 @@ def test_group_files(tmp_path, groups, words):
     ("more", "words"),
     [
         (["--groups", "2"], "--groups 2: Groups of 2 do not divide 3 columns"),
-        (["--groups", "nowhere.csv"], "is no file, size or pattern"),
+        (["--groups", "nowhere.csv"], "is not a file, size or pattern"),
         (["--groups", "c_*"], "matches no column"),
         (["--groups", "a_*", "--groups", "*_1"], "into both 'a' and '*_1'"),
         (["--groups", "."], "no column's name holds the separator '.'"),
-        (["--groups", "regex:(a)_"], "does not match column 'b'"),
-        (["--groups", "regex:a"], "has no bracket"),
-        (["--groups", "regex:("], "no regular expression"),
-        (["--spline", "c"], "--spline 'c' names no column"),
+        (["--groups", "regex:(a)_"], "does not match the start of column 'b'"),
+        (["--groups", "regex:a"], "has no parentheses"),
+        (["--groups", "regex:("], "not a regular expression"),
+        (["--spline", "c"], "--spline 'c' matches no column"),
         (["--spline", "b:2"], "at least 3 columns"),
         (["--spline", "b", "--onehot", "b"], "both --spline and --onehot"),
         (["--onehot", "a_3"], "did you mean 'a_"),
-        (["--drop", "zzz"], "--drop 'zzz' names no column"),
+        (["--drop", "zzz"], "--drop 'zzz' matches no column"),
         (["--weights", "w"], "--weights: there is no column 'w'"),
     ],
 )
@@ -129,9 +129,11 @@ def test_names_that_collide_after_the_expansion(tmp_path):
 def test_parts_of_different_tables(tmp_path):
     (tmp_path / "a.csv").write_text("a,y\n1,2\n")
     (tmp_path / "b.csv").write_text("b,y\n1,2\n")
-    refused(covey("fit", tmp_path / "*.csv", "-t", "y", "-o", tmp_path / "fit"), "no parts of one table", "'a'", "'b'")
+    refused(
+        covey("fit", tmp_path / "*.csv", "-t", "y", "-o", tmp_path / "fit"), "do not belong to one table", "'a'", "'b'"
+    )
     (tmp_path / "empty").mkdir()
-    refused(covey("fit", tmp_path / "empty", "-t", "y"), "holds no .parquet file")
+    refused(covey("fit", tmp_path / "empty", "-t", "y"), "contains no .parquet file")
     refused(covey("fit", tmp_path / "x*.csv", "-t", "y"), "No file matches")
 
 

@@ -29,11 +29,11 @@ def found(values, family="auto", squared=""):
 @pytest.mark.parametrize(
     ("values", "family", "words"),
     [
-        (["a", "b", "a", "b"], "binomial", "text of 2 different values"),
-        (["a", "b", "c"] * 2, "multinomial", "text of 3 different values"),
-        ([True, False] * 2, "binomial", "truth values of 2 different values"),
-        ([0, 1, 1, 0], "binomial", "two values only; --family gaussian"),
-        ([-1.0, 1.0, 1.0, -1.0], "binomial", "two values only"),
+        (["a", "b", "a", "b"], "binomial", "text with 2 different values"),
+        (["a", "b", "c"] * 2, "multinomial", "text with 3 different values"),
+        ([True, False] * 2, "binomial", "booleans with 2 different values"),
+        ([0, 1, 1, 0], "binomial", "only two values; --family gaussian"),
+        ([-1.0, 1.0, 1.0, -1.0], "binomial", "only two values"),
         ([0.0, 1.0, 0.0], "gaussian", "holds numbers"),  # a value in a single row is rather a measurement
         ([1.5, 2.5, 3.5], "gaussian", "holds numbers"),
         (["1", "2.5", "x3"], "gaussian", None),
@@ -78,24 +78,24 @@ def test_labels_stay_what_they_are():
 
 def test_the_network_takes_numbers_only():
     assert found([0, 1, 0, 1], squared="--network").family == "gaussian"
-    with pytest.raises(TableError, match="--network needs numbers, and the target 'y' holds text"):
+    with pytest.raises(TableError, match="--network needs numbers, but the target 'y' holds text"):
         found(["a", "b"] * 2, squared="--network")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-t", "count", "--family", "poisson", "--network"], ["--network has squared loss only"]),
-        (["-t", "first", "-t", "second", "--network"], ["--network has one response"]),
-        (["-t", "first", "--offset", "g0_0", "--network"], ["--network has no offset"]),
+        (["-t", "count", "--family", "poisson", "--network"], ["--network supports squared loss only"]),
+        (["-t", "first", "-t", "second", "--network"], ["--network supports a single response"]),
+        (["-t", "first", "--offset", "g0_0", "--network"], ["--network does not support an offset"]),
         (["-t", "first", "-t", "second", "--family", "gamma"], ["--family gamma is for one response"]),
         (["-t", "first", "-t", "first"], ["--target names 'first' twice"]),
         (["-t", "first", "--family", "poisson"], ["'first' must not be negative", "such rows", "--family gaussian"]),
         (["-t", "count", "--family", "gamma"], ["'count' must be above zero", "is 0 in row"]),
         (["-t", "first", "--family", "binomial"], ["two classes, or shares between 0 and 1"]),
         (["-t", "three", "--family", "binomial"], ["'three' has 3 classes", "--family multinomial"]),
-        (["-t", "three", "--offset", "years"], ["several classes need an offset each"]),
-        (["-t", "two", "--selection", "discrepancy"], ["--selection discrepancy is for squared loss"]),
+        (["-t", "three", "--offset", "years"], ["with more than two classes each needs its own offset"]),
+        (["-t", "two", "--selection", "discrepancy"], ["--selection discrepancy needs squared loss"]),
         (["-t", "count", "--offset", "yearz"], ["--offset: there is no column 'yearz'", "did you mean 'years'"]),
         (["-t", "count", "--offset", "log:g0_0"], ["'g0_0' is -", "which has no logarithm"]),
         (["-t", "first", "--always", "g0_1"], ["'g0_1' is one of several columns of the group 'g0'"]),

@@ -114,7 +114,7 @@ def test_predict_refuses_what_the_model_does_not_know(fitted, frame, tmp_path):
     refused(covey("predict", fitted, other), "missing in 'age' (1)", "--impute median")
     frame.to_csv(other, index=False)
     refused(covey("predict", tmp_path / "nowhere", other), "There is no")
-    refused(covey("predict", other, other), "no model file, or it is damaged")
+    refused(covey("predict", other, other), "not a model file, or it is damaged")
     refused(covey("predict", fitted, other, "--target", "yy"), "no column 'yy'", "did you mean 'y'")
     refused(covey("predict", fitted, other, "--out", tmp_path / "p.xlsx"), ".csv, .tsv, .parquet, .feather")
 
@@ -157,13 +157,13 @@ def test_groups_that_are_always_in(table, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--selection", "bic", "--rule", "1se"], ["--rule does nothing with --selection bic"]),
-        (["--selection", "size:3", "--average"], ["--average does nothing with --selection size:3"]),
-        (["--average", "--rule", "1se"], ["--rule does nothing with --average"]),
-        (["--network", "--factors", "1"], ["--factors does nothing with --network"]),
-        (["--network", "--always", "kind"], ["--always does nothing with --network"]),
-        (["--network", "--selection", "size:3"], ["--selection size:3 does nothing with --network"]),
-        (["--network", "--selection", "holdout", "--rule", "1se"], ["--rule does nothing with --selection holdout"]),
+        (["--selection", "bic", "--rule", "1se"], ["--rule has no effect with --selection bic"]),
+        (["--selection", "size:3", "--average"], ["--average has no effect with --selection size:3"]),
+        (["--average", "--rule", "1se"], ["--rule has no effect with --average"]),
+        (["--network", "--factors", "1"], ["--factors has no effect with --network"]),
+        (["--network", "--always", "kind"], ["--always has no effect with --network"]),
+        (["--network", "--selection", "size:3"], ["--selection size:3 has no effect with --network"]),
+        (["--network", "--selection", "holdout", "--rule", "1se"], ["--rule has no effect with --selection holdout"]),
         (["--init-scale", "1e-3"], ["--init-scale is a setting of the network", "--network"]),
         (["--network", "--init-scale", "0"], ["init_scale must be"]),
         (["--selection", "sometimes"], ["not sometimes", "holdout", "size:3"]),
@@ -185,7 +185,7 @@ def test_a_network_that_was_cut_short_is_exit_code_3_with_the_result(table, tmp_
     assert f"--max-iter {iterations}" in result.stderr
     run = json.loads((tmp_path / "fit" / "run.json").read_text())
     assert run["converged"] is False
-    assert "give a larger one" in run["notices"][0]
+    assert "increase it" in run["notices"][0]
     assert "The path was cut short" in (tmp_path / "fit" / "report.html").read_text()
 
 
@@ -236,10 +236,10 @@ def test_a_folder_is_replaced_only_when_asked(fitted, table, tmp_path):
     refused(covey(*asked, fitted, "--overwrite"), "other files (notes.txt)")
     (fitted / "notes.txt").unlink()
     (fitted / "report.html").write_text("mine")
-    refused(covey(*asked, fitted, "--overwrite"), "report.html, not as covey wrote it")
+    refused(covey(*asked, fitted, "--overwrite"), "report.html, which covey did not write")
     (fitted / "report.html").unlink()
     (fitted / "run.json").write_text('{"mine": true}')
-    refused(covey(*asked, fitted, "--overwrite"), "run.json, not as covey wrote it")
+    refused(covey(*asked, fitted, "--overwrite"), "run.json, which covey did not write")
     refused(covey(*asked, table), "is a file")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fit", "table.csv"]
 
@@ -316,9 +316,9 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     assert scores["lasso without splines"] < 0.1 < 0.7 < scores["lasso"]
     for line in str(made).splitlines()[1:2]:
         assert line.split() in [own.split() for own in result.stdout.splitlines()]
-    assert "Not held out, and flattering: R^2" in result.stdout
+    assert "Not held out, so optimistic: R^2" in result.stdout
     page = (out / "report.html").read_text()
-    assert "Rows that took no part in choosing" in page
+    assert "Score on held-out rows" in page
     assert run["nested"]["verdict"] in html.unescape(page)
 
 

@@ -191,7 +191,7 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     assert f"<b>{len(found)} of {every} groups</b>" in page
     assert page.count('<small class="always">always in</small>') == len(always)
     assert model.recipe_ in page
-    assert ("Classes of rows that were not seen" in page) == (case == "two classes")
+    assert ("Held-out class predictions" in page) == (case == "two classes")
     assert ("Each response" in page) == (len(targets) > 1)
     body = page.split('id="group-table"')[1].split("<tbody>", 1)[1].split('<p id="no-group"')[0]
     rows = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)

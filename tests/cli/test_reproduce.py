@@ -107,7 +107,7 @@ def test_stopped_in_the_middle_and_taken_up_again(tmp_path, kill, code):
     assert process.returncode == code, output
     assert not (tmp_path / "index.html").exists()
     if kill == signal.SIGINT:
-        assert "the same command goes on from there" in output
+        assert "run the same command again to resume" in output
         assert "Traceback" not in output
 
     again = subprocess.run(command, env=environment, capture_output=True, text=True)

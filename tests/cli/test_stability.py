@@ -89,13 +89,13 @@ def test_survival_times(table):
 
 
 def test_what_is_refused(table):
-    refused(covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--fdr", 0.1), "--fdr does nothing")
+    refused(covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--fdr", 0.1), "--fdr has no effect")
     refused(
         covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--method", "knockoffs", "--pairs", 3),
-        "--pairs does",
+        "--pairs has no effect",
     )
     refused(
-        covey("fit", table, "-t", "y", "--drop", "case", *OTHERS, "--stability", "--network"), "--stability goes by"
+        covey("fit", table, "-t", "y", "--drop", "case", *OTHERS, "--stability", "--network"), "--stability works with"
     )
 
 

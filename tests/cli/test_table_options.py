@@ -68,7 +68,7 @@ def test_a_table_with_decimal_commas_is_told_how_to_be_read(frame, tmp_path):
     refused(covey("fit", tmp_path / "u.csv", "-t", "y"), "--sep ';'", "--decimal ,")
     (tmp_path / "v.csv").write_text("a,y\n1,2\n")
     refused(covey("fit", tmp_path / "v.csv", "-t", "y", "--decimal", ","), "cannot be the decimal mark too")
-    refused(covey("fit", tmp_path / "v.csv", "-t", "y", "--sep", "ab"), "--sep is one character")
+    refused(covey("fit", tmp_path / "v.csv", "-t", "y", "--sep", "ab"), "--sep must be one character")
     frame.to_parquet(tmp_path / "t.parquet")
     refused(covey("fit", tmp_path / "t.parquet", "-t", "y", "--sep", ";"), "are for text")
 
@@ -115,7 +115,7 @@ def test_dates_are_days_since_the_earliest(frame, tmp_path):
     by_hand = c["(intercept)"] + c["a"] * frame["a"].tail(5) + c["when"] * np.arange(85, 90)
     np.testing.assert_allclose(predicted, by_hand, rtol=1e-9)
     assert c["when"] > 0
-    refused(covey("fit", tmp_path / "t.csv", "-t", "y", "--date", "a"), "holds numbers already")
+    refused(covey("fit", tmp_path / "t.csv", "-t", "y", "--date", "a"), "already holds numbers")
 
 
 def test_rows_with_missing_values_are_left_out(frame, fit, tmp_path):

@@ -24,7 +24,7 @@ def test_the_data_is_that_of_the_paper():
 
 def test_no_folder_named(monkeypatch):
     monkeypatch.delenv("COVEY_DATA", raising=False)
-    with pytest.raises(DataNotFoundError, match=r"COVEY_DATA names, which is not set.*gglasso"):
+    with pytest.raises(DataNotFoundError, match=r"COVEY_DATA, which is not set.*gglasso"):
         load_bardet()
 
 

@@ -49,7 +49,7 @@ def test_files_are_read_gzipped_or_not(small, monkeypatch):
 def test_another_file_is_refused(small):
     folder, data = small
     (folder / "train-labels-idx1-ubyte").write_bytes(idx(data.train_labels.astype(np.uint8)[::-1].copy()))
-    with pytest.raises(ValueError, match="is not the file expected: MD5"):
+    with pytest.raises(ValueError, match="is not the expected file: MD5"):
         load_mnist()
 
 
@@ -65,11 +65,11 @@ def test_a_gzip_file_cut_short_is_refused(small, cut):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no IDX file of unsigned bytes: it begins with nothing"),
-        (b"\x89PNG....", "no IDX file"),
-        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "no IDX file of unsigned bytes"),
-        (idx(np.zeros((2, 3), np.uint8))[:-1], "announces shape"),
-        (idx(np.zeros((2, 3), np.uint8)) + b"x", "announces shape"),
+        (b"", "not an IDX file of unsigned bytes: it begins with nothing"),
+        (b"\x89PNG....", "not an IDX file"),
+        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "not an IDX file of unsigned bytes"),
+        (idx(np.zeros((2, 3), np.uint8))[:-1], "declares shape"),
+        (idx(np.zeros((2, 3), np.uint8)) + b"x", "declares shape"),
         (b"\0\0\x08\x03\0\0", "damaged"),
     ],
 )

@@ -57,7 +57,7 @@ def test_bad_data(method, x, y, groups, message):
         (normalized_descent, {"switch": 10}, "switch needs a direction step"),
         (normalized_descent, {"switch": "later", "direction_step": 0.1}, "'oracle' or a rule, not 'later'"),
         (normalized_descent, {"switch": "oracle", "direction_step": 0.1}, "pass w_star="),
-        (normalized_descent, {"switch": SwitchOracle(np.ones(3)), "direction_step": 0.1}, "2 numbers at least 0"),
+        (normalized_descent, {"switch": SwitchOracle(np.ones(3)), "direction_step": 0.1}, "2 non-negative numbers"),
         (normalized_descent, {"switch": -1, "direction_step": 0.1}, "switch must be at least 0"),
         (normalized_descent, {"switch": -0.1, "direction_step": 0.1}, "switch must be above 0"),
         (normalized_descent, {"start": np.ones(6)}, "group 0 has norm 1.73205. Divide each group by its norm"),

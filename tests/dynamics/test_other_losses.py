@@ -199,7 +199,7 @@ class TestTheClockOfTheLoss:
         ({"loss": "binomial"}, "must lie between 0 and 1"),
         ({"loss": "gamma"}, "must be above zero for the gamma loss"),
         ({"loss": "huber"}, "no threshold yet"),
-        ({"loss": "multinomial"}, "one linear predictor, and the multinomial loss needs several"),
+        ({"loss": "multinomial"}, "one linear predictor, but the multinomial loss needs several"),
         ({"offset": np.ones(7)}, r"offset has shape \(7,\), but there are 8 rows"),
         ({"offset": [np.nan] * 8}, "offset has missing or infinite values, first in row 0"),
         ({"clock": "wall"}, "clock must be 'steps' or 'loss'"),

@@ -238,7 +238,7 @@ BAD = {
     "weights sign": ({"group_weights": [1.0, 2.0, -1.0, 1.0]}, r"group_weights must be above 0"),
     "sample weights": ({"sample_weight": np.full(60, -1.0)}, r"sample_weight must not be negative"),
     "no sample weight": ({"sample_weight": np.zeros(60)}, r"sample_weight is zero in every row"),
-    "times": ({"times": [-1]}, r"times must not be negative"),
+    "times": ({"times": [-1]}, r"times must be finite and not negative"),
     "start": ({"start": "there"}, r"start must be a Path"),
 }
 

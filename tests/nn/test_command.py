@@ -54,7 +54,7 @@ def test_the_report_measures_every_checkpoint(runs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "CNN", "--synthetic"], "error: There is no model 'CNN'; there are AE, VAE, GAE8, GAE4, IRMAE."),
+        (["train", "CNN", "--synthetic"], "error: There is no model 'CNN'; the models are AE, VAE, GAE8, GAE4, IRMAE."),
         (["train", "GAE8", "--latent", "20", "--synthetic"], "do not both split into 8"),
         (["interpolate", "nowhere.pt", "--synthetic"], "error: There is no checkpoint nowhere.pt."),
         (["report", "nowhere", "--synthetic"], "error: There are no checkpoints in nowhere"),

@@ -231,7 +231,7 @@ def test_penalty_of_a_model_is_the_sum_over_its_layers():
         (lambda: DGatedLinear(4, 4, 1), "factors"),
         (lambda: GroupedPowerConv2d(1, 4, 3, init_scale=0.0), "init_scale"),
         (lambda: GroupedPowerConv2d(1, 4, 3, channel_groups=3), "would be left over"),
-        (lambda: factor_penalty(nn.Linear(2, 2)), "no factored weights"),
+        (lambda: factor_penalty(nn.Linear(2, 2)), "no factored layers"),
         (lambda: FactoredWeight(torch.ones(2, 2), start="zero"), "start must be"),
     ],
 )

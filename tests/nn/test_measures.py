@@ -110,7 +110,7 @@ def test_interpolation_is_the_decoded_line(digits, tiny):
     torch.testing.assert_close(path[:, 4], decode_all(model, zb).squeeze(1))
     torch.testing.assert_close(path[:, 1], decode_all(model, 0.75 * za + 0.25 * zb).squeeze(1), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(interpolate(model, b, a, steps=5).flip(1), path, atol=1e-5, rtol=1e-4)
-    with pytest.raises(ValueError, match="as many images at both ends, not 3 and 2"):
+    with pytest.raises(ValueError, match="the same number of images at both ends, not 3 and 2"):
         interpolate(model, a, b[:2])
     with pytest.raises(ValueError, match="steps"):
         interpolate(model, a, b, steps=1)

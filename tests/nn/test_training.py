@@ -120,13 +120,13 @@ def test_damaged_checkpoints(tmp_path):
         load_model(file)
     for content in (b"", b"not a checkpoint"):
         file.write_bytes(content)
-        with pytest.raises(CheckpointError, match="no checkpoint, or a damaged one"):
+        with pytest.raises(CheckpointError, match="not a checkpoint, or it is damaged"):
             load_model(file)
     torch.save({"weights": torch.zeros(2)}, file)
     with pytest.raises(CheckpointError, match="not a checkpoint of covey"):
         load_model(file)
     torch.save(build("AE", latent=16, width=4), file)  # a pickled object: it is not run
-    with pytest.raises(CheckpointError, match="no checkpoint, or a damaged one"):
+    with pytest.raises(CheckpointError, match="not a checkpoint, or it is damaged"):
         load_model(file)
 
 

@@ -94,13 +94,13 @@ def test_what_cannot_be_drawn_says_why(pipeline):
         FrequencyDisplay.from_estimator(plain)
     for display in (FrequencyDisplay, CandidatesDisplay, GroupPathDisplay):
         display.from_estimator(pipeline)
-        with pytest.raises(ValueError, match="LinearRegression is no estimator that this display takes"):
+        with pytest.raises(ValueError, match="LinearRegression is not an estimator that this display accepts"):
             display.from_estimator(LinearRegression())
         with pytest.raises(ValueError, match="GroupSparseCox is not fitted: call fit first"):
             display.from_estimator(make_pipeline(GroupSparseCox()))
     with pytest.raises(ValueError, match="give values="):
         PartialEffectDisplay.from_estimator(plain, X, 0)
-    with pytest.raises(ValueError, match="LinearRegression is no estimator that this display takes"):
+    with pytest.raises(ValueError, match="LinearRegression is not an estimator that this display accepts"):
         PartialEffectDisplay.from_estimator(LinearRegression().fit(X, X[:, 0]), X)
     with pytest.raises(ValueError, match="values has 3 entries, but X has 40 rows"):
         PartialEffectDisplay.from_estimator(plain, X, 0, values=[1, 2, 3])

@@ -116,7 +116,7 @@ def test_what_is_not_fitted_is_refused(data):
         with pytest.raises(ValueError, match="call fit first"):
             display.from_estimator(GroupSparseRegressor())
     given = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(50)).fit(data.X, data.y)
-    with pytest.raises(ValueError, match="nothing to choose from"):
+    with pytest.raises(ValueError, match="no candidates to draw"):
         CandidatesDisplay.from_estimator(given)
 
 

@@ -40,7 +40,7 @@ def test_the_numbers_are_the_models(model, data):
     table = model.candidates_
     chosen, nothing = (table["mse"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
     scores = {score.label: score.value for score in report.scores}
-    assert scores["R² of the rows that chose"] == pytest.approx(1 - chosen / nothing)
+    assert scores["R² on validation rows"] == pytest.approx(1 - chosen / nothing)
     assert scores["R² on training rows"] == pytest.approx(model.score(data.X, data.y))
     assert report.target == "yield"
     assert model.recipe_ in report.model
@@ -73,7 +73,7 @@ def test_settings_and_versions_are_told(model, data):
 
 def test_test_rows_lead(model, data):
     report = FitReport.from_model(model, test=(data.X[:40], data.y[:40]))
-    assert [score.label for score in report.scores] == ["R² on test rows", "R² of the rows that chose"]
+    assert [score.label for score in report.scores] == ["R² on test rows", "R² on validation rows"]
     assert report.scores[0].value == pytest.approx(model.score(data.X[:40], data.y[:40]))
     assert report.n_rows is None
 
@@ -110,7 +110,7 @@ def test_every_way_to_choose_has_its_page(case, data):
     page = render(report)
     assert (chosen_by is None) == (case == "network, time")
     assert ('id="judged-plot"' in page) == (chosen_by is not None)
-    assert (chosen_by is not None and chosen_by.null is not None) == ("R² of the rows that chose" in page)
+    assert (chosen_by is not None and chosen_by.null is not None) == ("R² on validation rows" in page)
     assert escape(model.recipe_) in page
     shown_groups = [group for group in report.frames.groups if group.strength(report.frames.chosen) > 0]
     assert {group.name for group in shown_groups} == set(map(str, model.selected_groups_))

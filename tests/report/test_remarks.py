@@ -56,7 +56,7 @@ def test_a_double_is_named_with_a_remedy(data):
     assert "“a”" in found[heading].meaning
     assert "“b”" in found[heading].meaning
     assert "1.00" in found[heading].meaning
-    assert "one group" in found[heading].remedy
+    assert "Merge the two groups" in found[heading].remedy
 
 
 def test_dependent_columns_are_named(data):

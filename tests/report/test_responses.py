@@ -94,7 +94,7 @@ def test_no_held_out_rows_is_said(data):
     with pytest.raises(ValueError, match="single row"):
         nested_score(model, data["X"], labels)
     page = render(FitReport.from_model(model, data["X"], labels))
-    assert "It is not known how well rows are predicted that were not seen: A class with a single row" in page
+    assert "There is no held-out score: A class with a single row" in page
     assert "calibration-plot" not in page
 
 
@@ -106,10 +106,10 @@ def test_the_numbers_of_a_classifier(data):
     scores = {score.label: score.value for score in report.scores}
     table = model.candidates_
     chosen, nothing = (table["deviance"][rows].iloc[0] for rows in (table["chosen"], table["groups"] == 0))
-    assert scores["D² of the rows that chose"] == pytest.approx(1 - chosen / nothing)
+    assert scores["D² on validation rows"] == pytest.approx(1 - chosen / nothing)
     assert scores["Held-out D²"] == nested.mean
-    assert scores["Right, held out"] == HeldOut.from_nested(nested).accuracy
-    assert scores["Right on test rows"] == pytest.approx(model.score(*test))
+    assert scores["Held-out accuracy"] == HeldOut.from_nested(nested).accuracy
+    assert scores["Accuracy on test rows"] == pytest.approx(model.score(*test))
     shares = np.where(data["two"] == "yes", np.mean(data["two"] == "yes"), np.mean(data["two"] == "no"))
     left = log_loss(data["two"], model.predict_proba(data["X"])) / -np.log(shares).mean()
     assert scores["D² on training rows"] == pytest.approx(1 - left)
@@ -130,7 +130,7 @@ def test_several_classes_of_hostile_names(data, tmp_path):
     assert page.count("</script>") == 2
     for name in HOSTILE:
         assert page.count(f'<th scope="col"><bdi>{escape(name)}</bdi></th>') >= 2  # the table of mistakes, and ratios
-    assert "<b>2 of 5 groups</b>, beside <bdi>5</bdi>" in page
+    assert "<b>2 of 5 groups</b>, plus <bdi>5</bdi>" in page
     counts = re.findall(r'<td class="(?:hit|miss)" style="--share:[\d.]+">(\d+)</td>', page)
     assert sum(map(int, counts)) == 120
     ratios = [float(np.exp(np.float64(np.float32(value)))) for value in model.coef_[:, 0]]
@@ -144,7 +144,7 @@ def test_what_separates_the_classes_is_said():
     model = GroupSparseClassifier(2, selection=Size(1)).fit(X, X[:, 0] > 0)
     assert "is infinite" in model.recipe_
     report = FitReport.from_model(model, X, X[:, 0] > 0, nested=0)
-    (serious,) = (remark for remark in report.remarks if "told apart without error" in remark.heading)
+    (serious,) = (remark for remark in report.remarks if "perfectly separated" in remark.heading)
     assert serious.serious
 
 
@@ -153,7 +153,7 @@ def test_many_classes_stay_readable():
     classes = tuple(f"class {k}" for k in range(40))
     p = rng.dirichlet(np.ones(40), 500)
     section = class_section(HeldOut(classes, rng.integers(0, 40, 500), p, np.ones(500), 5))
-    assert "The commonest mistakes" in section
+    assert "The most common mistakes" in section
     assert section.count("<tr>") <= 21
 
 

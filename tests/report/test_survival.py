@@ -88,10 +88,10 @@ def test_thirds_are_of_the_held_out_risk(nested):
     assert at[0] > at[1] > at[2]
 
 
-def test_without_folds_the_risk_of_the_fit_is_called_flattering():
+def test_without_folds_the_risk_is_said_to_be_predicted_on_the_training_rows():
     part = survival_part(MODEL, X, Y)
     assert part.n_folds == 0
-    assert "the very rows it was fitted to" in survival_section(part, None, "time")
+    assert "fitted to these very rows" in survival_section(part, None, "time")
 
 
 def test_the_page_shows_the_numbers(page, nested):
@@ -101,14 +101,14 @@ def test_the_page_shows_the_numbers(page, nested):
     rows = [list(map(int, re.findall(r"<td>(\d+)</td>", row))) for row in re.findall(r"<tr>.*?</tr>", table)[1:]]
     assert rows == [[curve.at_risk(t) for t in marks] for curve in part.thirds]
     assert f"{nested.mean:.3f} ± {nested.std_error:.3f}" in page
-    assert "predicted without them: in 3 repetitions" in page
+    assert "held-out risk: in 3 outer folds" in page
     assert f"The event happened in {EVENT.sum()} of {N} rows" in page
     j = int(np.argmax(np.abs(MODEL.coef_ * X.std(ddof=0).to_numpy())))
     ratios = re.search(r'<table class="ratios".*?</table>', page, re.DOTALL)[0]
     assert f"<bdi>{X.columns[j]}</bdi>" in ratios.split("</tr>")[1]
     assert f"{np.exp(MODEL.coef_[j]):.3f}" in ratios
     assert "hazard ratio" in page
-    assert "the hazard is multiplied by" in page
+    assert "factor that multiplies the hazard" in page
 
 
 def test_the_baseline_has_a_curve_for_each_stratum():
@@ -122,7 +122,7 @@ def test_the_baseline_has_a_curve_for_each_stratum():
     page = render(report)
     assert "&lt;i&gt;" in page
     assert "<i>" not in page
-    assert "Each stratum has a baseline of its own" in page
+    assert "Each stratum has its own baseline" in page
 
 
 def test_names_are_escaped_and_pairs_are_taken():

@@ -78,7 +78,7 @@ def test_it_works_on_the_papers_own_data(figure, network):
     make, most = FIGURES[figure]
     data = make()
     model = GroupSparseRegressor(data.groups, network=network, selection=TheoryWindow(0.5))
-    with pytest.warns(UserWarning, match="promises nothing here"):
+    with pytest.warns(UserWarning, match="does not apply here"):
         model.fit(data.X, data.y)
     assert set(np.flatnonzero(data.groups.norms(data.w_star))) <= set(model.selected_groups_)
     assert np.sum((model.coef_ - data.w_star) ** 2) < most
@@ -128,7 +128,7 @@ def test_where_noise_wakes_too_early_it_says_which_start_opens_a_window():
     with pytest.raises(ValueError, match=r"There is no window: .* Set init_scale=(\S+) or smaller") as told:
         choose(data.X, data.y, data.groups, rule, init_scale=0.3, **options)
     scale = float(str(told.value).split("init_scale=")[1].split()[0])
-    with pytest.warns(UserWarning, match="promises nothing"):
+    with pytest.warns(UserWarning, match="does not apply"):
         choice = choose(data.X, data.y, data.groups, rule, init_scale=scale, **options)
     assert choice.scores["T_lb"].iloc[0] <= choice.scores["T_ub"].iloc[0] < 1.05 * choice.scores["T_lb"].iloc[0]
 
@@ -136,7 +136,7 @@ def test_where_noise_wakes_too_early_it_says_which_start_opens_a_window():
 def test_where_no_start_opens_a_window_it_says_so():
     """Two groups twenty times apart, the weak one less than twice what noise reaches in a group."""
     data = orthogonal(1.0, values=[10.0] * 3 + [0.33] * 3, random_state=0)
-    with pytest.raises(ValueError, match="No start is small enough to part them: use more rows, or another rule"):
+    with pytest.raises(ValueError, match="No start is small enough to separate them: use more rows"):
         choose(data.X, data.y, data.groups, TheoryWindow(1.0), fit_intercept=False)
 
 
@@ -153,7 +153,7 @@ def test_it_needs_its_numbers():
         (TheoryWindow(0.0), {}, "sigma must be above 0"),
         (TheoryWindow(0.5, "end"), {}, "'lower', 'middle' or 'upper'"),
         (TheoryWindow(0.5), {"depth": 3}, "for depth=2, not 3"),
-        (TheoryWindow(0.05), {"max_iter": 400}, "lies behind max_iter=400"),
+        (TheoryWindow(0.05), {"max_iter": 400}, "lies beyond max_iter=400"),
     ):
         with pytest.raises(ValueError, match=message):
             choose(data.X, data.y, data.groups, rule, **options)

@@ -58,9 +58,9 @@ def test_bad_group_files(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nowhere.csv", "is no file"),
-        ("regex:(", "is no regular expression"),
-        ("regex:z(.)", "does not match column 'a'"),
+        ("nowhere.csv", "is not a file"),
+        ("regex:(", "is not a regular expression"),
+        ("regex:z(.)", "does not match the start of column 'a'"),
     ],
 )
 def test_bad_group_patterns(spec, message):

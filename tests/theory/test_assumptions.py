@@ -80,7 +80,7 @@ def test_advice_on_the_direction_step_is_never_an_empty_interval(weak, direction
         numbers = numbers or [re.findall(r"direction_step=(\S+)\.$", condition.meaning) * 2]
         low, high = map(float, numbers[0])
         assert low <= high
-        step = re.findall(r"take step_size=(\S+) or less first", condition.meaning)
+        step = re.findall(r"use step_size=(\S+) or less first", condition.meaning)
         assert bool(step) == (10 / weak > 80 / 9)
         followed = check_assumptions(
             d.X, d.y, d.groups, direction_step=(low * high) ** 0.5,
@@ -101,7 +101,7 @@ def test_the_papers_first_experiment(data):
     ratio = exact.delta_out * 360
     text = " ".join(str(report).split())
     assert f"delta_out is {ratio:,.0f} times the bound: the guarantee does not apply" in text
-    assert "elimination and factors" in text
+    assert "backward elimination and factors" in text
     l, m = exact.worst_pair
     assert f"Groups {l} and {m} are the worst pair" in text
     tighter = check_assumptions(data.X, data.y, data.groups, coef=data.w_star, sigma=0.5, algorithm=2)

@@ -197,7 +197,7 @@ def test_from_a_fitted_path():
         ({"u_star": 0.0}, "no positive entry"),
         ({"u_star": [0.0, 0.0]}, "no positive entry"),
         ({"u_star": math.inf}, "u_star must be magnitudes"),
-        ({"u_star": [[1.0]]}, "one row"),
+        ({"u_star": [[1.0]]}, "a number or a vector"),
         ({"u_star": [1.0] * 4}, "only 3 groups"),
         ({"u_star": [1.0, 1.0], "s": 3}, "2 positive entries, but s=3"),
         ({"s": 0}, "s must be at least 1"),

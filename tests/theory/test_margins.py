@@ -125,7 +125,7 @@ class TestTheTool:
             ([0, 0.5], [1.0, 1.0], 1.0, "a proportion has no margin"),
             ([-1, 1], [1.0, 1.0], 1.0, "between 0 and 1"),
             ([0, 1], [1.0], 1.0, "coef must hold 2 finite numbers"),
-            ([0, 1], [0.0, 0.0], 1.0, "classifier of zeros"),
+            ([0, 1], [0.0, 0.0], 1.0, "all-zero classifier"),
             ([0, 1], [1.0, 1.0], 2.0, "power must be above 0 and at most 1"),
         ],
     )

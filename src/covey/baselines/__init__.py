@@ -1,4 +1,4 @@
-"""What the paper compares with: explicit penalties, iterative regularisation, and networks with weight decay."""
+"""The paper's comparison methods: explicit penalties, iterative regularisation, and networks with weight decay."""
 
 from covey.baselines.certificates import Certificate, certify
 from covey.baselines.convolutional import (

@@ -1,4 +1,4 @@
-r"""How far a group-lasso solution is from optimal, from the solution alone.
+r"""Bound the suboptimality of a group-lasso solution from the solution alone.
 
 For ``P(w) = norm(y - X w)^2/(2n) + lam sum_l omega_l norm(w_l)`` every vector ``s r`` with ``r = y - X w`` that meets
 ``s norm(X_l'r)/n <= lam omega_l`` for all groups is dual feasible, and
@@ -7,7 +7,7 @@ For ``P(w) = norm(y - X w)^2/(2n) + lam sum_l omega_l norm(w_l)`` every vector `
 
     D(s r) = \frac{1}{2n} \left( \|y\|^2 - \|y - s r\|^2 \right) \le \min P \le P(w).
 
-So ``P(w) - D`` bounds the suboptimality, whatever method found ``w``.
+Therefore ``P(w) - D`` bounds the suboptimality, whatever method found ``w``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Certificate", "certify"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of a candidate solution.
+    """Bounds for a candidate solution.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Certificate:
 def certify(X: Any, y: Any, groups: Any, w: Any, penalty: float, group_weights: Any = "sqrt") -> Certificate:
     """Certify ``w`` for ``norm(y - X w)^2/(2n) + penalty sum_l omega_l norm(w_l)``.
 
-    No intercept: centre X and y first where the model has one.
+    There is no intercept: centre X and y first if the model has one.
 
     Examples
     --------

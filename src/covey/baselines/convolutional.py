@@ -6,8 +6,8 @@ With kernels ``u_c`` of size K and output weights ``v_c`` of size D the network 
 
     w = \sum_c u_c * v_c, \qquad w_d = \sum_k Z_{k,\, d-k}, \qquad Z = \sum_c u_c v_c^\top \in \mathbb{R}^{K \times D}
 
-(convolutions are circular). Any Z of rank at most C is reached with C channels, at least cost
-``sum_c norm(u_c)^2 + norm(v_c)^2 = 2 norm_*(Z)``. So with K channels, which is always enough, the cost of ``w`` is
+(convolutions are circular). C channels can produce any Z of rank at most C, at a minimal cost of
+``sum_c norm(u_c)^2 + norm(v_c)^2 = 2 norm_*(Z)``. With K channels, which always suffice, the cost of ``w`` is therefore
 twice the least nuclear norm among all Z whose convolution sums are ``w``: a small semidefinite programme, and a norm.
 K = 1 gives the l2 norm, K = D the l1 norm of the discrete Fourier transform over sqrt(D).
 """
@@ -37,13 +37,13 @@ def convolve_kernels(Z: FloatArray) -> FloatArray:
 
 
 def spread_kernels(q: FloatArray, K: int) -> FloatArray:
-    """The adjoint of `convolve_kernels`: row k is ``q`` moved back by k."""
+    """The adjoint of `convolve_kernels`: row k is ``q`` shifted back by k."""
     return np.stack([np.roll(q, -k) for k in range(K)])
 
 
 @dataclass(frozen=True)
 class NuclearNorm:
-    """The least nuclear norm, the Z that has it, and a dual value that proves it to within the gap."""
+    """The least nuclear norm, the Z that attains it, and a dual value that proves it to within the gap."""
 
     value: float
     dual: float
@@ -51,7 +51,7 @@ class NuclearNorm:
 
     @property
     def gap(self) -> float:
-        """How far ``value`` can be above the least."""
+        """How far ``value`` can be above the minimum."""
         return max(self.value - self.dual, 0.0)
 
 
@@ -94,7 +94,7 @@ def nuclear_regression(
 ) -> NuclearNorm:
     r"""Minimise ``norm(y - X w)^2/(2n) + penalty norm_*(Z)`` with ``w`` the convolution sums of Z.
 
-    This is what the network with weight decay solves. ``value`` is the objective, ``dual`` its lower bound.
+    This is the problem that the network with weight decay solves. ``value`` is the objective, ``dual`` a lower bound.
     """
     X = as_matrix(X)
     n, D = X.shape
@@ -103,7 +103,7 @@ def nuclear_regression(
     check_scale(y, "y")
     K, lam, tol = _kernel_size(kernel_size, D), positive(penalty, "penalty"), positive(tol, "tol")
     if not X.any():
-        raise ValueError("X holds zeros only.")
+        raise ValueError("X contains only zeros.")
     step = n / (K * float(np.linalg.norm(X, 2)) ** 2)
     Z = np.zeros((K, D))
     ahead, t = Z, 1.0
@@ -127,14 +127,14 @@ def nuclear_regression(
 
 @dataclass(frozen=True)
 class ConvolutionalNetwork:
-    """The network itself, trained: ``norm(y - X w)^2/(2n) + weight_decay/2 sum_c (norm(u_c)^2 + norm(v_c)^2)``.
+    """The trained network: minimises ``norm(y - X w)^2/(2n) + weight_decay/2 sum_c (norm(u_c)^2 + norm(v_c)^2)``.
 
     Parameters
     ----------
     kernel_size : int
         K.
     channels : int, optional
-        C; K by default, which is always enough.
+        C; K by default, which always suffices.
     weight_decay : float
     tol : float
         The gradient's norm at which training ends.

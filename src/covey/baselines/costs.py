@@ -1,7 +1,8 @@
-r"""What an l2 penalty on a network's weights means for its coefficients.
+r"""The penalty on coefficients that an l2 penalty on a network's weights implies.
 
 The cost of coefficients ``w`` is the least ``norm(weights)^2`` among all weights of the network that produce ``w``.
-A penalty on the weights is a penalty by this cost on ``w`` (the explicit regularisers of the paper's related work).
+Penalising the weights is the same as penalising ``w`` by this cost (the explicit regularisers of the paper's related
+work).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["diagonal_cost", "group_quasi_norm", "grouped_cost"]
 
 
 def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
-    """``sum_l norm(w_l)^power``: the group norm for power 1, a quasi-norm that loves few groups below.
+    """``sum_l norm(w_l)^power``: the group norm for power 1; for smaller powers a quasi-norm that favours few groups.
 
     >>> group_quasi_norm([3.0, 4.0, 1.0], [0, 0, 1], 1.0)
     6.0
@@ -26,14 +27,14 @@ def group_quasi_norm(w: Any, groups: Any, power: float) -> float:
     with np.errstate(over="ignore"):
         total = float(np.sum(Groups.coerce(groups, coef.size).norms(coef) ** positive(power, "power")))
     if not np.isfinite(total):
-        raise ValueError(f"w is too large for power={power:g}: the sum is no number.")
+        raise ValueError(f"w is too large for power={power:g}: the sum overflows.")
     return total
 
 
 def grouped_cost(w: Any, groups: Any, depth: int = 2) -> float:
     r"""The least ``norm(u)^2 + norm(v)^2`` with ``w_l = u_l^N v_l``.
 
-    For one group of norm s the least of :math:`a + s^2 a^{-N}` over :math:`a = u^2` is at :math:`a^{N+1} = N s^2`, so
+    For one group of norm s, :math:`a + s^2 a^{-N}` with :math:`a = u^2` is least at :math:`a^{N+1} = N s^2`, so
     the cost is :math:`(1 + 1/N) N^{1/(N+1)} \sum_l \|w_l\|^{2/(N+1)}`: a group quasi-norm, of power 2/3 for N = 2.
 
     >>> round(grouped_cost([1.0, 0.0], 1), 6)  # 3 / 2^(2/3)

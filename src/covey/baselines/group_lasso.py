@@ -33,13 +33,13 @@ class GroupLasso(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     groups : int, labels, lists, dict or Groups, optional
-        Which columns belong together; each column alone by default, which is the lasso.
+        Which columns belong together; by default each column is its own group, which is the lasso.
     penalty : float
         The :math:`\lambda` of `fit`.
     group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
         The :math:`\omega`: square roots of the group sizes, ones, or given.
     fit_intercept : bool
-        Whether there is a b.
+        Whether to fit the intercept b.
     standardize : bool
         Divide each column by its standard deviation first; coefficients are returned on the user's scale.
     tol : float
@@ -116,21 +116,21 @@ class GroupLasso(RegressorMixin, BaseEstimator):
     def path(
         self, X: Any, y: Any, penalties: Any = None, *, n_penalties: int = 100, least: float | Literal["auto"] = "auto"
     ) -> Path:
-        """Solve along decreasing penalties, each from the solution before.
+        """Solve along decreasing penalties, each with a warm start from the previous solution.
 
         Parameters
         ----------
         penalties : array, optional
-            In any order; by default `n_penalties` on a logarithmic grid down from the least penalty at which every
-            group is zero.
+            In any order; by default `n_penalties` on a logarithmic grid down from the smallest penalty at which all
+            groups are zero.
         least : float
-            The last penalty of the default grid over the first: by default 1e-2 where there are fewer rows than
-            columns and 1e-3 elsewhere.
+            The last penalty of the default grid over the first: by default 1e-2 if there are fewer rows than columns
+            and 1e-3 otherwise.
 
         Returns
         -------
         Path
-            Times are positions 0, 1, ... in the decreasing `penalties`; the message tells the largest duality gap.
+            Times are positions 0, 1, ... in the decreasing `penalties`; the message gives the largest duality gap.
         """
         units, problem = self._pose(X, y)
         grid = penalty_grid(problem.penalty_max(), problem.X.shape, penalties, n_penalties, least)
@@ -171,7 +171,7 @@ class GroupLasso(RegressorMixin, BaseEstimator):
             worst = max(late, key=lambda i: solutions[i].gap)
             warnings.warn(
                 f"The group lasso did not reach its duality gap at {len(late)} of {grid.size} penalties: at penalty "
-                f"{grid[worst]:.3g} the gap is {solutions[worst].gap:.2e} where {goal:.2e} was asked for. Raise "
+                f"{grid[worst]:.3g} the gap is {solutions[worst].gap:.2e} instead of {goal:.2e}. Raise "
                 f"max_iter (now {self.max_iter}) or tol (now {self.tol:g}), or leave out the smallest penalties.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -186,11 +186,11 @@ def penalty_grid(
     if penalties is not None:
         grid = np.atleast_1d(np.asarray(penalties, dtype=float))
         if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
-            raise ValueError(f"penalties must be numbers above 0 in one row, not {penalties!r}.")
+            raise ValueError(f"penalties must be a vector of positive numbers, not {penalties!r}.")
         return np.sort(grid)[::-1].copy()
     n, p = shape
     ratio = (1e-2 if n < p else 1e-3) if least == "auto" else positive(least, "least")
     if ratio >= 1:
         raise ValueError(f"least must lie between 0 and 1, not {least!r}.")
-    # a response of zero has no largest penalty: any grid will do
+    # a zero response has no largest penalty, and any grid works
     return (top or 1.0) * np.geomspace(1.0, ratio, whole(n_penalties, "n_penalties"))

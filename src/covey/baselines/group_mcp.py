@@ -35,27 +35,27 @@ class GroupMCP(RegressorMixin, BaseEstimator):
         \qquad \rho(t; \lambda) = \begin{cases} \lambda t - t^2 / (2 \gamma) & t \le \gamma \lambda \\
         \gamma \lambda^2 / 2 & t > \gamma \lambda, \end{cases}
 
-    with :math:`X_l` centred if there is an intercept: groups are made orthonormal first, as in grpreg, so that one
-    group's update has a closed form. The objective is not convex; every penalty is solved by group descent from the
-    solution at the penalty before, which is a local minimum in each group.
+    with :math:`X_l` centred if there is an intercept. Groups are orthonormalised first, as in grpreg, so that a group's
+    update has a closed form. The objective is not convex; each penalty is solved by group descent from the solution at
+    the previous penalty, which finds a local minimum in each group.
 
     Parameters
     ----------
     groups : int, labels, lists, dict or Groups, optional
-        Which columns belong together; each column alone by default, which is the MCP of Zhang (2010).
+        Which columns belong together; by default each column is its own group, which is the MCP of Zhang (2010).
     penalty : float
-        The :math:`\lambda` of `fit`, which goes there along 20 larger penalties.
+        The :math:`\lambda` of `fit`, which is reached along 20 larger penalties.
     gamma : float
-        Above 1: the larger, the nearer to the group lasso; infinity is the group lasso.
+        Above 1: the larger, the closer to the group lasso, which is the limit at infinity.
     group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
-        The :math:`\omega`: square roots of the group's ranks, ones, or given.
+        The :math:`\omega`: square roots of the groups' ranks, ones, or given.
     fit_intercept : bool
-        Whether there is a b.
+        Whether to fit the intercept b.
     tol : float
-        Descent stops when no fitted value of a group moves by more than this, in root mean square, relative to the
+        Descent stops when no group's fitted values change by more than this, in root mean square, relative to the
         standard deviation of y.
     max_iter : int
-        Sweeps over the groups at one penalty.
+        The most sweeps over the groups at one penalty.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     True
     """
 
-    _clipped: ClassVar[bool] = False  # the threshold is that of SCAD
+    _clipped: ClassVar[bool] = False  # whether to use SCAD's threshold
     _least_gamma: ClassVar[float] = 1.0
 
     def __init__(
@@ -123,16 +123,16 @@ class GroupMCP(RegressorMixin, BaseEstimator):
     def path(
         self, X: Any, y: Any, penalties: Any = None, *, n_penalties: int = 100, least: float | Literal["auto"] = "auto"
     ) -> Path:
-        """Solve along decreasing penalties, each from the solution before.
+        """Solve along decreasing penalties, each with a warm start from the previous solution.
 
         Parameters
         ----------
         penalties : array, optional
-            In any order; by default `n_penalties` on a logarithmic grid down from the least penalty at which every
-            group is zero.
+            In any order; by default `n_penalties` on a logarithmic grid down from the smallest penalty at which all
+            groups are zero.
         least : float
-            The last penalty of the default grid over the first: by default 1e-2 where there are fewer rows than
-            columns and 1e-3 elsewhere.
+            The last penalty of the default grid over the first: by default 1e-2 if there are fewer rows than columns
+            and 1e-3 otherwise.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
 class GroupSCAD(GroupMCP):
     r"""Least squares with the smoothly clipped absolute deviation penalty on the norm of each group.
 
-    The objective is that of `GroupMCP` with
+    The same objective as in `GroupMCP`, with
 
     .. math::
 
@@ -188,14 +188,14 @@ class GroupSCAD(GroupMCP):
         (2 \gamma \lambda t - t^2 - \lambda^2) / (2 (\gamma - 1)) & \lambda < t \le \gamma \lambda \\
         (\gamma + 1) \lambda^2 / 2 & t > \gamma \lambda, \end{cases}
 
-    which is the group lasso for weak groups and no penalty for strong ones.
+    which is the group lasso for weak groups and a constant, without shrinkage, for strong ones.
 
     Parameters
     ----------
     groups, penalty, group_weights, fit_intercept, tol, max_iter
         As in `GroupMCP`.
     gamma : float
-        Above 2: the larger, the nearer to the group lasso; infinity is the group lasso.
+        Above 2: the larger, the closer to the group lasso, which is the limit at infinity.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class GroupSCAD(GroupMCP):
 
 @dataclass(frozen=True)
 class OrthonormalProblem:
-    """Rows of ``Z`` are columns that are orthonormal in each group (``Z_l Z_l' = n I``), and the maps back."""
+    """The problem in orthonormal columns, which are the rows of ``Z`` (``Z_l Z_l' = n I``), and the maps back."""
 
     Z: FloatArray
     y: FloatArray
@@ -253,10 +253,10 @@ class OrthonormalProblem:
     def of(
         cls, X: FloatArray, y: FloatArray, groups: Groups, group_weights: Any, intercept: bool
     ) -> OrthonormalProblem:
-        """Centre, and make each group orthonormal by its singular value decomposition."""
+        """Centre, and orthonormalise each group by its singular value decomposition."""
         columns = groups.to_contiguous(X)
         mean = columns.mean(axis=0) if intercept else np.zeros(columns.shape[1])
-        # a constant column leaves rounding error, which must not be blown up to unit size
+        # a constant column leaves round-off error, which must not be scaled up to unit size
         noise = np.sqrt(np.finfo(float).eps) * np.abs(mean) * np.sqrt(y.size)
         parts, maps = [], []
         for a, b in zip(groups.starts[:-1], groups.starts[1:], strict=True):
@@ -273,7 +273,7 @@ class OrthonormalProblem:
         return cls(np.ascontiguousarray(np.vstack(parts)), y - y_mean, edges, weights, groups, maps, mean, y_mean)
 
     def penalty_max(self) -> float:
-        """The least penalty at which every group is zero."""
+        """The smallest penalty at which all groups are zero."""
         c = self.Z @ self.y / self.y.size
         norms = np.array([np.linalg.norm(c[a:b]) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)])
         return float(np.max(norms / self.weights))

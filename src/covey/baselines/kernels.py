@@ -10,7 +10,7 @@ from covey.compiling import njit
 
 @njit(cache=True)
 def shrink_groups(z, starts, thresholds, out):
-    """The proximal map of ``sum_l thresholds_l norm(z_l)``: every group is shortened by its threshold, or zeroed."""
+    """The proximal map of ``sum_l thresholds_l norm(z_l)``: every group is shrunk by its threshold, or set to zero."""
     for l in range(starts.size - 1):
         largest = 0.0
         for j in range(starts[l], starts[l + 1]):
@@ -60,7 +60,7 @@ def primal_dual_steps(X, y, starts, thresholds, tau, sigma, w, theta, theta_old,
 
 @njit(cache=True)
 def firm(norm, limit, gamma, clipped):
-    """What a group of this norm is multiplied by: the minimax concave penalty's threshold, or with `clipped` SCAD's."""
+    """The factor that shrinks a group of this norm: the minimax concave penalty's, or with `clipped` SCAD's."""
     if norm <= limit:
         return 0.0
     if norm > gamma * limit:
@@ -77,8 +77,8 @@ def group_descent(Z, r, w, edges, limits, gamma, clipped, goal, most):
     """Group descent with the minimax concave penalty or SCAD, in place; returns the sweeps used.
 
     ``Z`` holds a column of the design per row, orthonormal in each group; ``r = y - Z'w``. A group's update is the
-    firm threshold of ``z = Z_l r/n + w_l``. Sweeps go over the non-zero groups until nothing moves by more than
-    ``goal``, then over all groups; a sweep over all of them that moves nothing ends the descent.
+    firm threshold of ``z = Z_l r/n + w_l``. Sweeps run over the non-zero groups until nothing changes by more than
+    ``goal``, then over all groups; the descent ends when a sweep over all groups changes nothing.
     """
     n = r.size
     z = np.empty(w.size)

@@ -18,7 +18,7 @@ __all__ = ["PrimalDual"]
 
 
 class PrimalDual(RegressorMixin, BaseEstimator):
-    r"""Head for the least group norm among all models that fit the data exactly; stop on the way.
+    r"""Iterate towards the interpolant of least group norm, and stop early.
 
     The iteration solves
 
@@ -27,19 +27,19 @@ class PrimalDual(RegressorMixin, BaseEstimator):
         \min_w \sum_l \omega_l \|w_l\| \quad \text{subject to} \quad Xw = y
 
     by :math:`w_{k+1} = \mathrm{prox}_{\tau J}(w_k - \tau X^\top (2\theta_k - \theta_{k-1}))`,
-    :math:`\theta_{k+1} = \theta_k + \sigma (X w_{k+1} - y)`, from zero. With noise the goal is not wanted: an iterate
-    before it is, chosen by validation. With L the spectral norm of X and r the `ratio`,
+    :math:`\theta_{k+1} = \theta_k + \sigma (X w_{k+1} - y)`, from zero. With noise the limit overfits, and
+    an earlier iterate is chosen by validation. With L the spectral norm of X and r the `ratio`,
     :math:`\tau = \sqrt{0.99\, r}/L` and :math:`\sigma = \sqrt{0.99/r}/L`.
 
     Parameters
     ----------
     groups : int, labels, lists, dict or Groups, optional
-        Each column alone by default.
+        By default each column is its own group.
     n_steps : int
     ratio : "data" or float
-        ``tau/sigma``. ``"data"`` is ``0.99 max|X'y|^2/L^2``, for which the first step is at the scale of the data.
+        ``tau/sigma``. ``"data"`` is ``0.99 max|X'y|^2/L^2``, which makes the first step commensurate with the data.
     ratio_scale : float
-        Multiplies the ratio; the paper's comparison has 10.
+        Multiplies the ratio; the paper's comparison uses 10.
     group_weights : {"unit", "sqrt"} or array of shape (n_groups,)
     fit_intercept, standardize : bool
         As in `GroupLasso`.
@@ -106,7 +106,7 @@ class PrimalDual(RegressorMixin, BaseEstimator):
         return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
 
     def path(self, X: Any, y: Any) -> Path:
-        """The trace of iterates; times are iterations, from 0."""
+        """The iterates as a path; times are iterations, from 0."""
         names = column_names(X)
         X, y = read_table(self, X, y)
         groups = Groups.coerce(self.groups, X.shape[1], names)
@@ -131,7 +131,7 @@ class PrimalDual(RegressorMixin, BaseEstimator):
         return units.to_path(W, times, n_passes=2 * n_steps, message=f"Ran {n_steps} steps.")
 
     def _steps(self, units: Units) -> tuple[float, float]:
-        """The primal and the dual step; their product is 0.99 / L^2, which is what convergence needs."""
+        """The primal and the dual step; their product is 0.99 / L^2, as convergence requires."""
         L = float(np.linalg.norm(units.X, 2))
         largest = float(np.abs(units.X.T @ units.y).max())
         if not isinstance(self.ratio, str):

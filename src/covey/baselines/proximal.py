@@ -14,12 +14,12 @@ from covey.validation import FloatArray
 
 __all__ = ["PenalisedProblem", "Solution", "solve"]
 
-CHECK_EVERY = 20  # steps between two looks at the duality gap; a look costs about as much as a step
+CHECK_EVERY = 20  # steps between two checks of the duality gap; a check costs about as much as a step
 
 
 @dataclass(frozen=True)
 class PenalisedProblem:
-    """``norm(y - X w)^2/(2n) + lam sum_l omega_l norm(w_l)``, columns group after group."""
+    """``norm(y - X w)^2/(2n) + lam sum_l omega_l norm(w_l)``, with the columns of a group contiguous."""
 
     X: FloatArray
     y: FloatArray
@@ -35,12 +35,12 @@ class PenalisedProblem:
         return self.X.T @ self.residual(w) / self.y.size
 
     def residual(self, w: FloatArray) -> FloatArray:
-        """``y - X w``, reading only the columns in use."""
+        """``y - X w``, reading only columns with nonzero coefficients."""
         used = np.flatnonzero(w)
         return self.y - self.X[:, used] @ w[used]
 
     def penalty_max(self) -> float:
-        """The least penalty at which every group is zero."""
+        """The smallest penalty at which all groups are zero."""
         return float(np.max(self.norms(self.X.T @ self.y / self.y.size) / self.weights))
 
     def gap(self, w: FloatArray, penalty: float) -> float:
@@ -51,7 +51,7 @@ class PenalisedProblem:
         return max(primal - dual_value(self.y, r, self.norms(self.X.T @ r / self.y.size), limits), 0.0)
 
     def restrict(self, keep: NDArray[np.bool_]) -> tuple[PenalisedProblem, NDArray[np.bool_]]:
-        """The problem on some groups only, and the mask of its columns."""
+        """The problem restricted to some groups, and the mask of its columns."""
         sizes = np.diff(self.starts)
         columns = np.repeat(keep, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes[keep])])
@@ -68,7 +68,7 @@ class Solution:
 
 
 class Workspace:
-    """The restricted problem in the form that the kernel steps in; kept while the working set stays the same."""
+    """The restricted problem in the kernel's layout, kept while the working set stays the same."""
 
     def __init__(self, problem: PenalisedProblem) -> None:
         self.problem = problem
@@ -80,11 +80,11 @@ class Workspace:
         square = self.K if in_gram and p <= n else problem.X @ problem.X.T / n
         m = len(square)
         top = float(scipy.linalg.eigh(square, eigvals_only=True, subset_by_index=[m - 1, m - 1])[0])
-        # one step is 1/L; the margin covers the rounding of L
+        # the step is 1/L; the margin covers round-off error in L
         self.step = 1 / (top * (1 + 1e-10)) if top > 0 else 1.0
 
     def descend(self, w: FloatArray, penalty: float, goal: float, max_iter: int) -> int:
-        """Steps in place until the gap of the restricted problem is at most ``goal``; their number."""
+        """Step in place until the restricted problem's gap is at most ``goal``; returns the number of steps."""
         problem = self.problem
         z, momentum = w.copy(), np.ones(1)
         thresholds = self.step * penalty * problem.weights
@@ -103,10 +103,10 @@ class Workspace:
 def solve(
     problem: PenalisedProblem, penalties: FloatArray, tol: float, max_iter: int, w: FloatArray | None = None
 ) -> list[Solution]:
-    """Solve at each penalty in turn, each from the solution before.
+    """Solve at each penalty in turn, each with a warm start from the previous solution.
 
-    Only a working set of groups is stepped: those in use and those that the sequential strong rule cannot discard.
-    The duality gap is that of the whole problem; a group wrongly left out shows in it and is taken in.
+    Only a working set of groups is updated: the active ones and those that the sequential strong rule cannot discard.
+    The duality gap is computed for the whole problem, so that a wrongly discarded group is detected and added.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def solve(
                 break
             wanted = problem.norms(problem.correlation(w)) > penalty * problem.weights
             if not (wanted & ~keep).any():
-                if workspace is None:  # zero is optimal, to rounding
+                if workspace is None:  # zero is optimal, up to round-off error
                     break
                 inner_goal /= 10
         solutions.append(Solution(w.copy(), gap, done))

@@ -1,4 +1,4 @@
-"""Centre, scale, put the columns group after group; and the way back to a `Path` on the user's scale."""
+"""Centre, scale and order columns by group, and convert results back to a `Path` on the user's scale."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Units", "read_group_weights", "read_table"]
 
 @dataclass(frozen=True)
 class Units:
-    """``X[:, order]`` centred and divided by ``scale``, ``y`` centred, and what is needed to undo both.
+    """``X[:, order]`` centred and divided by ``scale``, ``y`` centred, and everything needed to undo both.
 
-    With an intercept, means are taken out of X and y, which solves for the intercept exactly. Standardising divides
+    With an intercept, X and y are centred, which solves for the intercept exactly. Standardising divides
     each column by its root mean square (after centring, its standard deviation).
     """
 
@@ -35,7 +35,7 @@ class Units:
 
     @classmethod
     def of(cls, X: FloatArray, y: FloatArray, groups: Groups, *, fit_intercept: bool, standardize: bool) -> Units:
-        """Centre and scale as asked."""
+        """Centre and scale as requested."""
         check_scale(X, "X")
         check_scale(y, "y")
         Z = groups.to_contiguous(X)
@@ -45,7 +45,7 @@ class Units:
         scale = np.ones(Z.shape[1])
         if standardize:
             rms = np.sqrt(np.mean(Z * Z, axis=0))
-            # what is left of a constant column is rounding error, which must not be blown up to unit size
+            # a constant column leaves round-off error, which must not be scaled up to unit size
             rounding = np.sqrt(np.finfo(float).eps) * np.abs(mean)
             scale = np.where(rms > rounding, rms, 1.0)
             Z = np.where(rms > rounding, Z / scale, 0.0)

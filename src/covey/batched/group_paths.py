@@ -18,7 +18,7 @@ from covey.validation import as_response, as_sample_weight, on_host, whole
 
 __all__ = ["group_paths"]
 
-# Padding all groups to the size of the largest may cost this many times the memory; beyond, paths run one by one.
+# The most memory, relative to X, that padding all groups to the largest may cost; beyond it, paths run one by one.
 MOST_PADDING = 8
 
 
@@ -35,27 +35,27 @@ def group_paths(
 ) -> list[Path]:
     """Many paths of one X: one per bootstrap sample, fold or response.
 
-    Each is the path that `covey.group_path` runs for its own response and row weights, to the accuracy of its `tol`.
-    Where X is a torch tensor, they can run as one batch on its device, in which a look at X is one product for all of
-    them. Otherwise they run one after another.
+    Each is the path of `covey.group_path` for its own response and row weights, to the accuracy of its `tol`. If X is a
+    torch tensor, they can run as one batch on its device, where a look at X is one product for all paths. Otherwise
+    they run one after another.
 
     Parameters
     ----------
-    X : torch tensor, or whatever `group_path` takes, shape (n, p)
+    X : torch tensor, or anything that `group_path` accepts, shape (n, p)
     y : array-like, shape (n,) or (n, m)
         One response for all paths, or one per path.
     groups : None, int, labels, lists of columns, dict or Groups
     sample_weight : array-like, shape (n,) or (n, m), or None
-        Row weights, of all paths or one column per path. How often a bootstrap sample draws each row makes that
-        sample; zero for held-out rows and one for the others makes a fold.
+        Row weights, common to all paths or one column per path. For a bootstrap sample, give the number of times each
+        row was drawn; for a fold, zero for held-out rows and one for the others.
     max_groups : int or None
-        End a path once so many groups have woken up.
+        End a path once this many groups have woken up.
     stop : sequence of m callables or stop rules, or None
         A stop rule for each path; see `group_path`.
     batch : bool or None
-        Whether to run them as one batch; None where that is faster: from 20 paths on, on a GPU. A batch has one stage
-        only (``algorithm="single-stage"``), no ``engine="exact"``, no
-        ``update="printed"``, no ``start`` and no group of more than 64 columns.
+        Whether to run them as one batch; None if that is faster, which means 20 paths or more on a GPU. A batch
+        supports only ``algorithm="single-stage"``, and neither ``engine="exact"``, ``update="printed"``, ``start`` nor
+        groups of more than 64 columns.
     **options
         `algorithm`, `init_scale`, `step_size`, `depth`, `group_weights`, `max_iter`, `fit_intercept`, `standardize`,
         `times`, `tol` and the other options of `group_path`.
@@ -63,7 +63,7 @@ def group_paths(
     Returns
     -------
     list of Path
-        Those of a batch cannot be continued: their ``state`` is None.
+        Paths of a batch cannot be continued: their ``state`` is None.
 
     Examples
     --------
@@ -136,7 +136,8 @@ def _common_count(responses: list[Any], weights: list[Any]) -> int:
     counts = {len(responses), len(weights)} - {1}
     if len(counts) > 1:
         raise ValueError(
-            f"y has {len(responses)} columns and sample_weight {len(weights)}; give as many of both, or one of one."
+            f"y has {len(responses)} columns and sample_weight {len(weights)}; give as many of "
+            "both, or a single one of either."
         )
     return counts.pop() if counts else 1
 
@@ -145,7 +146,7 @@ def _obstacle(design: Design, groups: Groups, options: dict[str, Any]) -> str:
     """Why the paths cannot run in lockstep; empty if they can."""
     largest = int(groups.sizes.max())
     if not design.can_batch:
-        return f"{design.name} is no torch tensor"
+        return f"{design.name} is not a torch tensor"
     if options.get("algorithm", "single-stage") != "single-stage":
         return f"algorithm={options['algorithm']!r} runs by itself"
     if options.get("engine", "auto") == "exact":
@@ -155,14 +156,14 @@ def _obstacle(design: Design, groups: Groups, options: dict[str, Any]) -> str:
     if options.get("start") is not None:
         return "a path with start= runs by itself"
     if largest > LARGEST_BLOCK:
-        return f"the largest group has {largest} columns, and a batch takes up to {LARGEST_BLOCK}"
+        return f"the largest group has {largest} columns, but a batch allows at most {LARGEST_BLOCK}"
     if groups.n_groups * largest > MOST_PADDING * groups.n_columns:
         return f"groups padded to {largest} columns take more than {MOST_PADDING} times the memory"
     return ""
 
 
 def _until(max_groups: int | None, rule: StopRule | None) -> StopRule | None:
-    """A rule that also ends a path at a number of groups."""
+    """A rule that also ends a path once a number of groups is reached."""
     return rule if max_groups is None else _Until(max_groups, rule)
 
 

@@ -1,10 +1,10 @@
 """Paths in lockstep: every tensor has one entry per path, and all paths make the same iteration at the same time.
 
-As in `covey.network`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping ones
-is added up between looks at X. Here a look is one product of X with the residuals of all paths, so it is taken for all
-of them at common times. These are spaced geometrically: a group that wakes at time t rises within a good part of t,
-and `SPACING` of t is short against that, for the slow groups as for the fast. Groups join ahead of their waking, so
-the times at which they enter are those of exact steps.
+As in `covey.network`, only awake groups are stepped, each path in its own Gram block, and the growth of sleeping groups
+is integrated between looks at X. Here a look is one product of X with the residuals of all paths, so all paths look at
+common times. These are spaced geometrically: the rise of a group that wakes up at time t takes a sizeable fraction of
+t, and `SPACING` times t is short compared with it, for slow groups as for fast ones. Groups join before they wake up,
+so that the times at which they enter come from exact steps.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from covey.network.near import EXPLAINED
 
 __all__ = ["Lockstep", "Node", "Numbers"]
 
-# The time between two looks, as a share of the time so far: at the default tolerance, and with its square root.
+# The time between two looks, relative to the time so far, at this tolerance; it scales with the square root of `tol`.
 SPACING, SPACING_TOL = 1 / 64, 1e-3
 
-# Groups join when they would wake before the next look if they grew this much faster than now.
+# Groups join if they would wake up before the next look when growing this much faster than now.
 AHEAD = 1.25
 
-# Power iteration from the last eigenvector; the block changes by a group at a time.
+# Rounds of power iteration from the last eigenvector; the block changes by one group at a time.
 ROUNDS = 20
 
-# Gram rows of joining groups are made for so many of them at a time that the columns copied stay below this.
+# Gram rows of joining groups are computed in batches whose copied columns stay below this.
 COPY_BYTES = 2**29
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Settings of the paths: `depth` and `start` of all, and tensors with one entry per path.
+    """Settings of the paths: a common `depth` and `start`, and tensors with one entry per path.
 
     `gamma`, `enter` and `threshold` have shape (m,), `speeds` (m, groups); see `covey.network.settings`. The threshold
-    is that on ``phi``.
+    applies to ``phi``.
     """
 
     depth: int
@@ -61,14 +61,14 @@ class Node:
     ----------
     time : int
     paths : ndarray of int, shape (m,)
-        Which paths these are.
+        The indices of the paths.
     groups, entered : ndarrays of int, shape (m, awake)
-        The awake groups of each, and when they entered; -1 for not yet, or for no group.
+        The awake groups of each path, and when they entered; -1 for not yet, or for no group.
     coefs : ndarray, shape (m, awake, size)
         On the user's scale.
     strengths, intercepts : ndarrays, shapes (m, awake) and (m,)
     risen : ndarray, shape (m,)
-        How many groups are up; see `covey.network.Snapshot`.
+        How many groups have risen; see `covey.network.Snapshot`.
     """
 
     time: int
@@ -81,7 +81,7 @@ class Node:
     risen: NDArray[np.float64]
 
 
-# What has one entry per path along its first axis, besides the problems' own tensors.
+# Tensors with one entry per path along the first axis, besides those of the problems.
 PER_PATH = (
     "paths", "gamma", "enter", "threshold", "rate", "speeds", "phi", "pull", "g", "asleep",
     "count", "which", "entered", "u", "w", "c", "K", "Z", "T", "mean", "speed", "vector", "curvature", "s",
@@ -90,15 +90,15 @@ PROBLEM = ("q", "y", "y_mean", "y_scale", "column_scale", "mean", "T", "ranks", 
 
 
 class Lockstep:
-    """A batch of running paths: `advance` goes on to the next look, `node` reads the models there.
+    """A batch of running paths: `advance` runs to the next look, `node` reads the models there.
 
     Attributes
     ----------
     phi, pull, asleep : tensors, shape (m, groups)
         As in `covey.network.near`; `g`, of shape (m, groups, size), are the correlations at the last look.
     which, entered, u, speed : tensors, shape (m, slots)
-        The awake groups of each path, -1 for a free slot; when each passed the threshold of entering, -1 for not
-        yet; its magnitude; its growth rate relative to the average.
+        The awake groups of each path, -1 for a free slot; when each entered, -1 for not yet; its magnitude; its growth
+        rate relative to the average.
     w, c, K : tensors, shapes (m, slots * size) and (m, slots * size, slots * size)
         Coefficients, correlations at w = 0 and Gram block of the awake groups; zero in free slots.
     Z : tensor, shape (m, slots * size, n)
@@ -127,7 +127,7 @@ class Lockstep:
         m, L, _ = problems.c.shape
         X = problems.X
         self.t, self.n_looks = 0, 1
-        self.n_safe = 0  # groups for which safe steps were last found
+        self.n_safe = 0  # number of groups when safe steps were last found
         self.paths = torch.arange(m, device=X.device)
         self.gamma, self.enter, self.threshold = numbers.gamma, numbers.enter, numbers.threshold
         self.speeds, self.rate = numbers.speeds, numbers.depth * numbers.gamma[:, None] * numbers.speeds
@@ -142,11 +142,11 @@ class Lockstep:
 
     @property
     def n_paths(self) -> int:
-        """How many are running."""
+        """The number of running paths."""
         return int(self.paths.numel())
 
     def advance(self, limit: int) -> None:
-        """Go on to the next look, not beyond `limit`."""
+        """Run to the next look, but not beyond `limit`."""
         growth = self._growth(self.pull)
         if int(self.count.max()) == 0:
             self._jump(growth, limit)
@@ -159,11 +159,11 @@ class Lockstep:
         self._make_safe()
 
     def can_grow(self) -> NDArray[np.bool_]:
-        """For each path, whether a group is awake or ever will be as things stand."""
+        """For each path, whether a group is awake or would wake up at the current correlations."""
         return ((self.count > 0) | (self.asleep & (self.rate * self.pull > 0)).any(dim=1)).cpu().numpy()
 
     def keep(self, which: NDArray[Any]) -> None:
-        """Go on with some of the paths only."""
+        """Continue with some of the paths only."""
         index = torch.as_tensor(which, device=self.paths.device)
         for name in PER_PATH:
             setattr(self, name, getattr(self, name)[index])
@@ -174,7 +174,7 @@ class Lockstep:
     # ------------------------------------------------------------------ between looks
 
     def _jump(self, growth: torch.Tensor, limit: int) -> None:
-        """No group is awake in any path, so nothing moves: grow at a constant rate until just before one wakes."""
+        """While no group is awake in any path, grow at a constant rate until just before one wakes up."""
         able = self.asleep & (growth > 0)
         steps = torch.where(able, (self.threshold[:, None] - self.phi) / growth, torch.inf)
         soonest = float(steps.min())
@@ -185,7 +185,7 @@ class Lockstep:
         self.t = until
 
     def _march(self, steps: int) -> torch.Tensor:
-        """Step the awake groups; the mean of w on the way."""
+        """Step the awake groups; returns the mean of w over the steps."""
         N, size = self.depth, self.problems.c.shape[2]
         m, k = self.w.shape
         u, w = self.u, self.w
@@ -203,7 +203,7 @@ class Lockstep:
                 change = rate * (v * g.view(m, -1, size)).sum(dim=2)
                 if N != 2:
                     change = change * u ** (N - 2)
-                # a step may halve a magnitude or worse, never turn its sign
+                # a step may shrink a magnitude strongly, but never change its sign
                 new = (u * (1.0 + change.clamp_min(-0.9))).clamp_min(SMALLEST)
                 moved = (new**N)[:, :, None] * v
                 if most > 1:
@@ -215,13 +215,13 @@ class Lockstep:
         return total / steps
 
     def _substeps(self) -> torch.Tensor:
-        """Steps into which each path's iterations are divided until the next look, so that none overshoots."""
+        """The number of substeps per iteration of each path until the next look, so that no path overshoots."""
         N = self.depth
         fastest = (self.speed * self.u ** (2 * N - 2)).amax(dim=1)
         return (N * N * self.gamma * fastest * self.curvature).clamp(1.0, MOST_SUBSTEPS).ceil()
 
     def _growth(self, pull: torch.Tensor) -> torch.Tensor:
-        """What one iteration adds to every ``phi``."""
+        """The change of every ``phi`` in one iteration."""
         x = self.rate * pull
         if self.depth != 2:
             return x
@@ -231,7 +231,7 @@ class Lockstep:
     # ------------------------------------------------------------------ looks
 
     def _look(self, left: torch.Tensor, mean: torch.Tensor, steps: int) -> None:
-        """Add up what the sleeping groups have grown by since the last look; see `covey.network.kernels.gains`."""
+        """Add the growth of the sleeping groups since the last look; see `covey.network.kernels.gains`."""
         way = self.w - left
         length = (way * way).sum(dim=1)
         along = ((mean - left) * way).sum(dim=1)
@@ -245,7 +245,7 @@ class Lockstep:
         self.n_looks += 1
 
     def _correlations(self, *models: torch.Tensor) -> list[torch.Tensor]:
-        """Correlations of all groups with the residuals of some w of every path, in one product with X."""
+        """Correlations of all groups with the residuals of some models of every path, in one product with X."""
         problems, X = self.problems, self.problems.X
         fitted = torch.bmm(torch.stack(models, dim=1).to(X.dtype), self.Z)
         residuals = (problems.y[:, None, :] - fitted) * problems.q[:, None, :]
@@ -290,7 +290,7 @@ class Lockstep:
             K[i, :, :, a] = rows.permute(0, 2, 3, 1)
 
     def _reserve(self, slots: int) -> None:
-        """Make room for so many awake groups in each path; what is empty is zero."""
+        """Make room for this many awake groups in each path; free slots are zero."""
         m, L, size = self.problems.c.shape
         held = self.which.shape[1] if hasattr(self, "which") else 0
         if held and slots <= held:
@@ -359,10 +359,10 @@ class Lockstep:
 
 
 def _phi(u: float, N: int) -> float:
-    """The coordinate in which a sleeping group's growth adds up."""
+    """The coordinate in which a sleeping group's growth is additive."""
     return float(np.log(u)) if N == 2 else -(u ** (2.0 - N)) / (N - 2.0)
 
 
 def _u(phi: torch.Tensor, N: int) -> torch.Tensor:
-    """The magnitude behind a ``phi``."""
+    """The magnitude for a ``phi``."""
     return phi.exp() if N == 2 else (-(N - 2.0) * phi) ** (-1.0 / (N - 2.0))

@@ -1,7 +1,7 @@
-"""Many regression problems on one tensor, in working coordinates: the batched twin of `covey.preprocess`.
+"""Many regression problems on one tensor, in working coordinates: the batched version of `covey.preprocess`.
 
 Every problem has its own response and row weights, hence its own means, factors and correlations. Groups are padded to
-the size of the largest: a tensor over columns has shape (problems, groups, size), and what is padded is zero.
+the size of the largest: a tensor over columns has shape (problems, groups, size), with zeros as padding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from covey.validation import FloatArray
 
 __all__ = ["Padding", "Problems", "prepare_many"]
 
-# Columns are read in float64, and multiplied within their groups, in pieces of about this many bytes.
+# Columns are read as float64, and multiplied within their groups, in pieces of about this many bytes.
 PIECE_BYTES = {"cuda": 2**29, "cpu": 2**24}
 
 
@@ -34,7 +34,7 @@ class Padding:
         Columns of X; column 0 where padded.
     real : tensor of bool, shape (groups, size)
     whole : bool
-        Whether the columns of X are these, in order and without padding.
+        Whether these are the columns of X in order, without padding.
     """
 
     columns: torch.Tensor
@@ -52,7 +52,7 @@ class Padding:
         return cls(torch.as_tensor(columns, device=device), torch.as_tensor(real, device=device), whole)
 
     def spread(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows over the columns of X in the padded layout; what is padded is meaningless."""
+        """Rows over the columns of X in the padded layout; padded entries are meaningless."""
         own = rows if self.whole else rows[:, self.columns.flatten()]
         return own.view(rows.shape[0], *self.columns.shape)
 
@@ -66,7 +66,7 @@ class Problems:
     X : tensor, shape (n, p)
     padding : Padding
     q, y : tensors, shape (m, n)
-        Row weights that add up to one, and responses of mean zero and unit mean square.
+        Row weights that sum to one, and responses with mean zero and unit mean square.
     y_mean, y_scale, column_scale : tensors, shape (m,)
         As in `covey.preprocess.WorkingProblem`.
     mean : tensor, shape (m, groups, size)
@@ -94,7 +94,7 @@ class Problems:
         """Correlations with the columns of X, shape (m, p), as correlations with the working columns."""
         own = self.padding.spread(G)
         out = torch.empty_like(self.c)
-        # in parts, because the product is as large as all factors
+        # in parts, because the product is as large as all factors together
         for a in range(0, own.shape[0], 64):
             part = slice(a, a + 64)
             out[part] = (own[part, :, :, None] * self.T[part]).sum(dim=2)
@@ -116,12 +116,12 @@ def prepare_many(
     standardize: Standardize,
     fit_intercept: bool,
 ) -> Problems:
-    """Put problems into working coordinates, reading X once.
+    """Transform problems to working coordinates, reading X once.
 
     Parameters
     ----------
     responses, weights : ndarrays, shape (m, n)
-        The weights of each problem add up to one.
+        The weights of each problem sum to one.
     """
     X, m = design.X, weights.shape[0]
     padding = Padding.of(groups, X.device)
@@ -146,7 +146,7 @@ def prepare_many(
             mean[:, own] = (shift + total / gain) * padding.real[own]
         variance = blocks.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
         root = variance.sqrt()
-        # a column whose spread is rounding of its mean is constant
+        # a column whose spread is round-off error of its mean is constant
         alive = root > 8 * np.finfo(float).eps * (mean[:, own] * gain).abs()
         inverse = torch.where(alive, 1.0 / root, 0.0)
         if standardize == "group":
@@ -157,7 +157,7 @@ def prepare_many(
             factor = factor * inverse[..., :, None]
         else:
             if standardize == "block":
-                # one number for the columns of a group, in their own units
+                # one scale for the columns of a group, in their own units
                 spread = root / gain * alive
                 largest = spread.amax(dim=-1, keepdim=True)
                 unit = torch.where(largest > 0, largest, 1.0)
@@ -172,7 +172,7 @@ def prepare_many(
         ranks[:, own] = rank
     column_scale = torch.ones_like(roots)
     if standardize is False:
-        # one number for all columns: the largest has unit variance
+        # one scale for all columns: the largest has unit variance
         column_scale = torch.where(roots > 0, roots, 1.0)
         unit = column_scale[:, None, None]
         T /= unit[..., None].to(X.dtype)
@@ -184,7 +184,7 @@ def prepare_many(
 def _piece(
     design: TorchDesign, padding: Padding, own: slice, centre: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Columns of some groups in float64, less `shift`, times a power of two `gain` that brings them near 1."""
+    """Columns of some groups in float64, minus `shift`, times a power of two `gain` that brings them near 1."""
     X = design.X
     real = padding.real[own]
     raw = X[:, padding.columns[own].flatten()].double().view(X.shape[0], *real.shape)
@@ -208,8 +208,8 @@ def _refine(
 ) -> None:
     """Orthonormalise nearly dependent groups once more, on the columns themselves, in place.
 
-    A first factor from the Gram block makes columns that are nearly orthonormal; a second one, from the Gram block of
-    those, has the digits that the first had lost (Cholesky QR, twice).
+    A first factor from the Gram block makes columns nearly orthonormal; a second one, from their Gram block, recovers
+    the digits lost in the first (Cholesky QR, twice).
     """
     problem, group = doubtful.nonzero().unbind(dim=1)
     step = max(1, PIECE_BYTES[Z.device.type] // (8 * Z.shape[0] * Z.shape[2]))

@@ -1,4 +1,4 @@
-"""A batch from its settings to its paths: split it to fit the memory, drive it, take the models down."""
+"""Run a batch of paths: split it to fit in memory, advance it, and record the models."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from covey.validation import FloatArray, positive, whole
 
 __all__ = ["run_batch"]
 
-# Awake groups for which memory is set aside when the number of paths of a batch is chosen.
+# The number of awake groups assumed when the size of a batch is chosen.
 EXPECTED_AWAKE = 48
 
-# A batch may take this share of the memory that is free on a GPU, and so many bytes on a CPU.
+# A batch may use this share of the free memory on a GPU, or this many bytes on a CPU.
 GPU_SHARE, CPU_BYTES = 0.4, 2**30
 
 
@@ -86,7 +86,7 @@ def _paths_at_once(design: TorchDesign, groups: Groups) -> int:
 def _numbers(
     problems: Problems, init_scale: Any, step_size: Any, direction_step: Any, depth: Any, group_weights: Any, tol: float
 ) -> Numbers:
-    """The settings of every path; the batched twin of `covey.network.settings.read_settings`."""
+    """The settings of every path; the batched version of `covey.network.settings.read_settings`."""
     N = whole(depth, "depth", least=2)
     start = start_scale(init_scale, N)
     if direction_step != "auto":
@@ -137,7 +137,7 @@ class _Batch:
         return [path for path in self.paths if path is not None]
 
     def _visit(self) -> None:
-        """Record the present models where wanted, and let the paths go that have ended."""
+        """Record the current models if requested, and drop paths that have ended."""
         running = self.running
         node = running.node()
         new = not self.nodes or running.t > self.nodes[-1].time
@@ -180,7 +180,7 @@ class _Batch:
         )  # fmt: skip
 
     def _path(self, last: Node, j: int, i: int, status: str, nodes: list[Node]) -> Path:
-        """What was recorded of one path."""
+        """The recorded models of one path."""
         slots = _order(last, j)
         groups = last.groups[j, slots]
         size = self.real.shape[1]
@@ -210,13 +210,13 @@ class _Batch:
 
 
 def _order(node: Node, j: int) -> NDArray[np.intp]:
-    """The slots of the groups of a path that have woken up, in the order in which they did."""
+    """The slots of a path's awake groups, in the order in which they woke up."""
     up = np.flatnonzero(node.entered[j] >= 0)
     return up[np.argsort(node.entered[j, up], kind="stable")]
 
 
 def _sparse(values: NDArray[np.float64], columns: NDArray[Any], width: int) -> sp.csr_array:
-    """Some columns of a wide matrix of zeros."""
+    """A sparse matrix with values in some of its columns."""
     order = np.argsort(columns)
     values = values[:, order]
     rows, places = np.nonzero(values)

@@ -28,14 +28,14 @@ def main() -> None:
 
 
 def _leave(*_: Any) -> None:
-    """Ctrl-C where nothing has been begun."""
+    """Handle Ctrl-C before any work has started."""
     os.write(2, b"\nStopped; nothing was written.\n")
     os._exit(INTERRUPTED)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Work that is told of Ctrl-C by a `KeyboardInterrupt`, to put things in order."""
+    """Let Ctrl-C raise `KeyboardInterrupt` in this block, so that it can clean up."""
     if signal.getsignal(signal.SIGINT) is not _leave:
         yield
         return

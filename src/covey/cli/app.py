@@ -23,8 +23,8 @@ from covey.cli.stability import stability
 
 __all__ = ["app", "run"]
 
-# New objects between two searches for circles of dead ones. Searching at every 700, as Python does, takes a tenth of a
-# short command's time: its imports make many objects and let none of them go.
+# Allocations between two runs of the garbage collector. Python's default of 700 costs a short command a tenth of its
+# time, because its imports allocate many objects and free none.
 OBJECTS = 50_000
 
 START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
@@ -66,9 +66,9 @@ def covey(
 
     For tables with a target and columns that belong together: the levels of a
     category, the spline basis of a variable, the probes of a gene. Groups enter
-    one after another, strongest first; those that are not needed are dropped
-    again, and held-out rows choose one model. Each group is in it with all its
-    columns or not at all.
+    one after another, strongest first; groups that turn out not to be needed are
+    dropped again, and one model is chosen on held-out rows. A group is in the
+    model with all its columns or not at all.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def covey(
 
 
 def _never_lose_an_interrupt(lost: sys.UnraisableHookArgs) -> None:
-    """Python drops a Ctrl-C that falls into a search for dead objects: send it again, a moment later."""
+    """Resend a Ctrl-C that arrived during garbage collection, where Python drops it."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
         threading.Timer(0.01, _thread.interrupt_main).start()
     else:
@@ -100,7 +100,7 @@ def _never_lose_an_interrupt(lost: sys.UnraisableHookArgs) -> None:
 
 
 def run() -> None:
-    """Run the command that the arguments of the process name."""
+    """Run the command named on the command line."""
     gc.set_threshold(OBJECTS)
     sys.unraisablehook = _never_lose_an_interrupt
     if "_COVEY_COMPLETE" in os.environ:

@@ -1,4 +1,4 @@
-"""``covey autoencoder``: parsing and printing only. The command line mounts `app` under that name."""
+"""``covey autoencoder``: parsing and printing only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-KEPT = "Stopped. Finished epochs are kept; the same command goes on from there."
+KEPT = "Stopped. Finished epochs are kept; run the same command again to resume."
 
 app = typer.Typer(
     help="Grouped autoencoders on MNIST: train, interpolate, report.",
@@ -24,15 +24,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Images = Annotated[int | None, typer.Option("--images", min=2, help="The first so many training images; all if unset.")]
-Synthetic = Annotated[bool, typer.Option("--synthetic", help="Drawn digits instead of MNIST: nothing to download.")]
+Images = Annotated[int | None, typer.Option("--images", min=2, help="Use only the first N training images.")]
+Synthetic = Annotated[bool, typer.Option("--synthetic", help="Use drawn digits instead of MNIST, with no download.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")]
 
 
 @app.command()
 def train(
     model: Annotated[str, typer.Argument(help="AE, VAE, GAE8, GAE4 or IRMAE.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the checkpoint and the log.")] = Path("autoencoder"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the checkpoint and the log.")] = Path("autoencoder"),
     epochs: Annotated[int, typer.Option("--epochs", min=1)] = 10,
     batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 128,
     learning_rate: Annotated[float, typer.Option("--learning-rate")] = 1e-3,
@@ -48,7 +48,7 @@ def train(
     device: Device = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of resuming from a checkpoint.")] = False,
 ) -> None:
-    """Train a model; writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and resumes from there."""
+    """Train a model. Writes OUT/MODEL-SEED/checkpoint.pt and log.csv after every epoch, and resumes from there."""
     with complaints(KEPT):
         from covey.nn.models import build
         from covey.nn.training import CHECKPOINT
@@ -78,7 +78,7 @@ def train(
 
 @app.command()
 def interpolate(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint of `covey autoencoder train`.")],
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint written by `covey autoencoder train`.")],
     out: Annotated[Path, typer.Option("--out", help="The picture, .png.")] = Path("interpolation.png"),
     steps: Annotated[int, typer.Option("--steps", min=2, help="Images in a row.")] = 9,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Pairs of digits.")] = 6,
@@ -113,7 +113,7 @@ def interpolate(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs, OUT of `covey autoencoder train`.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of runs: the --out of `covey autoencoder train`.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the tables; by default the folder of runs.")
     ] = None,

@@ -1,4 +1,4 @@
-"""What commands share on a terminal: errors as one line and an exit code, progress, and names made harmless."""
+"""Terminal output shared by the commands: one-line errors with exit codes, progress bars and escaped names."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
 BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
 
-# What stands before an item of a list; elsewhere a line end becomes a space.
+# Marks the items of a list; any other line break in a message becomes a space.
 ITEM = "\n  - "
 
 
 @contextmanager
 def complaints(interrupted: str = "Stopped; nothing was written.") -> Iterator[None]:
-    """Bad input is one line and exit code 2, an interruption one line and 130; output that nobody reads is 141."""
+    """Turn errors into one line and an exit code: 2 for bad input, 130 if interrupted, 141 for a closed output pipe."""
     try:
         with interruptible():
             yield
             sys.stdout.flush()
     except BrokenPipeError:
-        # whoever was reading has seen enough, as head has; what is still to be written goes nowhere
+        # the reader, such as `head`, has closed the pipe; discard the rest of the output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         raise typer.Exit(NOT_READ) from None
     except OSError as reason:
@@ -88,12 +88,12 @@ def _colours() -> bool:
 
 
 def notice(message: str) -> None:
-    """Something the user should know, on the error stream."""
+    """Print a notice to standard error."""
     typer.echo(f"notice: {plain(as_options(message))}", err=True)
 
 
 def plain(text: object) -> str:
-    """One line that moves no cursor and rings no bell, whatever a column is called.
+    """Text on one line with control characters escaped, so that a column name cannot disturb the terminal.
 
     >>> plain("a\\x1b[2Jb\\nc")
     'a\\\\x1b[2Jb c'
@@ -104,7 +104,7 @@ def plain(text: object) -> str:
 
 @contextmanager
 def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """A bar over the stages of a command, which vanishes at the end; nothing where the error stream is no terminal."""
+    """Show a progress bar over the stages of a command, if standard error is a terminal; it is removed at the end."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -126,7 +126,7 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
 
 
 def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
-    """A frame as a table: numbers to the right in the given forms, at most so many rows."""
+    """A data frame as a terminal table: numbers right-aligned in the given formats, at most `most` rows."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -141,7 +141,7 @@ def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
 
 
 def write(frame: Any, file: Path) -> None:
-    """Write a frame as the ending of the file's name says, whole or not at all."""
+    """Write a data frame in the format of the file's extension, completely or not at all."""
     from covey.files import write_atomically
     from covey.tables.spreadsheet import guarded
 
@@ -157,7 +157,7 @@ def write(frame: Any, file: Path) -> None:
 
 
 def check_there(*sources: str | Path, what: str = "file") -> None:
-    """Refuse files that are not there, before the imports that reading them takes."""
+    """Refuse missing files before the slow imports needed to read them."""
     for source in map(Path, sources):
         if source.exists() or has_magic(str(source)):
             continue
@@ -168,7 +168,7 @@ def check_there(*sources: str | Path, what: str = "file") -> None:
 
 
 def check_out(file: Path | None, kinds: Sequence[str] = FRAMES, option: str = "--out") -> None:
-    """Refuse a file that `write` could not write, before the work is done."""
+    """Refuse an output file that `write` could not write, before the work starts."""
     if file is None:
         return
     from covey.files import check_writable

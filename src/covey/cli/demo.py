@@ -18,10 +18,10 @@ def demo(
     """Show what covey does, on bundled data: what is LDL cholesterol computed from?
 
     The table has nine other measurements of 442 people. LDL was computed from
-    three of them, but nothing tells covey which. Writes the table, fits it with
-    a spline for each measurement, prints what matters and how well it predicts
-    next to a lasso and a ridge, and shows the command that does the same. It
-    works offline and takes a few seconds.
+    three of them, but covey is not told which. Writes the table, fits it with a
+    spline for each measurement, prints what matters and how well the model
+    predicts next to a lasso and a ridge, and shows the command that does the
+    same. It works offline and takes a few seconds.
 
     \b
     Examples:
@@ -36,4 +36,4 @@ def demo(
         with stages(["reading", "expanding", "fitting", *map(fold_stage, range(1, N_FOLDS + 1)), "writing"]) as told:
             result = run(out, told)
         print_fit(result, out / "fit")
-        typer.echo(f"{TRUTH}\nThe table: {out / 'blood.csv'}. The same by hand:\n  {COMMAND.format(out=out)}")
+        typer.echo(f"{TRUTH}\nThe table: {out / 'blood.csv'}. To do the same by hand:\n  {COMMAND.format(out=out)}")

@@ -44,14 +44,14 @@ def diagnose(
     decimal: Decimal = ".",
     weights: Weights = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the picture of the coherence.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the plot of the coherence.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check whether a table meets the conditions of the convergence theorem, and what it means if it does not.
 
-    The theorem is on squared loss: the target is numbers, and not classes, counts
-    or survival times.
+    The theorem is about squared loss, so the target must be numeric: no classes,
+    counts or survival times.
 
     \b
     Examples:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "print_fit"]
 
-# Options of the command itself, and those of the network; every other one is a parameter of the estimator.
+# Options of the command itself and of the network; all others are parameters of the estimator.
 OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
 OWN = (
     *TABLE_OPTIONS,
@@ -61,7 +61,7 @@ OWN = (
 )
 NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
-# Groups that a terminal shows; the folder has them all.
+# The most groups to print; the folder has all of them.
 SHOWN = 20
 
 
@@ -94,7 +94,7 @@ def fit(
     selection: Annotated[
         str,
         typer.Option(
-            help="How the model is chosen: a number of folds, holdout (a fifth of the rows, once), ebic, bic, gcv, "
+            help="How to choose the model: a number of folds, holdout (one fifth of the rows), ebic, bic, gcv, "
             "discrepancy, or size:K for K groups.",
             rich_help_panel=MODEL,
         ),
@@ -102,8 +102,8 @@ def fit(
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="min, for prediction: a simple model from the middle of the best. 1se, for fewer groups: the "
-            "simplest within one standard error of the best.",
+            help="min, for prediction: a simple model from the middle of the best ones. 1se, for fewer groups: the "
+            "simplest model within one standard error of the best.",
             show_default="min",
             rich_help_panel=MODEL,
         ),
@@ -112,7 +112,7 @@ def fit(
         bool | None,
         typer.Option(
             "--average/--no-average",
-            help="Take the weighted mean of all candidates: a little better under strong noise, but dense.",
+            help="Use the weighted mean of all candidates: slightly more accurate under strong noise, but dense.",
             show_default="no-average",
             rich_help_panel=MODEL,
         ),
@@ -122,7 +122,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="N",
-            help="How many common factors of the columns to take into account while the order of the groups is found.",
+            help="How many common factors of the columns to account for while the groups are ordered.",
             show_default="auto",
             rich_help_panel=MODEL,
         ),
@@ -130,7 +130,8 @@ def fit(
     standardize: Annotated[
         Literal["group", "column", "block", "none"] | None,
         typer.Option(
-            help="Orthonormalise columns within groups, scale single columns, scale groups as blocks, or do nothing.",
+            help="Orthonormalise the columns of each group, scale each column, scale each group as a block, or do "
+            "nothing.",
             show_default="group",
             rich_help_panel=MODEL,
         ),
@@ -138,7 +139,8 @@ def fit(
     group_weights: Annotated[
         Literal["noise", "sqrt", "none"] | None,
         typer.Option(
-            help="Hold groups back by what noise reaches in them, by the square root of their size, or not at all.",
+            help="Weight groups by the score that pure noise would reach in them, by the square root of their size, or "
+            "not at all.",
             show_default="noise",
             rich_help_panel=MODEL,
         ),
@@ -148,8 +150,8 @@ def fit(
         bool,
         typer.Option(
             "--nested/--no-nested",
-            help="Repeat the whole fit without each of five parts of the rows, for a score on rows that played no part "
-            "in choosing, next to a lasso and a ridge. It takes several times as long as the fit.",
+            help="Repeat the whole fit in five outer folds, for a score on rows that played no part in choosing the "
+            "model, next to a lasso and a ridge. Takes several times as long as the fit itself.",
             rich_help_panel=MODEL,
         ),
     ] = True,
@@ -157,7 +159,8 @@ def fit(
         bool,
         typer.Option(
             "--stability",
-            help="Find out too which groups are found again in halves of the rows, for the table and the report.",
+            help="Also repeat the selection on random halves of the rows, and show in the table and the report how "
+            "often each group is found.",
             rich_help_panel=MODEL,
         ),
     ] = False,
@@ -166,7 +169,7 @@ def fit(
     ] = False,
     init_scale: Annotated[
         float | None,
-        typer.Option(help="The start of every magnitude.", show_default="1e-6", rich_help_panel=PAPER),
+        typer.Option(help="The initial value of every magnitude.", show_default="1e-6", rich_help_panel=PAPER),
     ] = None,
     algorithm: Annotated[
         Literal["single-stage", "two-stage"] | None,
@@ -178,15 +181,15 @@ def fit(
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
-    Reads the table, expands columns as asked, chooses one model by
+    Reads the table, expands columns as requested, chooses one model by
     cross-validation, prints its groups and how well it predicts, and writes a
     folder (completely or not at all):
 
     \b
       report.html       one page that opens offline, with the path and a slider
       model.skops       the model, for `covey predict` and `covey.load`
-      coefficients.csv  every column's coefficient, in the table's units, and ratios
-                        of odds, rates or hazards
+      coefficients.csv  every column's coefficient in the table's units, with odds,
+                        rate or hazard ratios
       groups.csv        every group: selected or not, strength, norm, time, folds
       path.parquet      every coefficient along the path, which ends with the model
       run.json          settings, versions, seed, and the hash of the input
@@ -206,7 +209,7 @@ def fit(
         check_there(*data)
         from covey.persistence import import_skops
 
-        import_skops()  # the model's file will need it, and it is quickest to import first
+        import_skops()  # needed to write the model; importing it first is fastest
         from covey.workflow import FitSettings, check_out, fit_table, write_fit
         from covey.workflow.folder import describe
         from covey.workflow.nested import N_FOLDS, fold_stage
@@ -239,12 +242,12 @@ def fit(
 
 
 def _network(context: typer.Context) -> dict[str, Any] | None:
-    """The settings of the network, if it is to be run."""
+    """The settings of the network, or None without ``--network``."""
     given = {name: context.params[name] for name in NETWORK_OPTIONS if context.params[name] is not None}
     if context.params["network"]:
         return given
     for name in given:
-        raise ValueError(f"--{name.replace('_', '-')} is a setting of the network: give --network too.")
+        raise ValueError(f"--{name.replace('_', '-')} is a setting of the network: add --network.")
     return None
 
 
@@ -261,7 +264,7 @@ def print_fit(result: Fit, out: Path) -> None:
     every = result.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
     n_columns = int((model.coef_ != 0).any(axis=0).sum() if model.coef_.ndim > 1 else (model.coef_ != 0).sum())
-    beside = f", beside {n_always} always in" if n_always else ""
+    beside = f", plus {n_always} always in" if n_always else ""
     console.print(
         f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
         f"({n_columns} of {problem.X.shape[1]} columns, {_rows(result)}).\n"
@@ -287,18 +290,18 @@ def print_fit(result: Fit, out: Path) -> None:
 
 
 def _rows(result: Fit) -> str:
-    """How many rows, and events where there are any."""
+    """The number of rows, and of events for survival times."""
     y = result.problem.y
     events = f", {y['event'].sum()} events" if result.problem.response.family == "cox" else ""
     return f"{len(y)} rows{events}"
 
 
 def _classes(result: Fit) -> str:
-    """Whose odds the coefficients are about, where there are two classes."""
+    """Which class's odds the coefficients describe, if there are two classes."""
     if not result.problem.response.has_classes or result.outputs:
         return ""
     first, second = (plain(label) for label in result.estimator.classes_)
-    return f"; coefficients are about the odds of {second} against {first}"
+    return f"; coefficients describe the odds of {second} against {first}"
 
 
 def _print_scores(console: Any, result: Fit) -> None:
@@ -306,18 +309,18 @@ def _print_scores(console: Any, result: Fit) -> None:
     name = scores.measure.replace("²", "^2")
     if nested is not None:
         console.print(str(nested), markup=False)
-        beside = "Not held out, and flattering:"
+        beside = "Not held out, so optimistic:"
     else:
-        beside = "Not held out, and flattering (--nested gives a score that is):"
+        beside = "Not held out, so optimistic (--nested gives a held-out score):"
     if scores.chosen_r2 is not None:
-        beside += f" {name} {scores.chosen_r2:.3f} where it was chosen ({scores.chosen_by}),"
-    console.print(f"{beside} {name} {scores.train_r2:.3f} on the rows that it was fitted to.", markup=False)
+        beside += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
+    console.print(f"{beside} {name} {scores.train_r2:.3f} on the rows it was fitted to.", markup=False)
     if scores.accuracy is not None:
-        console.print(f"Classes of {scores.accuracy:.1%} of the rows are predicted right by the fits without them.")
+        console.print(f"The class is predicted correctly in {scores.accuracy:.1%} of the held-out rows.")
 
 
 def _print_warning(console: Any, result: Fit) -> None:
-    """Say where the selection depends on the split: of the choice repeated, or else of the folds that judged."""
+    """Warn if the selection depends on how the rows were split into outer folds or, without those, into folds."""
     from covey.selection.agreement import fold_counts, split_warning
 
     model, nested = result.estimator, result.nested

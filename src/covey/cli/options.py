@@ -58,7 +58,7 @@ Target = Annotated[
     str | None,
     typer.Option(
         "--target", "-t", metavar="COL",
-        help="The column to predict. Survival times have --time and --event instead.", show_default=False,
+        help="The column to predict. For survival times, give --time and --event instead.", show_default=False,
     ),
 ]  # fmt: skip
 Targets = Annotated[
@@ -77,9 +77,9 @@ GroupsOption = Annotated[
         "-g",
         metavar="GROUPS",
         help="Which columns belong together: a file with two columns (column, group); a size; a separator such as _ "
-        "that ends the group's part of a column name; regex:PATTERN, whose first parentheses match the group; or "
-        "patterns of names, one per group, such as 'gene01_*' or 'size=h_*' (repeat the option). Otherwise, or if no "
-        "pattern matches, a column is its own group.",
+        "that ends the group's part of a column name; regex:PATTERN, whose first parentheses capture the group; or "
+        "name patterns, one per group, such as 'gene01_*' or 'size=h_*' (repeat the option). Without this option, or "
+        "if no pattern matches, each column is its own group.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -131,8 +131,8 @@ Date = Annotated[
     typer.Option(
         "--date",
         metavar="COL",
-        help="A column of dates, such as 2020-12-31, which become days since the earliest. Repeat it, or give a list "
-        "or a pattern.",
+        help="A column of dates such as 2020-12-31, which are converted to days since the earliest. Repeat it, or give "
+        "a list or a pattern.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -150,8 +150,8 @@ HandleUnknown = Annotated[
     Literal["error", "ignore"],
     typer.Option(
         "--handle-unknown",
-        help="What `covey predict` does with a category that the fit has not seen: refuse it, or take it as none of "
-        "the known ones.",
+        help="How `covey predict` treats a category that was not in the fit: refuse it, or treat it as none of the "
+        "known ones.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -160,8 +160,8 @@ Sep = Annotated[
     typer.Option(
         "--sep",
         metavar="CHAR",
-        help="What stands between the values of a text file: a character, tab or space. By default what the name and "
-        "the header of the file say.",
+        help="The separator of a text file: a character, tab or space. By default it is guessed from the file's name "
+        "and header.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -175,7 +175,7 @@ Weights = Annotated[
     typer.Option(
         "--weights",
         metavar="COL",
-        help="The column with row weights; a weight of two counts as the row twice.",
+        help="The column with row weights; a weight of two counts the row twice.",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -183,9 +183,9 @@ Weights = Annotated[
 Family = Annotated[
     Literal["auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox"],
     typer.Option(
-        help="What the target is: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
-        "numbers (gamma), two classes (binomial) or more (multinomial). auto takes text and two values as classes, "
-        "all other numbers as gaussian, and says so; --time and --event are cox.",
+        help="The kind of target: numbers (gaussian; huber if there are outliers), counts (poisson), positive "
+        "numbers (gamma), two classes (binomial) or more (multinomial). auto treats text and two values as classes "
+        "and all other numbers as gaussian, and prints its choice; --time and --event imply cox.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -270,7 +270,7 @@ Ties = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
 
-# "none" on the command line is what a parameter of the estimators calls None or False.
+# How the estimators spell "none" on the command line.
 NONE: dict[str, Any] = {"group_weights": None, "standardize": False}
 
 
@@ -296,7 +296,7 @@ def table_settings(context: typer.Context) -> TableSettings:
 
 
 def asked(context: typer.Context, *others: str) -> dict[str, Any]:
-    """The estimator's parameters among the options: those that were given, less the command's own."""
+    """The options that were given explicitly and are parameters of the estimator, not of the command."""
     given = {name: value for name, value in context.params.items() if value is not None and name not in others}
     found = {name: NONE[name] if value == "none" and name in NONE else value for name, value in given.items()}
     if str(found.get("factors")).isdigit():

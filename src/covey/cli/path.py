@@ -63,11 +63,11 @@ def path(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="A picture of the path: .png, .svg or .pdf.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="A plot of the path: .png, .svg or .pdf.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the path only: in which order do the groups enter? No model is chosen.
+    """Compute only the path: in which order do the groups enter? No model is chosen.
 
     \b
     Examples:

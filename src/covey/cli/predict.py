@@ -41,8 +41,8 @@ def predict(
             "--target",
             "-t",
             metavar="COL",
-            help="The true values, to print how good the predictions are. Repeat it for several responses; for "
-            "survival give the time and then the event.",
+            help="The column with the true values, to score the predictions. Repeat it for several responses; for "
+            "survival times give the time and then the event.",
         ),
     ] = None,
     at: Annotated[
@@ -50,19 +50,18 @@ def predict(
         typer.Option(
             "--at",
             metavar="TIMES",
-            help="Survival times: when to predict survival, such as 1,2,5; by default at the quartiles of the times of "
-            "the fit.",
+            help="Times at which to predict survival, such as 1,2,5; by default the quartiles of the times in the fit.",
         ),
     ] = None,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value which the model needs.")
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value the model needs.")
     ] = False,
     handle_unknown: Annotated[
         Literal["error", "ignore"] | None,
         typer.Option(
             "--handle-unknown",
-            help="What to do with a category that the fit has not seen: refuse it, or take it as none of the known "
-            "ones. As at the fit if not given.",
+            help="How to treat a category that was not in the fit: refuse it, or treat it as none of the known ones. "
+            "By default as set at the fit.",
             show_default=False,
         ),
     ] = None,
@@ -72,13 +71,14 @@ def predict(
 ) -> None:
     """Predict every row of a table with a fitted model.
 
-    Give the raw table: columns are found by name, then expanded and filled as in
-    the fit; only those of selected groups are needed, and others are ignored. The
-    column `prediction` is the mean; for classes it is the class, followed by
-    columns probability_CLASS; several responses have one column
+    Give the raw table: columns are found by name, then expanded and imputed as in
+    the fit. Only the columns of selected groups are needed; others are ignored.
+    The column `prediction` is the mean. For classes it is the class, followed by
+    columns probability_CLASS; several responses get one column
     prediction_RESPONSE each. For survival times it is the log risk, followed by
     columns survival_TIME, the probability of no event by then. A model with an
-    offset reads its column again. A model file is data: nothing in it is executed.
+    offset needs the offset column here too. A model file is data: nothing in it
+    is executed.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def predict(
         check_out(out)
         from covey.persistence import import_skops
 
-        import_skops()  # the model's file needs it, and it is quickest to import first
+        import_skops()  # needed to read the model; importing it first is fastest
         from covey.workflow import predict_table
 
         with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
@@ -125,7 +125,7 @@ def predict(
 
 
 def _told(scores: dict[str, float]) -> str:
-    """How good predictions are, in a line."""
+    """The scores of the predictions, in one line."""
     words = {"r2": "R^2", "rmse": "root mean squared error", "log_loss": "log loss", "accuracy": "accuracy"}
     words |= {"deviance_explained": "share of the deviance explained", "deviance": "mean deviance"}
     shown = []

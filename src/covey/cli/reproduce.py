@@ -17,18 +17,19 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[IDS]...", help="What to run, such as fig2 table3; all by default.")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="The paper's 30 repeats (minutes), or a few.", show_default="quick")
+        bool,
+        typer.Option("--full/--quick", help="The paper's 30 repeats (minutes), or only a few.", show_default="quick"),
     ] = False,
     out: Annotated[Path, typer.Option("--out", help="The folder for tables, figures and the report.")] = Path(
         "reproduction"
     ),
     jobs: Annotated[int, typer.Option("--jobs", help="How many repeats to run at a time; -1 for one per core.")] = -1,
 ) -> None:
-    """Run the paper's figures and tables, and judge its claims.
+    """Reproduce the paper's figures and tables, and check its claims.
 
     Writes ID/data.csv and ID/figure.svg|png for each, claims.csv, claims.md, and
-    index.html, which has everything on one page. Results are kept: the same
-    command resumes where it was stopped.
+    index.html, which shows everything on one page. Results are kept, so that the
+    same command resumes where it stopped.
 
     \b
     Examples:

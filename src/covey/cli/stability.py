@@ -46,7 +46,7 @@ __all__ = ["stability"]
 HALVES, KNOCKOFFS = "Half-samples", "Knockoffs"
 OWN = (*TABLE_OPTIONS, *RESPONSE_OPTIONS, "always", "method", "out", "overwrite", "as_json", "seed", "jobs", "ties")
 
-# Groups that a terminal shows.
+# The most groups to print.
 SHOWN = 20
 
 
@@ -76,17 +76,17 @@ def stability(
     method: Annotated[
         Literal["half-samples", "knockoffs"],
         typer.Option(
-            help="half-samples: groups found again and again in half of the rows, with the expected number of mistakes "
-            "bounded. knockoffs: groups that matter beside all others, with the share of mistakes bounded."
+            help="half-samples: groups that are found in most random halves of the rows; bounds the expected number of "
+            "mistakes. knockoffs: groups that matter given all others; bounds the expected share of mistakes."
         ),
     ] = "half-samples",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder to write: groups.csv and run.json.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what such a folder holds.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier result in the folder.")] = False,
     as_json: Json = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the halves, or of the copies.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Pieces of work at a time; -1 for one per core.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for the half-samples or the knockoffs.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="How many jobs to run at a time; -1 for one per core.")] = None,
     max_false: Annotated[
         float | None,
         typer.Option(help="The expected number of mistakes to accept.", show_default="1", rich_help_panel=HALVES),
@@ -94,7 +94,7 @@ def stability(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="The share of half-samples from which on a group is selected.",
+            help="The share of half-samples in which a group must be found to be selected.",
             show_default="0.75",
             rich_help_panel=HALVES,
         ),
@@ -104,7 +104,7 @@ def stability(
         typer.Option(
             "--pairs",
             min=1,
-            help="How often the rows are split in two halves.",
+            help="How often to split the rows into two halves.",
             show_default="50",
             rich_help_panel=HALVES,
         ),
@@ -112,7 +112,7 @@ def stability(
     fdr: Annotated[
         float | None,
         typer.Option(
-            help="The share of mistakes among the selected groups to accept, on average.",
+            help="The expected share of mistakes among the selected groups to accept.",
             show_default="0.1",
             rich_help_panel=KNOCKOFFS,
         ),
@@ -120,8 +120,8 @@ def stability(
     kind: Annotated[
         Literal["auto", "gaussian", "fixed"] | None,
         typer.Option(
-            help="Copies of rows that are normal, or of columns as they are, which needs twice as many rows as columns "
-            "and normal noise.",
+            help="gaussian assumes that the rows are normally distributed; fixed takes the columns as they are, but "
+            "needs twice as many rows as columns and normal noise.",
             show_default="auto",
             rich_help_panel=KNOCKOFFS,
         ),
@@ -131,16 +131,17 @@ def stability(
         typer.Option(
             "--draws",
             min=1,
-            help="Sets of copies; several make the result depend less on the seed, and find less.",
+            help="How many sets of knockoffs to draw; with several, the result depends less on the seed but fewer "
+            "groups are found.",
             show_default="1",
             rich_help_panel=KNOCKOFFS,
         ),
     ] = None,
 ) -> None:
-    """Say which groups of a table to believe: how many of them are mistakes is bounded.
+    """Find the groups of a table that can be trusted, with a bound on the number of mistakes.
 
-    Two methods, with different promises. Each prints what it assumes, and warns
-    where that is doubtful.
+    The two methods give different guarantees. Each prints its assumptions, and
+    warns where they are doubtful.
 
     \b
     Examples:
@@ -188,7 +189,7 @@ PIECES = 20
 
 
 def _piece(done: int, total: int) -> str:
-    """What the progress bar calls a share of the half-samples."""
+    """The progress bar's label for a share of the half-samples."""
     return f"selecting {max(1, done * PIECES // total)}/{PIECES}"
 
 

@@ -25,32 +25,31 @@ HOW = (
 def load_bardet(path: str | os.PathLike[str] | None = None) -> GroupedData:
     """Read the mammalian-eye microarray data of Scheetz et al. (2006), as prepared by Yang and Zou (2015).
 
-    Expression of TRIM32 in 120 rats, and 20 genes expanded in 5 B-splines each: raw bases, neither centred nor
+    Expression of TRIM32 in 120 rats, and 20 genes expanded into 5 B-splines each: raw bases, neither centred nor
     scaled. One group per gene.
 
     Parameters
     ----------
     path : path, optional
-        The file; by default ``bardet.csv`` in the folder that the environment variable `COVEY_DATA` names.
+        The file; by default ``bardet.csv`` in the folder named by the environment variable `COVEY_DATA`.
 
     Returns
     -------
     GroupedData
-        120 rats; X holds 20 genes expanded in 5 raw B-splines each, neither centred nor scaled, grouped by gene; y is
-        the expression of TRIM32.
+        120 rats; X holds 20 genes expanded into 5 raw B-splines each, grouped by gene; y is the expression of TRIM32.
 
     Raises
     ------
     DataNotFoundError
-        Where the file is not there; the message says how to get it.
+        If the file is missing; the message says how to get it.
     ValueError
-        Where its SHA-256 is another: results would not be those of the paper's data.
+        If its SHA-256 differs, so that results would not match the paper's data.
     """
     file = find_file("bardet.csv", path=path, how=HOW)
     content = file.read_bytes()
     found = sha256(content)
     if found != CHECKSUM:
-        raise ValueError(f"{file} is not the data set expected: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
+        raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
     frame = pd.read_csv(io.BytesIO(content))
     X = frame.drop(columns="TRIM32")
     groups = Groups.from_labels([name.partition("_")[0] for name in X.columns], columns=X.columns)

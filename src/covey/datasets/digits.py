@@ -1,6 +1,6 @@
-"""Images of digits: the container that the autoencoders train on, and a synthetic set for tests.
+"""Images of digits: the container for the autoencoders' data, and a synthetic set for tests.
 
-Numpy is all that this file needs.
+This file needs only numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from covey.validation import whole
 __all__ = ["DigitImages", "make_digits"]
 
 SIZE = 28
-# The seven strokes of a digital clock, as end points (x, y) in the unit square, y downwards ...
+# The seven segments of a digital clock, as end points (x, y) in the unit square, with y pointing down ...
 STROKES = np.array(
     [
         [(0, 0), (1, 0)],  # top
@@ -29,7 +29,7 @@ STROKES = np.array(
     ],
     dtype=float,
 )
-# ... and which of them each digit has.
+# ... and the segments of each digit.
 DIGITS = np.array(
     [[int(on) for on in code] for code in
      ("1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111", "1111011")],
@@ -39,7 +39,7 @@ DIGITS = np.array(
 
 @dataclass(frozen=True)
 class DigitImages:
-    """Grey images with labels, in a training and a test part.
+    """Greyscale images with labels, split into a training and a test set.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class DigitImages:
     test_labels: NDArray[np.int64]
 
     def head(self, n_train: int | None = None, n_test: int | None = None) -> DigitImages:
-        """The first images of each part; None for all of them."""
+        """The first images of each set; None for all."""
         return DigitImages(
             self.train_images[:n_train],
             self.train_labels[:n_train],
@@ -64,9 +64,9 @@ class DigitImages:
 
 
 def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> DigitImages:
-    """Draw digits as on a digital clock, each slanted, stretched, shifted, and drawn with a pen of random width.
+    """Draw digits as on a digital clock, randomly slanted, stretched and shifted, with random stroke widths.
 
-    A stand-in for handwriting where none is at hand: ten classes on a smooth manifold of few dimensions.
+    A stand-in for handwritten digits: ten classes on a smooth low-dimensional manifold.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _draw(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uin
     width, height = rng.uniform(7, 11, n), rng.uniform(15, 20, n)
     slant, pen = rng.uniform(-0.25, 0.25, n), rng.uniform(1.0, 2.0, n)
     centre = SIZE / 2 + rng.uniform(-2, 2, (n, 2))
-    ends = STROKES[None] - 0.5  # (1, stroke, end, xy), about the middle
+    ends = STROKES[None] - 0.5  # (1, stroke, end, xy), relative to the centre
     y = ends[..., 1] * height[:, None, None] + centre[:, 1, None, None]
     x = ends[..., 0] * width[:, None, None] - slant[:, None, None] * (y - centre[:, 1, None, None])
     x = x + centre[:, 0, None, None]

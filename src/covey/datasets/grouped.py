@@ -15,7 +15,7 @@ __all__ = ["GroupedData"]
 
 @dataclass(frozen=True, repr=False)
 class GroupedData:
-    """A table, a response, and which columns belong together.
+    """A table, a response, and the groups of the columns.
 
     Attributes
     ----------

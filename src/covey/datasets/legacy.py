@@ -1,8 +1,8 @@
 """The data of the paper's published runs, draw for draw.
 
 The authors' notebooks seed numpy's legacy generator and draw, in this order: the design, the noise, a validation
-design of a third of the rows, its noise. Modern generators give other numbers for the same seed, so comparisons
-with published runs need this recipe.
+design with a third of the rows, and its noise. Modern generators give other numbers for the same seed, so comparisons
+with published runs need this procedure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def legacy_paper_data(
     seed: int = 6,
     design: Literal["rademacher", "gaussian"] = "rademacher",
 ) -> GroupSparseData:
-    """Draw what the authors' notebooks drew: ``support`` then zeros, and a validation set of ``n_rows // 3`` rows.
+    """Draw the data of the authors' notebooks: ``support`` then zeros, and a validation set of ``n_rows // 3`` rows.
 
     The defaults are the data of the paper's figures 2 and 6.
 
@@ -45,7 +45,7 @@ def legacy_paper_data(
     entries = as_numbers(list(support) if isinstance(support, range) else support, "support")
     if entries.ndim != 1 or entries.size > p:
         raise ValueError(f"support must be at most {p} numbers in one row, not shape {entries.shape}.")
-    # RandomState(seed) has the stream of np.random.seed(seed) without touching the process's global generator
+    # RandomState(seed) gives the stream of np.random.seed(seed) without touching the global generator
     if whole(seed, "seed", least=0) >= 2**32:
         raise ValueError(f"seed must be below 2**32, not {seed}.")
     rng = np.random.RandomState(seed)

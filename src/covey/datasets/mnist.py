@@ -1,4 +1,4 @@
-"""The MNIST digits, read from their IDX files. Numpy is all that this file needs."""
+"""The MNIST digits, read from their IDX files. This file needs only numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["load_mnist", "read_idx"]
 
 FOLDER = "mnist"
 MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-# MD5 of the unpacked files: packing them again changes nothing that matters
+# MD5 of the decompressed files, so that recompressed copies are accepted
 CHECKSUMS = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
@@ -29,21 +29,21 @@ CHECKSUMS = {
 }
 HOW = (
     f"The data is not part of covey. Put the four MNIST files ({', '.join(CHECKSUMS)}; gzipped or not) into a folder "
-    f"{FOLDER!r} and name the folder above it in the environment variable {ENVIRONMENT}; or, with a network, "
-    f"`pip install pooch` and they are downloaded from {MIRROR}"
+    f"{FOLDER!r} and set the environment variable {ENVIRONMENT} to its parent folder; or, with internet access, "
+    f"`pip install pooch` to have them downloaded from {MIRROR}"
 )
 
 
 def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> DigitImages:
     """Read the 60 000 training and 10 000 test images of handwritten digits.
 
-    The files are looked for in `folder`, or else in ``mnist/`` of the folder that the environment variable
-    `COVEY_DATA` names; failing that they are downloaded once, where pooch is installed and a network is there.
+    The files are looked up in `folder`, or else in ``mnist/`` in the folder named by the environment variable
+    `COVEY_DATA`; failing that, they are downloaded once if pooch is installed and there is internet access.
 
     Parameters
     ----------
     folder : path, optional
-        The folder of the four IDX files, gzipped or not.
+        The folder with the four IDX files, gzipped or not.
     download : bool
         Whether they may be downloaded.
 
@@ -54,9 +54,9 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool =
     Raises
     ------
     DataNotFoundError
-        Where a file is not there and cannot be had; the message says what to do.
+        If a file is missing and cannot be downloaded; the message says what to do.
     ValueError
-        Where a file is damaged, or is not the one of MNIST.
+        If a file is damaged or is not MNIST's.
     """
     arrays = [_read(name, folder, download) for name in CHECKSUMS]
     train_images, train_labels, test_images, test_labels = arrays
@@ -64,24 +64,26 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool =
 
 
 def read_idx(file: str | os.PathLike[str], *, md5: str | None = None) -> NDArray[np.uint8]:
-    """Read one IDX file of unsigned bytes, gzipped or not; `md5` is that of the unpacked file."""
+    """Read one IDX file of unsigned bytes, gzipped or not; `md5` is the checksum of the decompressed file."""
     content = _unpack(Path(file))
     if md5 is not None:
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found != md5:
             raise ValueError(
-                f"{file} is not the file expected: MD5 {found} after unpacking, expected {md5}. "
-                "It is damaged or another data set; get it again."
+                f"{file} is not the expected file: MD5 {found} after decompression, expected {md5}. "
+                "It is damaged or another data set; download it again."
             )
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != 8:
-        raise ValueError(f"{file} is no IDX file of unsigned bytes: it begins with {content[:4].hex() or 'nothing'}.")
+        raise ValueError(
+            f"{file} is not an IDX file of unsigned bytes: it begins with {content[:4].hex() or 'nothing'}."
+        )
     n_axes = content[3]
     start = 4 + 4 * n_axes
     shape = tuple(int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_axes))
     if len(content) != start + math.prod(shape):
         raise ValueError(
-            f"{file} is damaged: its head announces shape {shape}, {start + math.prod(shape)} bytes in all, "
-            f"but there are {len(content)}. Get it again."
+            f"{file} is damaged: its header declares shape {shape}, {start + math.prod(shape)} bytes in total, "
+            f"but there are {len(content)}. Download it again."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
@@ -107,14 +109,14 @@ def _find(name: str, folder: str | os.PathLike[str] | None, download: bool) -> P
 
 
 def _download(name: str) -> Path | None:
-    """The file from the mirror, kept in pooch's cache; None where there is no pooch or no network."""
+    """The file from the mirror, cached by pooch; None without pooch or internet access."""
     try:
         import pooch
     except ModuleNotFoundError:
         return None
     fetcher: Any = pooch
     try:
-        # the checksum is that of the unpacked file, which `read_idx` verifies
+        # `read_idx` verifies the checksum of the decompressed file
         return Path(fetcher.retrieve(MIRROR + name, known_hash=None, fname=name, path=fetcher.os_cache("covey")))
     except OSError:  # requests' errors are OSErrors
         return None
@@ -127,4 +129,4 @@ def _unpack(file: Path) -> bytes:
     try:
         return gzip.decompress(content)
     except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
-        raise ValueError(f"{file} cannot be unpacked ({reason}): it is damaged. Get it again.") from None
+        raise ValueError(f"{file} cannot be decompressed ({reason}): it is damaged. Download it again.") from None

@@ -21,37 +21,37 @@ HOW = (
     f"Diam, N, ER, Grade, Age and then the genes, in a folder, and name it in {ENVIRONMENT}."
 )
 
-# What is known of a patient without a microarray.
+# The clinical columns, which need no microarray.
 CLINICAL = ("Diam", "N", "ER", "Grade", "Age")
 
 
 def load_nki70(path: str | os.PathLike[str] | None = None) -> GroupedData:
-    """Read the breast cancers of van 't Veer and others (2002), as in the R package penalized.
+    """Read the breast cancer data of van 't Veer and others (2002), as in the R package penalized.
 
     Parameters
     ----------
     path : path, optional
-        The file; by default ``nki70.csv`` in the folder that the environment variable `COVEY_DATA` names.
+        The file; by default ``nki70.csv`` in the folder named by the environment variable `COVEY_DATA`.
 
     Returns
     -------
     GroupedData
-        144 patients. X has the clinical columns (a group each, ``Diam``, ``N``, ``ER``, ``Grade`` and ``Age``,
-        categories as indicators of all levels but the first) and seventy genes, each a group of its own; y holds the
-        years to metastasis or the end of follow-up, a structured array with the fields ``event`` and ``time``.
+        144 patients. X has the clinical variables ``Diam``, ``N``, ``ER``, ``Grade`` and ``Age`` (one group each, with
+        indicators of all levels but the first for categories) and seventy genes, each its own group; y holds the
+        years to metastasis or the end of follow-up, as a structured array with the fields ``event`` and ``time``.
 
     Raises
     ------
     DataNotFoundError
-        Where the file is not there; the message says how to get it.
+        If the file is missing; the message says how to get it.
     ValueError
-        Where its SHA-256 is another.
+        If its SHA-256 differs.
     """
     file = find_file("nki70.csv", path=path, how=HOW)
     content = file.read_bytes()
     found = sha256(content)
     if found != CHECKSUM:
-        raise ValueError(f"{file} is not the data set expected: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
+        raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
     frame = pd.read_csv(io.BytesIO(content))
     parts, labels = [], []
     for name in frame.columns.drop(["time", "event"]):

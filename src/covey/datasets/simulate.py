@@ -1,4 +1,4 @@
-"""Group-sparse linear models, simulated."""
+"""Simulated data from group-sparse linear models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GroupSparseData:
     sigma : float
         Its standard deviation.
     X_val, y_val : ndarray or None
-        A validation set from the same model, where the recipe draws one.
+        A validation set from the same model, if one was drawn.
     """
 
     X: FloatArray
@@ -62,7 +62,7 @@ class GroupSparseData:
 
     @property
     def S(self) -> NDArray[np.intp]:
-        """The positions of the groups of the support."""
+        """The indices of the groups in the support."""
         return np.flatnonzero(self.u_star > 0)
 
     @property
@@ -72,7 +72,7 @@ class GroupSparseData:
         return signal / (len(self.y) * self.sigma**2) if self.sigma > 0 else np.inf
 
     def oracle(self) -> FloatArray:
-        """Least squares on the true groups: what could be done by someone who knew the support."""
+        """Least squares on the true groups, as if the support were known."""
         columns = np.flatnonzero(np.isin(self.groups.labels, self.S))
         w = np.zeros_like(self.w_star)
         w[columns] = np.linalg.lstsq(self.X[:, columns], self.y, rcond=None)[0]
@@ -96,8 +96,8 @@ def make_group_sparse(
 ) -> GroupSparseData:
     """Simulate ``y = X w_star + noise`` with ``w_star`` zero outside a few groups.
 
-    The defaults are the paper's first experiment: 150 x 300 Rademacher, groups of 3, three of them with all
-    entries 10, noise of standard deviation 0.5.
+    The defaults are those of the paper's first experiment: a 150 x 300 Rademacher design, groups of 3, three of them
+    with all entries 10, and noise with standard deviation 0.5.
 
     Parameters
     ----------
@@ -111,18 +111,19 @@ def make_group_sparse(
     rho : float
         For the correlated designs, in [0, 1) (``"ar"``: in (-1, 1)).
     active : int or iterable of group names
-        How many groups carry signal (the first ones), or which. Ignored when `values` has one entry per column.
+        The number of groups with signal (the first ones), or their names. Ignored if `values` has one entry per
+        column.
     values : float, array or "normal"
-        The entries on the support: one for all, one each, or standard normal draws. An array with one entry
-        per column is ``w_star`` itself.
+        The entries on the support: one value for all, one per entry, or standard normal draws. An array with one
+        entry per column is ``w_star`` itself.
     sigma, snr : float
         The noise, by its standard deviation (0.5 when neither is given), or by the ratio
         ``norm(X w_star)^2 / (n sigma^2)``.
     noise : {"gaussian", "rademacher", "uniform", "student"}
-        Its distribution, of standard deviation sigma for every kind. The first three are sub-Gaussian with parameter
-        sigma, as the paper's corollary asks; Student's t is not, whatever its degrees of freedom.
+        Its distribution, always with standard deviation sigma. The first three are sub-Gaussian with parameter sigma,
+        as the paper's corollary requires; Student's t is not, whatever its degrees of freedom.
     noise_df : float
-        Degrees of freedom of Student's t, above 2, where the variance begins to exist.
+        Degrees of freedom of Student's t; above 2, so that the variance exists.
     random_state : int, Generator or None
 
     Returns
@@ -157,14 +158,14 @@ def make_group_sparse(
     return GroupSparseData(X, X @ w_star + xi, w_star, partition, xi, sigma)
 
 
-# Numbers that a simulated table may have: 32 GiB.
+# The most numbers in a simulated table: 32 GiB.
 MOST_NUMBERS = 2**32
 
 
 def check_table_size(n: int, p: int) -> None:
-    """Refuse a table that no machine holds."""
+    """Refuse a table that is too large for memory."""
     if n * p > MOST_NUMBERS:
-        raise ValueError(f"n_rows={n} and n_columns={p} make a table too large to hold.")
+        raise ValueError(f"n_rows={n} and n_columns={p} make a table that is too large.")
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -172,15 +173,14 @@ def _generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be a whole number of at least 0, a Generator or None, not a "
-            f"{type(random_state).__name__}."
+            f"random_state must be a non-negative integer, a Generator or None, not a {type(random_state).__name__}."
         ) from None
 
 
 def draw_noise(
     rng: np.random.Generator, size: int | tuple[int, ...], sigma: float, kind: str = "gaussian", *, df: float = 3.0
 ) -> FloatArray:
-    """Independent noise of mean 0 and standard deviation sigma.
+    """Independent noise with mean 0 and standard deviation sigma.
 
     >>> draw_noise(np.random.default_rng(0), 3, 2.0, "rademacher").tolist()
     [2.0, 2.0, 2.0]

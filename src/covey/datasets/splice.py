@@ -1,4 +1,4 @@
-"""Splice sites: seven letters of DNA around a place where a gene may be cut."""
+"""Splice sites: seven DNA bases around a position where a gene may be cut."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ LETTERS = "acgt"
 
 
 def load_splice(path: str | os.PathLike[str] | None = None, *, interactions: bool = False) -> GroupedData:
-    """Read the splice sites of Yeo and Burge (2004), as in the R package grplasso: is there a site or not?
+    """Read the splice sites of Yeo and Burge (2004), as in the R package grplasso: is there a splice site or not?
 
     Parameters
     ----------
     path : path, optional
-        The file; by default ``splice.csv`` in the folder that the environment variable `COVEY_DATA` names.
+        The file; by default ``splice.csv`` in the folder named by the environment variable `COVEY_DATA`.
     interactions : bool
-        Add a group for every pair of positions, with a column for each pair of letters.
+        Add a group for every pair of positions, with one column per pair of letters.
 
     Returns
     -------
     GroupedData
-        400 sequences; X has a column for each letter at each of seven positions, 1 or 0, grouped by position
-        (``Pos.1`` to ``Pos.7``, pairs ``Pos.1:Pos.2``); y is 1 for a splice site and 0 for none, half of the rows each.
+        400 sequences; X has an indicator for each letter at each of seven positions, grouped by position (``Pos.1`` to
+        ``Pos.7``, pairs ``Pos.1:Pos.2``); y is 1 for a splice site and 0 otherwise, in half of the rows each.
 
     Raises
     ------
     DataNotFoundError
-        Where the file is not there; the message says how to get it.
+        If the file is missing; the message says how to get it.
     ValueError
-        Where its SHA-256 is another.
+        If its SHA-256 differs.
     """
     file = find_file("splice.csv", path=path, how=HOW)
     content = file.read_bytes()
     found = sha256(content)
     if found != CHECKSUM:
-        raise ValueError(f"{file} is not the data set expected: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
+        raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {CHECKSUM}. {HOW}")
     frame = pd.read_csv(io.BytesIO(content))
     positions = {name: _letters(frame[name]) for name in frame.columns[1:]}
     columns = {f"{name}_{letter}": own[letter] for name, own in positions.items() for letter in LETTERS}

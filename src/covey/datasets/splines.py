@@ -1,4 +1,4 @@
-"""The diabetes data with every variable expanded in B-splines: an additive model as a grouped one."""
+"""The diabetes data with every variable expanded into B-splines: an additive model with groups."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_KNOTS = 442
 
 
 def load_diabetes_splines(n_knots: int = 5) -> GroupedData:
-    """Disease progression of 442 patients after a year, from ten variables, each expanded in cubic B-splines.
+    """Disease progression of 442 patients after one year, with ten variables, each expanded into cubic B-splines.
 
-    The data come with scikit-learn. One group per variable: knots at quantiles, the last basis function left out
-    because the intercept has it already; sex, which has two values, stays one column.
+    The data come with scikit-learn. There is one group per variable, with knots at quantiles and without the last basis
+    function, which the intercept already spans; sex, which has two values, stays one column.
 
     Parameters
     ----------

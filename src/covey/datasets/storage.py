@@ -1,7 +1,7 @@
-"""Where data that is not ours to ship is looked for.
+"""Find data files that are not shipped with covey.
 
-`COVEY_DATA` names a folder; each loader says which file it wants in it, checks that it is the right one, and says
-how to get it when it is not there.
+`COVEY_DATA` names a folder. Each loader looks for its file there, checks that it is the right one, and explains how to
+get it if it is missing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ENVIRONMENT = "COVEY_DATA"
 
 
 class DataNotFoundError(FileNotFoundError):
-    """A data set is not where it is looked for; the message says how to get it."""
+    """A data set was not found; the message says how to get it."""
 
 
 def data_folder() -> Path | None:
-    """The folder that `COVEY_DATA` names, or None when it names none."""
+    """The folder named by `COVEY_DATA`, or None if it is not set."""
     named = os.environ.get(ENVIRONMENT, "").strip()
     return Path(named).expanduser() if named else None
 
@@ -35,9 +35,9 @@ def sha256(content: bytes) -> str:
 
 
 def find_file(name: str, *, path: str | os.PathLike[str] | None, how: str) -> Path:
-    """The file to read: `path` where given, else `name` in the folder of `COVEY_DATA`.
+    """The file to read: `path` if given, otherwise `name` in the folder of `COVEY_DATA`.
 
-    Raises `DataNotFoundError` with `how`, the way to get the file, where there is none.
+    Raises `DataNotFoundError` with `how`, the instructions for getting the file, if it is missing.
     """
     if path is not None:
         wanted = Path(path).expanduser()
@@ -45,7 +45,7 @@ def find_file(name: str, *, path: str | os.PathLike[str] | None, how: str) -> Pa
         folder = data_folder()
         if folder is None:
             raise DataNotFoundError(
-                f"{name} is looked for in the folder that the environment variable {ENVIRONMENT} names, "
+                f"{name} is expected in the folder named by the environment variable {ENVIRONMENT}, "
                 f"which is not set. {how}"
             )
         wanted = folder / name

@@ -1,4 +1,4 @@
-"""The executable paper: one file per dynamics, each reads like its equation."""
+"""The executable paper: one file per dynamics, each written to read like its equation."""
 
 from covey.dynamics.diagonal import diagonal_descent
 from covey.dynamics.flow import gradient_flow

@@ -1,4 +1,4 @@
-"""The clock of the loss, on which a network that tells classes apart reaches its limit in direction."""
+"""A time scale set by the loss, on which a network that separates the classes converges in direction."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from covey.validation import one_of
 
 __all__ = ["LEAST_LOSS", "LossClock", "read_clock"]
 
-# Below this the loss and its gradient are about to leave the range of float64, and with them their ratio.
+# Below this, the loss, its gradient and their ratio approach the limits of float64.
 LEAST_LOSS = 1e-290
 
 
 @dataclass(frozen=True)
 class LossClock:
-    r"""Every gradient is multiplied by ``1 / (L max(1, log(1/L))^(2 - 2/k))``, with L the present loss.
+    r"""Every gradient is multiplied by ``1 / (L max(1, log(1/L))^(2 - 2/k))``, with L the current loss.
 
-    On separable classes the loss goes to zero, and its gradient with it: gradient descent then moves ever more slowly,
-    and margins grow like the logarithm of the number of steps. Dividing by L is gradient descent on ``log L``. A
-    predictor that is homogeneous of order k in the factors has ``log(1/L)`` of the order ``rho^k``, with rho the norm
-    of the factors, and ``log L`` bends like ``rho^(2k - 2)``. The second factor is one over that: a step that is stable
-    at the start is stable throughout, and margins grow linearly.
+    On separable classes the loss and its gradient tend to zero: gradient descent slows down, and margins grow like the
+    logarithm of the number of steps. Dividing by L is gradient descent on ``log L``. For a predictor that is
+    homogeneous of order k in the factors, ``log(1/L)`` is of order ``rho^k``, with rho the norm of the factors, and the
+    curvature of ``log L`` is of order ``rho^(2k - 2)``. The second factor cancels that curvature: a step that is stable
+    at the start stays stable, and margins grow linearly.
 
     Attributes
     ----------
@@ -35,17 +35,17 @@ class LossClock:
     order: int
 
     def pace(self, loss: float) -> float:
-        """What gradients are multiplied by."""
+        """The factor on the gradients."""
         return float(1 / (loss * max(1.0, -np.log(loss)) ** (2 - 2 / self.order)))
 
 
 def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
-    """What a user may pass as ``clock=``: "steps", which is no clock at all, or "loss"."""
+    """Read ``clock=``: "steps", which gives None, or "loss"."""
     if one_of(clock, ("steps", "loss"), "clock") == "steps":
         return None
     if not isinstance(loss, Binomial):
         raise ValueError(
-            f"clock='loss' is for classes that can be told apart, where the loss goes to zero at infinity; the "
-            f"{loss.name} loss has its minimum elsewhere. Use loss='binomial', or clock='steps'."
+            f"clock='loss' is for separable classes, where the loss tends to zero at infinity; the {loss.name} loss "
+            "has its minimum elsewhere. Use loss='binomial', or clock='steps'."
         )
     return LossClock(order)

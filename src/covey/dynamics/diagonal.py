@@ -1,4 +1,4 @@
-"""Diagonal linear networks, ``w = u^N - v^N``: plain sparsity, what the grouped network is compared with."""
+"""Diagonal linear networks, ``w = u^N - v^N``: plain sparsity, for comparison with the grouped network."""
 
 from __future__ import annotations
 
@@ -111,6 +111,6 @@ class DiagonalDescent(Descent):
         )  # fmt: skip
 
     def diverged(self, state: State) -> bool:
-        """Either part may run away."""
+        """Either part may diverge."""
         largest = np.maximum(np.abs(state.u), np.abs(state.v)) ** self.depth
         return not bool(np.all(largest <= self.bound))

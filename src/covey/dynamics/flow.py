@@ -65,7 +65,7 @@ def gradient_flow(
     log_magnitudes : bool
         Whether to use the second pair of equations.
     method, rtol, atol
-        As in `scipy.integrate.solve_ivp`. A flow that rests for long at its end is quicker with ``method="BDF"`` and
+        As in `scipy.integrate.solve_ivp`. A flow that stays near its end for long is faster with ``method="BDF"`` and
         a looser `atol`.
 
     Returns
@@ -99,7 +99,7 @@ def gradient_flow(
             raise ValueError("times must increase from 0 and hold at least two numbers.")
 
     if grid[-1] < SHORTEST:
-        raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers cannot step in less.")
+        raise ValueError(f"t_end must be at least {SHORTEST:g}, not {grid[-1]:g}: solvers need a longer interval.")
     one_of(method, METHODS, "method")
     log_magnitudes = boolean(log_magnitudes, "log_magnitudes")
     _check_resolution(problem, float(grid[-1]), N)
@@ -154,7 +154,7 @@ def gradient_flow(
         status=Status.COMPLETED if solution.success else Status.DIVERGED,
         message=solution.message
         if solution.success
-        else f"The solver gave up: {solution.message} Loosen rtol and atol.",
+        else f"The solver failed: {solution.message} Loosen rtol and atol.",
         _dense=_dense(solution.sol, factors),
     )
 
@@ -166,10 +166,10 @@ def _dense(
 
 
 def _check_resolution(problem: Problem, end: float, N: int) -> None:
-    """Refuse a time axis on which the last stage cannot be told apart.
+    """Refuse a time axis too long for double precision to resolve the last stage.
 
-    At its fixed point, ``u^(N+1)/sqrt(N) = c``, the strongest group settles within ``1/(N u^(N-1) c)``; a start of
-    1e-20 takes 1e20 to wake up, where double precision counts in steps of 1e4.
+    At its fixed point, ``u^(N+1)/sqrt(N) = c``, the strongest group settles within ``1/(N u^(N-1) c)``; from a start of
+    1e-20 it takes until 1e20 to wake up, where the spacing of doubles is 1e4.
     """
     c = float(problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max())
     if c > 0 and end * np.finfo(float).eps * N * (np.sqrt(N) * c) ** ((N - 1) / (N + 1)) * c > 0.1:
@@ -182,7 +182,7 @@ def _check_resolution(problem: Problem, end: float, N: int) -> None:
 def _default_end(problem: Problem, alpha: FloatArray, N: int) -> float:
     """Five times the time in which the strongest group leaves its start.
 
-    Balanced and aligned, ``du/dt = sqrt(N) u^N norm(g)``, so that from alpha to anything large takes
+    With a balanced, aligned start ``du/dt = sqrt(N) u^N norm(g)``, so growing from alpha to any large value takes
     ``1/(sqrt(N) (N-1) alpha^(N-1) norm(g))``.
     """
     norms = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1])))

@@ -19,10 +19,10 @@ from covey.validation import FloatArray, as_numbers, boolean, whole
 
 __all__ = ["Descent", "State", "run"]
 
-# A compiled call cannot be interrupted: hand it at most about this many multiplications (a fraction of a second).
+# A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
 WORK_PER_CALL = 2e8
 
-# Records of a run, each with all magnitudes and directions; and the largest start whose powers are numbers.
+# The most records of a run, each with all magnitudes and directions; and the largest start whose powers are finite.
 MOST_RECORDS, LARGEST_START = 10**8, 1e10
 
 
@@ -34,7 +34,7 @@ def _fresh_log() -> NDArray[np.int64]:
 
 @dataclass
 class State:
-    """What changes: magnitudes, directions, and the log shared with the kernels."""
+    """The mutable state: magnitudes, directions, and the log shared with the kernels."""
 
     u: FloatArray
     v: FloatArray
@@ -58,7 +58,7 @@ class State:
 
     @property
     def diverged(self) -> bool:
-        """Whether the end was reached by divergence."""
+        """Whether the run ended by divergence."""
         return bool(self.log[DIVERGED])
 
 
@@ -90,22 +90,22 @@ class Descent(ABC):
 
     @abstractmethod
     def diverged(self, state: State) -> bool:
-        """Whether the iterates have left every sensible range."""
+        """Whether the iterates have left any sensible range."""
 
     def drive(self, w: FloatArray) -> FloatArray:
-        """What moves the factors: minus the gradient in w, times the scale, and times the pace of the clock."""
+        """The negative gradient in w, times the scale and the pace of the clock."""
         if self.clock is None:
             return self.scale * self.problem.correlation(w)
         g, self.last_loss = self.problem.correlation_and_loss(w)
         return self.scale * self.clock.pace(self.last_loss) * g
 
     def underflows(self) -> bool:
-        """Whether the loss, as the last step saw it, is too small for the clock to divide by much less."""
+        """Whether the loss at the last step is close to the smallest that the clock can divide by."""
         return self.last_loss < LEAST_LOSS
 
 
 def divergence_bound(problem: Problem) -> float:
-    """Coefficients beyond this have diverged: ten orders of magnitude above what the data can ask for."""
+    """Larger coefficients have diverged: ten orders of magnitude above the scale of the data."""
     scale = float(np.abs(problem.X.T @ problem.y).max()) / problem.n
     return 1e10 * max(1.0, scale)
 
@@ -120,8 +120,8 @@ def run(
 ) -> Trajectory:
     """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
 
-    ``stop(t, w)`` is asked at each record. With ``reference`` the plain-numpy step is used, as it always is for a loss
-    that is not squared.
+    ``stop(t, w)`` is called at each record. With ``reference`` the plain-numpy step is used, as it always is for losses
+    other than squared.
     """
     n_steps = whole(n_steps, "n_steps", least=0)
     record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
@@ -201,14 +201,12 @@ def _message(status: Status, state: State) -> str:
     if status is Status.STOPPED:
         return f"Stopped by the caller at step {state.t}."
     if state.underflow:
-        return (
-            f"The loss fell below {LEAST_LOSS:g} at step {state.t}, and float64 holds little less: the run ends there."
-        )
+        return f"The loss fell below {LEAST_LOSS:g} at step {state.t}, near the limit of float64: the run ends there."
     return f"Ran {state.t} steps."
 
 
 def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
-    """A start for the directions: one finite number per column and, where asked, of unit norm in each group."""
+    """Check a start for the directions: one finite number per column and, if `unit`, unit norm in each group."""
     directions = as_numbers(v, "start").copy()
     if directions.shape != (groups.n_columns,):
         raise ValueError(
@@ -227,7 +225,7 @@ def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
 
 
 def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray:
-    """The start of the magnitudes: one positive number for all, or one each."""
+    """Check the start of the magnitudes: one positive number for all, or one per magnitude."""
     scale = as_numbers(init_scale, name, finite=False)
     if scale.ndim > 1 or (scale.ndim == 1 and scale.size != n):
         raise ValueError(f"{name} must be one number or {n} of them, not shape {scale.shape}.")

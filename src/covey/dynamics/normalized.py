@@ -20,7 +20,7 @@ from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["normalized_descent"]
 
-LARGE = -1.0  # how the kernel is told to take eta = 1/u^(2N)
+LARGE = -1.0  # tells the kernel to use eta = 1/u^(2N)
 
 
 def normalized_descent(
@@ -55,8 +55,8 @@ def normalized_descent(
         u_l \leftarrow u_l + \gamma N u_l^{N-1} v_l^\top g_l,
 
     the last with ``g`` at the new directions. **Algorithm 1** is ``direction_step="large"``,
-    :math:`\eta_l = 1/u_l^{2N}`: then ``v_l`` is the direction of ``w_l + g_l``. **Algorithm 2** starts so and goes on
-    with a small constant :math:`\eta` after the switch: give `direction_step` and `switch`.
+    :math:`\eta_l = 1/u_l^{2N}`: then ``v_l`` is the direction of ``w_l + g_l``. **Algorithm 2** starts the same way
+    and continues with a small constant :math:`\eta` after the switch: give `direction_step` and `switch`.
 
     Parameters
     ----------
@@ -73,35 +73,35 @@ def normalized_descent(
         ``"auto"`` is ``4/(9 max_l norm(X_l'y/n)^2)``, lemma direction-bound's limit with the first estimate of the
         largest group.
     switch : None, int, float, "oracle" or a rule
-        When to go over from the large direction step to the number: at an iteration (an int), by the paper's
-        practical rule with this tolerance (a float), by the theorem's rule (``"oracle"``, needs `w_star`), or a rule
-        from `covey.dynamics`.
+        When to switch from the large direction step to `direction_step`: at an iteration (an int), by the paper's
+        practical rule with this tolerance (a float), by the theorem's rule (``"oracle"``, needs `w_star`), or by a
+        rule from `covey.dynamics`.
     n_steps, record_every : int
     start : array of shape (p,), optional
         Directions at t = 0, of unit norm in each group; all equal by default. With ``init_scale=path.u[-1]`` and
-        ``start=path.v[-1]`` a run goes on where another ended.
+        ``start=path.v[-1]`` a run continues another.
     depth : int
         The power N, at least 2.
     w_star : array of shape (p,), optional
         The truth, for the recovery error.
     stop : callable ``(t, w) -> bool``, optional
-        Asked at each record.
+        Called at each record; a true result ends the run.
     gradient_scale : float
-        Multiplies every gradient. The authors' code has 2 (it minimises ``norm(y - X w)^2 / n``), the text 1; the
+        Multiplies every gradient. The authors' code uses 2 (it minimises ``norm(y - X w)^2 / n``), the text 1; the
         two differ in more than speed, see `docs/errata.md`.
     magnitude_at : {"new", "old"}
-        Directions at which the magnitude's gradient is taken: the text has the new ones, the authors' code the old.
+        Directions at which the magnitude's gradient is evaluated: the text uses the new ones, the authors' code the
+        old.
     loss : str or Loss
         The loss of a row, by name or from `covey.losses`: the objective is its mean over rows, and ``y - X w`` becomes
         its residual, minus its derivative in the linear predictor. Losses other than the squared one use the
         plain-numpy step.
     offset : array of shape (n,), optional
-        Added to the linear predictor. No intercept is fitted: that of the model without groups is the offset
+        Added to the linear predictor. No intercept is fitted; to use the null model's, give the offset
         ``np.full(n, loss.null(y, weight))``.
     clock : {"steps", "loss"}
         "loss" divides every gradient by the loss (`docs/theory.md`), so that on separable classes the direction of
-        ``w`` converges in thousands of steps where the bare steps would need exponentially many. For
-        ``loss="binomial"``.
+        ``w`` converges in thousands of steps instead of exponentially many. For ``loss="binomial"``.
     reference : bool
         Use the plain-numpy step instead of the compiled one.
 
@@ -231,5 +231,5 @@ class NormalizedDescent(Descent):
         )
 
     def diverged(self, state: State) -> bool:
-        """Directions have unit norm, so only magnitudes can run away."""
+        """Directions have unit norm, so only magnitudes can diverge."""
         return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))

@@ -47,8 +47,8 @@ def plain_descent(
         u_l \leftarrow u_l + \gamma (N u_l^{N-1} v_l^\top g_l - \lambda u_l), \quad
         v_l \leftarrow v_l + \gamma (u_l^N g_l - \lambda v_l),
 
-    both at the old point. Nothing holds ``norm(v_l)`` at one; along the flow ``u_l^2/N - norm(v_l)^2`` is conserved
-    (lemma balancing), here it drifts with the step.
+    both at the old point. ``norm(v_l)`` is not kept at one. Along the flow, ``u_l^2/N - norm(v_l)^2`` is conserved
+    (lemma balancing); here it drifts in proportion to the step.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def plain_descent(
     step_size : float
         One step for both layers.
     start : "zero", "small", "aligned" or array of shape (p,)
-        Directions at t = 0: zero (the paper's choice that works), ``init_scale`` times the equal unit direction
-        (the choice that depends on luck), along ``X_l'y/n`` and balanced, ``norm(v_l)^2 = u_l^2/N`` (the choice of
-        theorem gf-es), or any.
+        Directions at t = 0: zero (the paper's choice, which works), ``init_scale`` times the unit direction with equal
+        entries (which works only by luck), along ``X_l'y/n`` and balanced, ``norm(v_l)^2 = u_l^2/N`` (the choice of
+        theorem gf-es), or an array.
     weight_decay : float
         Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss: the explicit penalty of the paper's related work.
 
@@ -147,7 +147,7 @@ class PlainDescent(Descent):
         )  # fmt: skip
 
     def diverged(self, state: State) -> bool:
-        """Either layer may run away."""
+        """Either layer may diverge."""
         return not (
             bool(np.all(np.abs(state.u) ** self.depth <= self.bound)) and bool(np.all(np.abs(state.v) <= self.bound))
         )

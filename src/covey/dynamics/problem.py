@@ -1,4 +1,4 @@
-"""Problem: the frozen data of a run, and its loss, which is ``norm(y - X w)^2 / (2 n)`` unless another is given."""
+"""Problem: the immutable data of a run, and its loss, by default ``norm(y - X w)^2 / (2 n)``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Problem"]
 
 @dataclass(frozen=True)
 class Problem:
-    """Validated data. Columns stay in the user's order; ``groups.labels`` says which group each belongs to.
+    """Validated data. Columns keep the user's order; ``groups.labels`` has the group of each.
 
-    ``row_loss`` is the loss of one row, and ``offset`` is added to every linear predictor. With the squared loss it has
-    been subtracted from y instead, which is the same.
+    ``row_loss`` is the loss of one row, and ``offset`` is added to every linear predictor. For the squared loss it is
+    subtracted from y instead, which is equivalent.
     """
 
     X: FloatArray
@@ -49,8 +49,8 @@ class Problem:
         shift = None if offset is None else read_offset(offset, n, 1, row_loss)[:, 0]
         if row_loss.vector:
             raise ValueError(
-                f"The network has one linear predictor, and the {row_loss.name} loss needs several. "
-                "covey.limit_path takes it."
+                f"The network has one linear predictor, but the {row_loss.name} loss needs several. "
+                "Use covey.limit_path."
             )
         if isinstance(row_loss, Squared):
             return cls(matrix, response if shift is None else response - shift, partition, truth)
@@ -63,27 +63,27 @@ class Problem:
 
     @property
     def squared(self) -> bool:
-        """Whether the loss is the squared one, for which there are compiled steps."""
+        """Whether the loss is squared, for which there are compiled steps."""
         return isinstance(self.row_loss, Squared)
 
     def correlation(self, w: FloatArray) -> FloatArray:
-        """``g = X' residual / n``, minus the gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
+        """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""
         if self.squared:
             return self.X.T @ (self.y - self.X @ w) / self.n
         return self.X.T @ self.row_loss.residual(self.y, self.predictor(w)) / self.n
 
     def correlation_and_loss(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """`correlation` and the mean loss, of one linear predictor."""
+        """`correlation` and the mean loss, from one linear predictor."""
         eta = self.predictor(w)
         return self.X.T @ self.row_loss.residual(self.y, eta) / self.n, float(self.row_loss.value(self.y, eta).mean())
 
     def predictor(self, w: FloatArray) -> FloatArray:
-        """The linear predictor ``X w`` plus the offset; one row for each row of w where there are several."""
+        """The linear predictor ``X w`` plus the offset; one row per row of w if there are several."""
         eta = w @ self.X.T
         return eta if self.offset is None else eta + self.offset
 
     def loss(self, W: FloatArray) -> FloatArray:
-        """The mean loss at each row of ``W``, in blocks of rows so that no more than the size of X is held."""
+        """The mean loss at each row of ``W``, in blocks of rows so that memory stays below the size of X."""
         out = np.empty(len(W))
         block = max(1, self.X.size // (2 * self.n))
         for i in range(0, len(W), block):
@@ -95,16 +95,16 @@ class Problem:
         return out
 
     def error(self, W: FloatArray) -> FloatArray | None:
-        """``norm(w - w_star)^2`` of each row of ``W``, where the truth is known."""
+        """``norm(w - w_star)^2`` of each row of ``W``, if the truth is known."""
         if self.w_star is None:
             return None
         return np.array([np.sum((w - self.w_star) ** 2) for w in W])
 
     def gram(self) -> tuple[FloatArray, FloatArray]:
-        """``(X'X/n, X'y/n)`` where stepping in Gram space is the cheaper way, else two empty arrays.
+        """``(X'X/n, X'y/n)`` if steps in Gram space are cheaper, otherwise two empty arrays.
 
-        One product with the Gram matrix costs p^2, one with X and its transpose 2 n p; and the matrix must be small
-        beside X, or small outright.
+        One product with the Gram matrix costs p^2, one with X and its transpose 2 n p. The matrix must also be small
+        compared with X, or small in absolute terms.
         """
         n, p = self.X.shape
         if p <= n // 2 or (p <= 1000 and p <= 2 * n):

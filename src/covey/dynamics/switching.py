@@ -1,6 +1,6 @@
 """When Algorithm 2 decreases its direction step.
 
-A rule is asked after each step, with the magnitudes before and after it; the answer counts from the next step on.
+A rule is evaluated after each step, with the magnitudes before and after it, and takes effect at the next step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["SwitchAt", "SwitchOracle", "SwitchRule", "SwitchSettled", "read_swit
 
 @dataclass(frozen=True)
 class SwitchAt:
-    """At a given iteration."""
+    """Switch at a given iteration."""
 
     step: int
 
@@ -30,7 +30,7 @@ class SwitchSettled:
     """The paper's practical rule: ``max_l |u_l(t+1) - u_l(t)| / |u_l(t) + epsilon| < tol``.
 
     At the start every magnitude moves by ``2 step_size norm(X_l'y/n)``, which may itself be below ``tol``: the rule
-    means nothing until a magnitude has grown. So it is armed first, when some group reaches half of its first
+    is meaningless until a magnitude has grown. It is therefore armed only once some group reaches half of its first
     estimate, ``u_l^N >= norm(X_l'y/n) / 2``.
     """
 
@@ -53,7 +53,7 @@ SwitchRule = SwitchAt | SwitchSettled | SwitchOracle
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """A rule as the kernels take it; ``met`` is the plain reading of the same numbers."""
+    """A rule in the form that the kernels use; ``met`` evaluates the same numbers in numpy."""
 
     kind: int
     tol: float
@@ -63,7 +63,7 @@ class CompiledRule:
 
     @classmethod
     def of(cls, rule: SwitchRule | None, problem: Problem, depth: int) -> CompiledRule:
-        """Work out the thresholds that the rule needs on this problem."""
+        """Compute the thresholds of a rule for this problem."""
         kind, tol, epsilon, at_step = kernels.NEVER, 0.0, 0.0, 0
         target = np.zeros(problem.groups.n_groups)
         match rule:
@@ -91,7 +91,7 @@ class CompiledRule:
 
 
 def read_switch(switch: Any, problem: Problem, depth: int) -> SwitchRule | None:
-    """What a user may pass as ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule."""
+    """Read ``switch=``: None, an iteration, a tolerance, ``"oracle"`` or a rule."""
     if switch is None:
         return None
     if isinstance(switch, str):
@@ -107,7 +107,7 @@ def read_switch(switch: Any, problem: Problem, depth: int) -> SwitchRule | None:
     if isinstance(switch, SwitchOracle):
         u_star = np.asarray(switch.u_star, dtype=float)
         if u_star.shape != (problem.groups.n_groups,) or not (u_star >= 0).all():
-            raise ValueError(f"u_star must hold {problem.groups.n_groups} numbers at least 0, one per group.")
+            raise ValueError(f"u_star must hold {problem.groups.n_groups} non-negative numbers, one per group.")
         return SwitchOracle(u_star)
     if isinstance(switch, float | np.floating):
         return SwitchSettled(positive(switch, "switch"))

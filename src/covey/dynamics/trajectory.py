@@ -1,4 +1,4 @@
-"""Trajectory: what every dynamics returns."""
+"""Trajectory: the result of every dynamics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Trajectory:
     loss : ndarray, shape (n_records,)
         ``norm(y - X w)^2 / (2 n)``, or the mean over rows of another loss.
     error : ndarray, shape (n_records,), or None
-        ``norm(w - w_star)^2`` when the truth was given.
+        ``norm(w - w_star)^2``, if the truth was given.
     switch : int or None
         The iteration after which the direction step was decreased (Algorithm 2); None if it never was.
     status : Status
@@ -82,7 +82,7 @@ class Trajectory:
     def best(self) -> int:
         """The record with the least recovery error."""
         if self.error is None:
-            raise ValueError("The recovery error is not known: pass w_star= to the dynamics.")
+            raise ValueError("The recovery error is unknown: pass w_star= to the dynamics.")
         return int(np.argmin(self.error))
 
     def woke(self, fraction: float = 0.5, least: float = 0.01) -> list[tuple[int, float]]:
@@ -97,7 +97,7 @@ class Trajectory:
         return sorted(first, key=lambda event: event[1])
 
     def at(self, t: float) -> FloatArray:
-        """The coefficients at time ``t``: exact for a flow, else those of the last record not after ``t``."""
+        """The coefficients at time ``t``: exact for a flow, otherwise from the last record up to ``t``."""
         if not self.t[0] <= t <= self.t[-1]:
             raise ValueError(f"The trajectory runs from {self.t[0]:g} to {self.t[-1]:g}; time {t:g} lies outside.")
         if self._dense is not None:

@@ -6,7 +6,7 @@
 | ``singular_value`` | 0, 1, ... | of the covariance of the codes | |
 | ``image`` | 100 row + step | | an interpolated image, packed |
 
-Rows of model ``pixels`` are those of blending pixels, without any model.
+Rows of model ``pixels`` are for blended pixels, without any model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TORCH = find_spec("torch") is not None
 
 
 def needs_torch() -> None:
-    """Say what to install where torch is not there; in the way that ``covey reproduce`` passes on."""
+    """Raise the error that ``covey reproduce`` reports if torch is missing."""
     if not TORCH:
         raise DataNotFoundError("Autoencoders need torch, which is not installed: pip install 'covey[torch]'")
 
@@ -60,7 +60,7 @@ def table(
 
 
 def saved_folder() -> Path | None:
-    """Where the results of a full run on a GPU are kept: beside the source, or in the folder of `COVEY_DATA`."""
+    """The folder with the results of a full run on a GPU: next to the source, or in the folder of `COVEY_DATA`."""
     places = [Path(covey.__file__).parents[2] / "docs" / "results" / SAVED]
     if os.environ.get("COVEY_DATA"):
         places.append(Path(os.environ["COVEY_DATA"]) / SAVED)
@@ -68,7 +68,7 @@ def saved_folder() -> Path | None:
 
 
 def read_saved(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table of results that ``benchmarks/autoencoder_full.py`` wrote; torch is not needed."""
+    """The table of results written by ``benchmarks/autoencoder_full.py``; torch is not needed."""
     place = Path(folder)
     measures = pd.read_csv(place / "measures.csv").rename(columns={"measure": "quantity"})
     spectra = pd.read_csv(place / "singular_values.csv").assign(quantity="singular_value")
@@ -84,7 +84,7 @@ def read_saved(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def values(frame: pd.DataFrame, model: str, quantity: str) -> NDArray[np.float64]:
-    """One measure of one model, an entry a seed."""
+    """One measure of one model, one entry per seed."""
     chosen = frame[(frame["model"] == model) & (frame["quantity"] == quantity) & (frame["index"] == 0)]
     return chosen.sort_values("seed")["value"].to_numpy(dtype=float)
 

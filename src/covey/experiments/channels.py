@@ -2,14 +2,14 @@
 
 The paper hopes that its analysis helps to understand grouped architectures, and builds on power parametrisations, which
 promote sparsity in networks. Here each output channel (and hidden unit) of a small convolutional network is a group.
-Power layers ``u^N v`` are trained from smaller and smaller starts, without any penalty; beside them stand the group
-lasso by proximal steps, its smooth form, D-gating with weight decay (arXiv 2509.23898), and a plain network. All have
-the same loop, the same learning rates to choose from, and the same order of deletion (`covey.nn.channel_study`). A
-method's number is the least number of channels whose validation accuracy is within one point of the whole plain
-network's, at the best of its strengths and learning rates; nothing is trained after deletion.
+Power layers ``u^N v`` are trained from smaller and smaller starts, without any penalty. They are compared with the
+group lasso by proximal steps, with its smooth form, D-gating with weight decay (arXiv 2509.23898), and with a plain
+network. All have the same training loop, the same choice of learning rates, and the same order of deletion
+(`covey.nn.channel_study`). Each method is scored by the smallest number of channels whose validation accuracy is within
+one point of the whole plain network's, at its best strength and learning rate; nothing is trained after deletion.
 
-The quick setting trains on 6000 images, one seed. The full one trains on all of MNIST from three seeds; it needs a GPU,
-and where there is none the saved results of such a run are shown.
+The quick setting trains on 6000 images with one seed. The full setting trains on all of MNIST with three seeds; it
+needs a GPU, and without one the saved results of such a run are shown.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Train, delete and measure; or read the saved results of the full setting where there is no GPU."""
+    """Train, delete and measure; or read the saved results of the full setting if there is no GPU."""
     if settings.needs_gpu and not _has_gpu():
         file = saved_file()
         if file is None:
@@ -132,7 +132,7 @@ def _has_gpu() -> bool:
 
 
 def saved_file() -> Path | None:
-    """The curves of a full run on a GPU: beside the source, or in the folder of `COVEY_DATA`."""
+    """The curves of a full run on a GPU: next to the source, or in the folder of `COVEY_DATA`."""
     places = [Path(covey.__file__).parents[2] / "docs" / "results" / SAVED]
     if os.environ.get("COVEY_DATA"):
         places.append(Path(os.environ["COVEY_DATA"]) / SAVED)
@@ -147,9 +147,9 @@ def target_accuracy(frame: pd.DataFrame) -> float:
 
 
 def best_settings(frame: pd.DataFrame) -> Any:
-    """A table, per method: strength and learning rate with the fewest channels at the target, with means over seeds.
+    """For each method, the strength and learning rate with the fewest channels at the target, with means over seeds.
 
-    A setting counts where every seed reaches the target. A method without one has missing values.
+    A setting counts if every seed reaches the target. A method without one has missing values.
     """
     target, rungs = target_accuracy(frame), frame[frame["rule"] == "ladder"]
     good = rungs[rungs["validation"] >= target].sort_values("channels")
@@ -170,7 +170,7 @@ def best_settings(frame: pd.DataFrame) -> Any:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Channels kept at equal accuracy, method against method; and what deleting sleeping channels costs."""
+    """Channels kept at equal accuracy, method by method, and the cost of deleting sleeping channels."""
     table, target, seeds = best_settings(frame), target_accuracy(frame), frame["seed"].nunique()
     over = f"{seeds} seed{'s' if seeds > 1 else ''}, validation accuracy at least {target:.4f}"
 

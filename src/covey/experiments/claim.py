@@ -1,4 +1,4 @@
-"""A claim of the paper, what we measured, and whether it holds."""
+"""A claim of the paper, our measurement, and whether the claim holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Claim", "Verdict", "judge", "markdown", "tabulate"]
 
 
 class Verdict(StrEnum):
-    """What the measurement says."""
+    """The outcome of a measurement."""
 
     HOLDS = "holds"
     CODE_ONLY = "holds in the code only"
@@ -28,11 +28,12 @@ class Claim:
     id : str
         The figure or table that makes the claim.
     claim : str
-        What is claimed, in our words.
+        The claim in our words.
     expected : str
-        What we would have to see: our threshold, the paper states none. They were set knowing earlier runs.
+        The result that would confirm it. The thresholds are ours, since the paper states none, and were set after
+        seeing earlier runs.
     measured : str
-        What we saw.
+        The measured result.
     verdict : Verdict
     """
 
@@ -44,7 +45,7 @@ class Claim:
 
 
 def judge(text: bool, code: bool = False) -> Verdict:
-    """The verdict on a claim from whether it was met by the paper's text and, failing that, by the authors' code.
+    """The verdict on a claim: whether it holds with the paper's text and, failing that, with the authors' code.
 
     >>> judge(True), judge(False, True), judge(False)
     (<Verdict.HOLDS: 'holds'>, <Verdict.CODE_ONLY: 'holds in the code only'>, <Verdict.FAILS: 'does not hold'>)
@@ -53,7 +54,7 @@ def judge(text: bool, code: bool = False) -> Verdict:
 
 
 def markdown(claims: Iterable[Claim]) -> str:
-    """The claims as a table of a page: the experiment, the claim, what was measured, the verdict."""
+    """The claims as a Markdown table: experiment, claim, measurement and verdict."""
     lines = ["| id | claim | measured | verdict |", "| --- | --- | --- | --- |"]
     for claim in claims:
         cells = (cell.replace("|", "\\|") for cell in (claim.id, claim.claim, claim.measured, str(claim.verdict)))

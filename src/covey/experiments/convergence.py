@@ -1,4 +1,4 @@
-"""Algorithm 2 on one draw, by the text and by the code: what figures 3 and 11 have in common."""
+"""Algorithm 2 on one draw, by the text and by the code: shared by figures 3 and 11."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def algorithm_2(
 ) -> Trajectory:
     """Algorithm 2 with the paper's practical switch rule.
 
-    In the code the rule compares the first magnitudes with 1, so that it is met after the first step: the small
-    direction step is taken throughout.
+    In the code the rule compares the first magnitudes with 1, so that it is met after the first step and the small
+    direction step is used throughout.
     """
     return normalized_descent(
         data.X,
@@ -101,7 +101,7 @@ def support_indices(frame: pd.DataFrame) -> list[int]:
 
 
 def wake_times(frame: pd.DataFrame, mode: str) -> dict[int, float]:
-    """When each group of the support first has half of its true norm (the magnitude over the square root of 2)."""
+    """The time at which each group of the support first has half of its true norm (its magnitude over sqrt(2))."""
     out = {}
     for l in support_indices(frame):
         t, u = series(frame, mode, "magnitude", l)

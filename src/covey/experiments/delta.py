@@ -1,13 +1,13 @@
 """The smaller coherence of theorem convergence-alg-2: an artefact of its proof, as the paper believes?
 
-For Algorithm 1 the theorem asks for ``delta <= r_min/(120 r_max)``, with ``r = norm(w*_l)``; for Algorithm 2 the bound
-is smaller by ``sqrt(zeta/r_max)``, which goes to zero with the noise. Here delta is varied in multiples of Algorithm
-1's bound, over six orders of magnitude of zeta, on designs that have exactly this coherence, half of them in random
-directions and half where it should do most harm, with the theorem's largest start and step. For each run the question
-is whether the promised bounds hold throughout the (corrected) window. The largest multiple up to which they do would
-fall like ``zeta^(1/2)`` if Algorithm 2 needed its bound, and does not depend on zeta if it is an artefact. The
-direction step after the switch is taken at both ends of its corrected range, ``gamma/r_min <= eta <= 4/(9 r_max^2)``,
-and far below it, where directions stay at the angle that they had.
+For Algorithm 1 the theorem requires ``delta <= r_min/(120 r_max)``, with ``r = norm(w*_l)``; for Algorithm 2 the bound
+is smaller by the factor ``sqrt(zeta/r_max)``, which tends to zero with the noise. Here delta is varied in multiples of
+Algorithm 1's bound, over six orders of magnitude of zeta, on designs with exactly this coherence, half of them in
+random directions and half in the most harmful ones, with the theorem's largest start and step. For each run we check
+whether the promised bounds hold throughout the (corrected) window. The largest multiple up to which they hold would
+fall like ``zeta^(1/2)`` if Algorithm 2 needed its bound, and does not depend on zeta if the bound is an artefact. The
+direction step after the switch is set to both ends of its corrected range, ``gamma/r_min <= eta <= 4/(9 r_max^2)``,
+and to a value far below it, at which directions keep their angle.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors: list[float]) -> list[Row]:
-    """Multiples in increasing order, up to the first at which the bounds fail or no design has such blocks."""
+    """Multiples in increasing order, up to the first at which the bounds fail or no such design exists."""
     norms = np.zeros(len(SIZES))
     norms[:ACTIVE] = 1.0 + np.random.default_rng(seed).uniform(0, 0.5, size=ACTIVE)
     b = power_bounds(norms, L=len(SIZES), epsilon=epsilon, group_noise=epsilon)
@@ -91,7 +91,7 @@ def delta_task(variant: str, epsilon: float, draw: int, seed: list[int], factors
     tightening = b.delta_in(2) / b.delta_in(1)
     for factor in factors:
         try:
-            # the same directions of everything for every multiple
+            # the same random directions for every multiple
             data = prescribed_problem(
                 np.random.default_rng([*seed, 1]), SIZES, norms, delta_in=factor * b.delta_in(1),
                 delta_out=factor * b.delta_out(1), group_noise=epsilon, leaning=draw % 2 == 1,
@@ -138,7 +138,7 @@ def _slope(table: pd.DataFrame, variant: str) -> Slope:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Whether Algorithm 2 needs what its theorem asks for."""
+    """Whether Algorithm 2 needs the coherence that its theorem requires."""
     table, out = largest_factors(frame), []
     in_range = table[table["variant"].isin([LARGE, LEAST])]
     kept, share = in_range["largest"] >= 1, in_range["largest"] / in_range["tightening"]
@@ -194,7 +194,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """The delta that each variant tolerates against zeta, beside the two theorems' bounds."""
+    """The delta that each variant tolerates against zeta, with the two theorems' bounds."""
     table = largest_factors(frame)
     figure, axes = grid(1, 2, height=2.9, width_ratios=[2, 1.2])
     panel = axes[0, 0]

@@ -1,4 +1,4 @@
-"""Architectures as tables: boxes (or nodes) and arrows with places and labels, drawn by one function.
+"""Architectures as tables: boxes (or nodes) and arrows with positions and labels, drawn by one function.
 
 Columns ``kind, panel, x, y, x2, y2, text, role``: a ``node`` is a circle at (x, y); a ``box`` spans (x, y) to (x2, y2);
 an ``arrow`` or ``edge`` leads from (x, y) to (x2, y2); a ``note`` is text at (x, y). A ``number`` is a measured value

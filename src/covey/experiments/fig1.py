@@ -5,7 +5,7 @@ given random weights and a signal is sent through them: the output must be ``x'w
 ``w_l = u_l^2 v_l``.
 
 The text's grouped network has ``W_1 = diag(v)`` and ``W_2 = diag(u)``, tied within groups, on p units. The product of
-the two is ``u v``; for ``u^2 v`` the signal has to pass ``W_2`` twice, and so it is drawn.
+the two is ``u v``; for ``u^2 v`` the signal must pass through ``W_2`` twice, and is drawn that way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Edge = tuple[Place, Place, str]
 
 @dataclass(frozen=True)
 class Settings:
-    """How many inputs are drawn, and in groups of what size."""
+    """The number of inputs to draw, and the group size."""
 
     n_inputs: int = 6
     group_size: int = 3
@@ -38,7 +38,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is quick as it is."""
+        """The same as the full setting."""
         return cls()
 
     @classmethod

@@ -1,15 +1,15 @@
-"""Interpolation between digits in the latent space of five autoencoders, and what their latent spaces are like.
+"""Interpolation between digits in the latent spaces of five autoencoders, and properties of these latent spaces.
 
-The paper shows one picture and published no code. Here is the picture, and beside it measures: the error of
-reconstruction, the effective rank of the latent covariance, how far interpolated images are from the data (the distance
-of midpoints to the nearest training image, over that of the decoded end points), a classifier's confidence along the
-lines, the Frechet distance of samples from a Gaussian fitted to the codes, and what logistic regression makes of 100
-labelled codes. "Ahead" is judged on the distance of midpoints, which is what the picture shows; measure and thresholds
-were fixed before these runs (knowing a shorter one), for GAE4 and GAE8 together; the two are told apart because they
-turned out to differ.
+The paper shows one picture and published no code. Here is the picture, with measures: the reconstruction error, the
+effective rank of the latent covariance, the distance of interpolated images from the data (of midpoints to the nearest
+training image, relative to the decoded end points), a classifier's confidence along the lines, the Frechet distance of
+samples from a Gaussian fitted to the codes, and the accuracy of logistic regression on 100 labelled codes. "Ahead" is
+judged by the distance of midpoints, which is what the picture shows. The measure and thresholds were fixed before these
+runs (but after a shorter one), for GAE4 and GAE8 together; the two are reported separately because they turned out to
+differ.
 
-The quick setting trains on 10 000 images for a few epochs, one seed. The full one trains on all of MNIST from three
-seeds; it needs a GPU, and where there is none the saved results of such a run are shown.
+The quick setting trains on 10 000 images for a few epochs with one seed. The full setting trains on all of MNIST with
+three seeds; it needs a GPU, and without one the saved results of such a run are shown.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> tuple[Any, Any, Any]:
-    """One model from one seed; everything that goes in and out can be sent between processes."""
+    """One model from one seed; all inputs and outputs can be sent between processes."""
     import torch
 
     from covey.nn.classifier import Classifier
@@ -216,7 +216,7 @@ def _draw_bars(panel: Any, frame: pd.DataFrame, quantity: str, name: str, title:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """GAE ahead of AE and VAE, comparable with IRMAE; and what the other measures say."""
+    """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
     ratio = "midpoint_ratio"
     seeds = len(values(frame, "AE", ratio))
     over = f"over {seeds} seeds" if seeds > 1 else "one seed"
@@ -288,13 +288,13 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 
 def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: float = 1.0) -> tuple[float, float]:
-    """By how much the model's value is lower than the rival's, and the standard error of that."""
+    """How much lower the model's value is than the rival's, with its standard error."""
     (a, error_a), (b, error_b) = (mean_and_error(frame, m, quantity) for m in (model, rival))
     return sign * (b - a), float(np.hypot(error_a, error_b))
 
 
 def _share(frame: pd.DataFrame, quantity: str, model: str) -> float:
-    """How much of the way from AE to IRMAE the model goes."""
+    """The model's position between AE (0) and IRMAE (1)."""
     a, b, here = (mean_and_error(frame, m, quantity)[0] for m in ("AE", "IRMAE", model))
     return (a - here) / (a - b) if a != b else float(here <= b)
 

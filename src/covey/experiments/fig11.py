@@ -1,7 +1,7 @@
 """Algorithm 2 (and Algorithm 1) with Gaussian measurements.
 
-As figure 3 with standard normal entries in X, seed 42; and Algorithm 1 on the data of figure 2 made Gaussian, with
-noise 0.1, seed 6. The published figure is that of Algorithm 2 by the code.
+Like figure 3 with standard normal entries in X, seed 42; and Algorithm 1 on the data of figure 2 with a Gaussian
+design, noise 0.1, seed 6. The published figure shows Algorithm 2 as in the code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is quick as it is."""
+        """The same as the full setting."""
         return cls()
 
     @classmethod

@@ -1,15 +1,15 @@
-"""Against explicit penalties, over signal-to-noise ratios.
+"""Comparison with explicit penalties, over signal-to-noise ratios.
 
 150 Gaussian rows, 300 columns in groups of 4, three groups with all entries 10 (the text says ten non-zero entries;
 the code has twelve), noise from 1 to e^3. Every method's model is chosen on the same validation set of 50 rows:
 
 - the group lasso as the authors ran it (standardised, intercept, unit weights, ten penalties up to 2.01), and with a
   grid of 50 penalties down from the largest useful one;
-- primal-dual iterative regularisation, every one of 100 iterates a candidate;
+- primal-dual iterative regularisation, with all 100 iterates as candidates;
 - Algorithm 2 by the text (switch at tolerance 0.01) and by the code (switch at epoch 200, 600 epochs);
-- least squares by someone who knows the true groups, as a limit.
+- least squares on the true groups, as a limit.
 
-The signal-to-noise ratio is ``norm(X w*) / norm(noise)``. The published figure has the first group lasso, primal-dual
+The signal-to-noise ratio is ``norm(X w*) / norm(noise)``. The published figure shows the first group lasso, primal-dual
 and the code.
 """
 
@@ -71,7 +71,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """One row per level, draw and method: the error of the chosen model and how many groups it has."""
+    """One row per level, draw and method: the error of the chosen model and its number of groups."""
     noise = np.exp(np.linspace(0, 3, settings.levels))
     tasks = [(level, float(sigma), 100 * i) for level, sigma in enumerate(noise) for i in range(settings.repeats)]
 
@@ -96,7 +96,7 @@ def _row(data: GroupSparseData, method: str, settings: Settings) -> dict[str, An
 
 
 def fit(data: GroupSparseData, method: str, settings: Settings) -> tuple[FloatArray, bool]:
-    """The coefficients that the validation set chose, and whether they lie at the strong end of the grid."""
+    """The coefficients chosen on the validation set, and whether they lie at the strong end of the grid."""
     assert data.X_val is not None
     assert data.y_val is not None
     if method == ORACLE:
@@ -133,7 +133,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Log2 error over the ratio, and how many groups the chosen models have."""
+    """Log2 error over the ratio, and the number of groups in the chosen models."""
     from matplotlib.ticker import NullLocator
 
     table = summary(frame)
@@ -175,7 +175,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Consistently better than explicit penalties; primal-dual close where the noise is low."""
+    """Consistently better than explicit penalties; primal-dual close if the noise is low."""
     table = summary(frame).pivot(index="level", columns="method", values="mean")
     mean = {method: table[method].to_numpy(dtype=float) for method in METHODS}
     snr = frame.groupby("level")["snr"].mean().to_numpy(dtype=float)

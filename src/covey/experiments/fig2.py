@@ -1,4 +1,4 @@
-"""Convergence of Algorithm 1, and what happens to it when nobody stops it.
+"""Convergence of Algorithm 1, and its behaviour without early stopping.
 
 150 Rademacher rows, 300 columns in groups of 3, three groups with all entries 10, noise 0.5, the published draw. The
 paper's text and the authors' code are run side by side: they differ in a factor 2 of the gradients, which doubles the
@@ -30,7 +30,7 @@ LONG = "text, long"
 
 @dataclass(frozen=True)
 class Settings:
-    """The published run. The code's steps count double, so the text is given twice as many."""
+    """The published run. The code's steps are twice as long, so the text gets twice as many."""
 
     step_size: float = 1e-3
     init_scale: float = 1e-6
@@ -41,7 +41,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """A shorter look at the long run."""
+        """A shorter long run."""
         return cls(long_steps=40_000)
 
     @classmethod

@@ -1,8 +1,8 @@
 """Convergence of Algorithm 2, and incremental learning: the strongest group is learned first.
 
-As figure 2, with entries 5 to 13 on the support. The text switches to the small direction step once magnitudes have
-settled (tolerance 0.01). The authors' code starts its rule from a previous magnitude of 1 and so switches after one
-step; it never takes the large direction step at all, which does no harm here. The published figure is the code's.
+Like figure 2, with entries 5 to 13 on the support. The text switches to the small direction step once magnitudes have
+settled (tolerance 0.01). The authors' code starts its rule from a previous magnitude of 1 and therefore switches after
+one step and never uses the large direction step, which does no harm here. The published figure is the code's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TITLE = "Convergence of Algorithm 2"
 
 @dataclass(frozen=True)
 class Settings:
-    """The published run, with a tolerance that means something (0.1 is met before anything has moved)."""
+    """The published run, with a meaningful tolerance (0.1 is met before anything has moved)."""
 
     step_size: float = 1e-3
     direction_step: float = 1e-3
@@ -39,7 +39,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is quick as it is."""
+        """The same as the full setting."""
         return cls()
 
     @classmethod

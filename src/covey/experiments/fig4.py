@@ -1,9 +1,9 @@
-"""Group sparsity against plain sparsity where there are few rows.
+"""Group sparsity against plain sparsity with few rows.
 
 100 Rademacher rows, 500 columns, 16 entries of 1 in 4 groups of 4, noise 0.5. Left, Algorithm 2 with groups. Right,
-the diagonal network ``w = u^2 - v^2`` that knows nothing of groups, and its positive-only version ``w = u^2``, which
-is what the authors' code runs and the published figure shows; both for the published 500 epochs and for ten times as
-long. Whether rows are the cause is seen by giving it more of them, on several draws.
+the diagonal network ``w = u^2 - v^2``, which does not use the groups, and its positive-only version ``w = u^2``, which
+the authors' code runs and the published figure shows; both for the published 500 epochs and for ten times as long. To
+see whether too few rows are the cause, it is also run with more rows, on several draws.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TITLE = "Group against plain sparsity"
 SIGNED, POSITIVE = "u^2 - v^2", "u^2"
 AT_BEST, IN_TIME = "least share of the signal", "least share of the signal in the published time"
 
-# A truth is recovered when the squared error is below this share of its own square.
+# The truth counts as recovered if the squared error is below this share of its squared norm.
 RECOVERED = 0.01
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The published run. Times are in epochs of the code; the text needs twice as many for the same way."""
+    """The published run. Times are in epochs of the code; the text needs twice as many for the same distance."""
 
     step_size: float = 1e-2
     direction_step: float = 1e-2
@@ -62,7 +62,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Grouped network by text and code; diagonal networks for long, in epochs of the code."""
+    """The grouped network by text and code; diagonal networks for longer, in epochs of the code."""
     data = settings.data()
 
     def one(mode: str) -> pd.DataFrame:
@@ -117,7 +117,7 @@ def _without_groups(settings: Settings, data: GroupSparseData, mode: str, record
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Errors; entries with groups; entries without, for ten times as long; and what more rows do for it."""
+    """Errors; entries with groups; entries without, for ten times as long; and the effect of more rows."""
     epochs = series(frame, "published", "epochs")[1][0]
     figure, ((error, grouped, plain, counts),) = grid(1, 4, height=3.0, width=8.6)
     curves = (
@@ -168,7 +168,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Groups recover; plain sparsity fails in the published time, and why."""
+    """Groups recover; plain sparsity fails in the published time; and the reason."""
     epochs = int(series(frame, "published", "epochs")[1][0])
     signal = last(frame, TRUTH, "signal")
     (group, at), (group_code, at_code) = best(frame, TEXT), best(frame, CODE)
@@ -224,7 +224,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 
 def least_by_rows(frame: pd.DataFrame, mode: str, quantity: str = AT_BEST) -> pd.DataFrame:
-    """The least share of the signal that was left: one row per draw, one column per number of rows."""
+    """The smallest error relative to the signal: one row per draw, one column per number of rows."""
     chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == quantity)].astype({"t": int})
     return chosen.pivot_table(index="index", columns="t", values="value")
 

@@ -81,7 +81,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def repeats(frame: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """Log2 errors: one row a step, one column a repeat."""
+    """Log2 errors: one row per step, one column per repeat."""
     chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == "repeat")]
     return chosen.pivot(index="t", columns="index", values="value").apply(np.log2)
 

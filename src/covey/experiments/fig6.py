@@ -1,8 +1,8 @@
-"""The instability of Algorithm 1's directions, and where it comes from.
+"""The instability of Algorithm 1's directions, and its cause.
 
-The run of figure 2, looked at by its directions. With the direction step ``c/u^4`` the text has c = 1 and the authors'
-code, through its factor 2 in the gradients, c = 2. The third column runs over c with the magnitudes' step held fixed:
-the instability begins between 1.5 and 1.6, so that the published figure shows the factor, not the algorithm.
+The directions in the run of figure 2. In the direction step ``c/u^4`` the text has c = 1 and the authors' code, through
+its factor 2 in the gradients, c = 2. The third column varies c with the magnitudes' step held fixed: the instability
+begins between 1.5 and 1.6, so the published figure shows an effect of the factor, not of the algorithm.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
             return pd.concat(parts)
         path = _descend(settings, data, settings.code_steps if kind == CODE else settings.text_steps, code=kind == CODE)
         movement = rows(kind, "movement", 0, path.t[-1], _late(path))
-        # every step of the code as far as the figure goes, and as many of the text, which needs twice the time
+        # every step of the code up to the end of the figure, and twice as many of the text
         until = settings.shown * (1 if kind == CODE else 2)
         return pd.concat(
             [trace(path, data, kind, ("entry", "direction"), points=settings.shown, until=until), movement]
@@ -106,14 +106,14 @@ def _descend(settings: Settings, data: GroupSparseData, n_steps: int, code: bool
 
 
 def _late(path: Trajectory) -> float:
-    """How far the directions of the support still move in one step, at most, over the last tenth of the run."""
+    """The largest movement of the support's directions in one step, over the last tenth of the run."""
     late = path.v[-max(2, len(path) // 10) :, :9]
     return float(np.abs(np.diff(late, axis=0)).max())
 
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Directions and entries by text and by code; what the factor does."""
+    """Directions and entries by text and by code; the effect of the factor."""
     figure, axes = grid(2, 3, height=2.2)
     for column, mode, letters in ((0, TEXT, "ad"), (1, CODE, "be")):
         draw_curves(axes[0, column], frame, mode, "direction", group_size=3)
@@ -123,7 +123,7 @@ def plot(frame: pd.DataFrame) -> Figure:
         for panel in axes[:, column]:
             for line in panel.get_lines():
                 line.set_linewidth(0.8)
-            # the stretch in which groups wake, converge and (in the code) come loose
+            # the stretch in which groups wake up, converge and (in the code) become unstable
             last_shown = float(series(frame, mode, "direction", 0)[0][-1])
             panel.set_xlim(0.5 * last_shown, 0.88 * last_shown)
         letter(axes[0, column], letters[0], f"directions, {mode}")
@@ -147,7 +147,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Unstable directions; a small error in spite of them; the cause."""
+    """Unstable directions; a small error despite them; the cause."""
     moved, moved_code = last(frame, TEXT, "movement"), last(frame, CODE, "movement")
     end, end_code = last(frame, TEXT), last(frame, CODE)
     signal = last(frame, TRUTH, "signal")

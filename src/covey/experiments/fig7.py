@@ -1,9 +1,9 @@
-"""Gradient descent without weight normalisation: everything hangs on the start of the directions.
+"""Gradient descent without weight normalisation: the result depends on the start of the directions.
 
 The data of figure 4, both layers stepped together from magnitudes 1e-3. The published "small initialisation 1e-3"
 is, in the authors' code, -1e-3/2 in every entry: opposite to the truth, which is positive. Here it is run with both
 signs and with random directions. (Text and code do not differ otherwise: the code's factor 2 is a larger step.) The
-published figure is that of the negative start.
+published figure shows the negative start.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Zero works; directions move first, and no nearer to the truth; small starts fail; the choice is subtle."""
+    """Zero works; directions move first, but no closer to the truth; small starts fail; the choice is subtle."""
     signal = last(frame, TRUTH, "signal")
     (zero, at), (negative, _), (positive, at_positive) = (best(frame, kind) for kind in (ZERO, NEGATIVE, POSITIVE))
     first, second = moves(frame)
@@ -193,7 +193,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 
 def moves(frame: pd.DataFrame, share: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """When ``v'v*`` and when ``u`` have moved by a share of ``u(0)``, per group; infinity for never."""
+    """The times at which ``v'v*`` and ``u`` have moved by a share of ``u(0)``, per group; infinity for never."""
     times: tuple[list[float], list[float]] = ([], [])
     for l in range(4):
         start = series(frame, ZERO, MAGNITUDE, l)[1][0]

@@ -31,7 +31,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is a drawing."""
+        """The same as the full setting: a drawing."""
         return cls()
 
     @classmethod

@@ -1,6 +1,6 @@
 """The grouped autoencoder: the linear layers of figure 8 split into groups of channels.
 
-With g groups each layer has g blocks of (512/g) x (512/g), so that the number of weights falls by the factor g.
+With g groups each layer has g blocks of (512/g) x (512/g), so the number of weights falls by a factor of g.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is a drawing."""
+        """The same as the full setting: a drawing."""
         return cls()
 
     @classmethod

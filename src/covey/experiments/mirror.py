@@ -1,10 +1,9 @@
 """Beyond mirror descent, on a closed loop (Theorem not-mf).
 
-Four linear losses one after another, ``-w_1, -w_2, w_1, w_2``, each for the same time, drive any mirror flow back to
-where it started. One group of two columns, ``w = u^2 v``, is driven round that loop, and so is the diagonal network
-``w = a^2 - b^2``, whose flow is a mirror flow with a known potential. Then both are let go on one equation in two
-unknowns, from the start and from the end of the loop: where a mirror flow ends is the point of least potential,
-whatever way it came.
+Four linear losses in turn, ``-w_1, -w_2, w_1, w_2``, each for the same time, drive any mirror flow back to its start.
+One group of two columns, ``w = u^2 v``, is driven around that loop, and so is the diagonal network ``w = a^2 - b^2``,
+whose flow is a mirror flow with a known potential. Both then solve one equation in two unknowns, from the start and
+from the end of the loop: a mirror flow ends at the point of least potential, whatever its path.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is quick as it is."""
+        """The same as the full setting."""
         return cls()
 
     @classmethod
@@ -68,7 +67,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """The loops, how far off they end for shorter and shorter pieces, and the flows to the equation's solutions."""
+    """The loops, the distance of their ends from the start for shorter and shorter pieces, and the equation's flows."""
     parts = []
     for kind in (GROUPED, DIAGONAL):
         network, x = settings.network(kind)
@@ -102,7 +101,7 @@ def curve(frame: pd.DataFrame, network: str, what: str) -> tuple[np.ndarray, np.
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Both loops, how far they end from their start, and where the flows end."""
+    """Both loops, the distance of their ends from the start, and the limits of the flows."""
     figure, ((left, middle), (sizes, limits)) = grid(2, 2, height=2.5, width=6.4)
     for axes, kind, name in ((left, GROUPED, "a"), (middle, DIAGONAL, "b")):
         _draw_loop(axes, frame, kind)
@@ -152,12 +151,12 @@ def _draw_limits(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _tiny(size: float) -> str:
-    """Below the digits of the saved table nothing is told apart."""
+    """A size; values below the precision of the saved table are not distinguished."""
     return "less than 1e-6" if size < 1e-6 else f"{size:.1e}"
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """The loop, its size, the mirror flow beside it, and their limits."""
+    """The loop, its size, the mirror flow for comparison, and their limits."""
     moved = {kind: curve(frame, kind, LOOP)[1] for kind in (GROUPED, DIAGONAL)}
     off = {kind: w[-1] - w[0] for kind, w in moved.items()}
     length, short = (values[-1] for values in curve(frame, GROUPED, "moved"))

@@ -1,11 +1,11 @@
-"""Sub-Gaussian noise: the corollary's rates, recovery, and the event that it rests on, for noise of four kinds.
+"""Sub-Gaussian noise: the corollary's rates, recovery, and the underlying event, for four kinds of noise.
 
-Corollary subgaussian-noise holds for independent sigma-sub-Gaussian noise; the paper's experiments have Gaussian noise
-only. Here Rademacher and uniform noise, which are sub-Gaussian with parameter sigma, and Student's t with three degrees
-of freedom, which is not, all of standard deviation sigma. *Rates*: the experiment `rates` for each kind, on the same
-designs. *Recovery*: the rows at which half of the runs of `phase` recover the truth. *Event*: how often
-``norm(X'xi/n)_inf`` exceeds ``2 sqrt(2 sigma^2 log(2p)/n)``, which Lemma bounding-max-noise allows with probability
-1/(8p^3), on an orthogonal design of 64 rows and 16 columns.
+Corollary subgaussian-noise holds for independent sigma-sub-Gaussian noise; the paper's experiments use Gaussian noise
+only. Here we add Rademacher and uniform noise, which are sub-Gaussian with parameter sigma, and Student's t with three
+degrees of freedom, which is not, all with standard deviation sigma. *Rates*: the experiment `rates` for each kind, on
+the same designs. *Recovery*: the number of rows at which half of the runs of `phase` recover the truth. *Event*: how
+often ``norm(X'xi/n)_inf`` exceeds ``2 sqrt(2 sigma^2 log(2p)/n)``, which Lemma bounding-max-noise allows with
+probability 1/(8p^3), on an orthogonal design of 64 rows and 16 columns.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TITLE = "Sub-Gaussian noise: rates, recovery and the event behind the corollary"
 SUB_GAUSSIAN = ("rademacher", "uniform")
 STUDENT = "student"
 CLAIMED = {"n": -1.0, "s": 1.0, "sigma": 2.0}
-ROWS_OF_EVENT, COLUMNS_OF_EVENT = 64, 16  # 1/(8 p^3) = 3e-5 can be told from 0 in a million draws
-PRECISE = 0.07  # of a ratio of errors: enough to see a tenth or two
+ROWS_OF_EVENT, COLUMNS_OF_EVENT = 64, 16  # 1/(8 p^3) = 3e-5 can be distinguished from 0 with a million draws
+PRECISE = 0.07  # standard error of a ratio of errors: enough to detect 0.1 or 0.2
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """The three parts as one table, told apart by ``part``; every row has its ``noise``."""
+    """The three parts as one table, distinguished by ``part``; every row has its ``noise``."""
     tasks: dict[str, list[dict[str, Any]]] = {"rates": [], "recovery": [], "event": []}
     for kind in NOISES:
         slopes = rates.Settings(
@@ -102,7 +102,7 @@ def recovery_task(**task: Any) -> list[Row]:
 
 
 def event_task(noise: str, draws: int, seed: list[int]) -> list[Row]:
-    """How many draws of the noise leave the event of the corollary, on an orthogonal design with entries +1 and -1."""
+    """The number of draws outside the corollary's event, on an orthogonal design with entries +1 and -1."""
     n, p = ROWS_OF_EVENT, COLUMNS_OF_EVENT
     X, rng = hadamard(n)[:, :p].astype(float), np.random.default_rng(seed)
     bound, outside = 2 * math.sqrt(2 * math.log(2 * p) / n), 0
@@ -113,7 +113,7 @@ def event_task(noise: str, draws: int, seed: list[int]) -> list[Row]:
 
 
 def _ratio(frame: pd.DataFrame, kind: str) -> tuple[float, float]:
-    """Mean error over that with Gaussian noise, both in units of the minimax order, and its standard error."""
+    """Mean error relative to Gaussian noise, both in units of the minimax order, and its standard error."""
     part = frame[(frame["part"] == "rates") & (frame["method"] == rates.BEST)]
     scaled = (part["error"] / part["minimax"]).groupby(part["noise"])
     mean: Any = scaled.mean()
@@ -133,7 +133,7 @@ def _rows_needed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """What the corollary says of sub-Gaussian noise, and what becomes of it without."""
+    """The corollary's statements for sub-Gaussian noise, and for noise that is not."""
     out = []
     errors = frame[(frame["part"] == "rates") & (frame["method"] == rates.BEST)]
     for kind in (*SUB_GAUSSIAN, STUDENT):
@@ -217,7 +217,7 @@ def plot(frame: pd.DataFrame) -> Figure:
     axes[0, 1].set(xlabel="rows n", ylabel="share of runs that recover")
     letter(axes[0, 1], "b", f"recovery, s = {largest:g}")
     event = frame[frame["part"] == "event"].set_index("noise").loc[list(NOISES)]
-    # a kind that never leaves the event is drawn at half a draw
+    # a kind without draws outside the event is drawn at half a draw
     share = np.maximum(event["outside"], 0.5) / event["draws"]
     axes[0, 2].bar(np.arange(len(NOISES)), share, color=COLOURS[: len(NOISES)], width=0.6)
     axes[0, 2].axhline(float(event["allowed"].iloc[0]), color="black", ls="--", lw=1)

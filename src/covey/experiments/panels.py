@@ -1,4 +1,4 @@
-"""Panels that several figures share: error, entries, magnitudes, directions over iterations."""
+"""Panels shared by several figures: error, entries, magnitudes and directions over iterations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = {"entry": "entry", "magnitude": "group", "alignment": "group"}
 
 
 def draw_errors(axes: Axes, frame: pd.DataFrame, modes: tuple[str, ...] = (TEXT, CODE), mark: bool = True) -> None:
-    """Recovery error over iterations, one curve a mode, the best time marked; dashed, least squares on the truth."""
+    """Recovery error over iterations, one curve per mode, with the best time marked; dashed: true groups known."""
     for mode in modes:
         t, error = series(frame, mode, "error")
         axes.plot(t, error, color=MODE_COLOURS[mode], label=MODE_NAMES[mode])

@@ -1,4 +1,4 @@
-"""Repeats in parallel, through joblib: whatever backend is active (processes by default; threads, Dask)."""
+"""Repeats in parallel through joblib, with the active backend (processes by default; threads, Dask)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Tell ``watcher(done, total)`` of every repeat that ends inside the block."""
+    """Call ``watcher(done, total)`` for every repeat that ends inside the block."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -33,7 +33,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 @contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """Keep the finished tasks of `covey.experiments.tasks` in this folder inside the block."""
+    """Store the finished tasks of `covey.experiments.tasks` in this folder inside the block."""
     token = _folder.set(folder)
     try:
         yield
@@ -42,21 +42,21 @@ def keeping(folder: Path) -> Iterator[None]:
 
 
 def kept_in() -> Path | None:
-    """The folder in which finished tasks are kept, if any."""
+    """The folder in which finished tasks are stored, if any."""
     return _folder.get()
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], jobs: int = 1) -> list[Result]:
-    """``[function(item) for item in items]``, with `jobs` at a time; results come in the order of the items.
+    """``[function(item) for item in items]``, with `jobs` at a time; results are in the order of the items.
 
-    Matrices are small here: each repeat has one thread, the repeats share the cores.
+    Matrices are small here, so each repeat uses one thread and the repeats share the cores.
     """
     work = list(items)
     watcher = _watcher.get()
     results: list[Result] = []
     try:
         parallel = Parallel(n_jobs=jobs, return_as="generator")
-    except ValueError:  # joblib's multiprocessing gives results back all at once
+    except ValueError:  # joblib's multiprocessing returns all results at once
         parallel = Parallel(n_jobs=jobs)
     task = wrap_non_picklable_objects(function, keep_wrapper=True)
     for done, result in enumerate(parallel(delayed(_single)(task, item) for item in work), start=1):

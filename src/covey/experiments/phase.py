@@ -1,8 +1,8 @@
-"""Phase transition: how many rows recover s groups, with and without knowing the groups.
+"""Phase transition: the number of rows needed to recover s groups, with and without knowing the groups.
 
-The theorem's condition on delta_out scales with the number of non-zero groups and not with the number of non-zero
-entries, hence "improved sample complexity". Here: the probability of recovery over a grid of rows n and non-zero
-groups s, for the grouped network, for the same network with groups of one, and for the diagonal network u^2 - v^2.
+The theorem's condition on delta_out scales with the number of non-zero groups, not of non-zero entries, hence "improved
+sample complexity". Here we measure the probability of recovery over a grid of rows n and non-zero groups s, for the
+grouped network, for the same network with groups of one, and for the diagonal network u^2 - v^2.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def phase_task(
 
 
 def rows_needed(frame: pd.DataFrame, probability: float = 0.5) -> pd.DataFrame:
-    """Rows at which recovery reaches a probability, per method and s; NaN where the grid never does.
+    """The number of rows at which recovery reaches a probability, per method and s; NaN if it never does.
 
     Linear between grid points, after the running maximum over n has made the curve monotone.
     """
@@ -164,7 +164,7 @@ def rows_needed(frame: pd.DataFrame, probability: float = 0.5) -> pd.DataFrame:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """The statement "improved sample complexity", in rows at which half of the runs recover the truth."""
+    """The statement "improved sample complexity", as the number of rows at which half of the runs recover the truth."""
     needed = rows_needed(frame).pivot_table(index="s", columns="method", values="rows", dropna=False)
     out = []
     for rival in (SINGLE, DIAGONAL):
@@ -198,7 +198,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 
 def plot(frame: pd.DataFrame) -> Figure:
-    """One heat map per method: probability of recovery over n and s, with the half-way line."""
+    """One heat map per method: probability of recovery over n and s, with the line of probability one half."""
     from covey.plots.phase import draw_phase
 
     return draw_phase(frame, rows_needed(frame), METHODS)

@@ -2,8 +2,8 @@
 
 The paper builds on the power parametrisation and proves its theorems for N = 2. `covey.theory.power_bounds` has them
 for any N; here they are measured. *Windows*: designs at the largest coherence, step, start and noise that the theorem
-allows; the times between which the promised bounds hold, beside the predicted [T_lb, T_ub]. *Rates*: the experiment
-`rates` on the same draws for each N, with the corollary's slopes, and the ratio of errors to those of N = 2.
+allows; the times between which the promised bounds hold, compared with the predicted [T_lb, T_ub]. *Rates*: the
+experiment `rates` on the same draws for each N, with the corollary's slopes, and the ratio of errors to N = 2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEPTHS = (2, 3, 4)
 STARTS = {2: 1e-6, 3: 0.05, 4: 0.13}
 N_STEPS = {2: 600, 3: 900, 4: 1400}
 FOLLOWED = 3  # times T_ub
-PRECISE = 0.15  # a standard error above this could not tell a slope of 1 from one of 1/2
+PRECISE = 0.15  # with a larger standard error a slope of 1 cannot be distinguished from 1/2
 CLAIMED = {"n": -1.0, "s": 1.0, "sigma": 2.0, "group_size": 1.0}
 SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
 
@@ -68,7 +68,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """Both parts as one table, told apart by ``part``; every row has its ``depth``."""
+    """Both parts as one table, distinguished by ``part``; every row has its ``depth``."""
     tasks: list[dict[str, Any]] = []
     for depth in DEPTHS:
         base = rates.Settings(

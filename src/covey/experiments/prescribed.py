@@ -27,14 +27,14 @@ def prescribed_problem(
     ``X = sqrt(n) Q R`` with orthonormal columns Q and ``R'R = G``, the Gram matrix: its diagonal blocks are the
     identity plus a symmetric matrix of spectral norm `delta_in`, its other blocks have spectral norm `delta_out`. The
     noise is the combination of columns with ``X_l'xi/n`` a random vector of norm `group_noise` in every group; `sigma`
-    is its root mean square. A `leaning` design has the same coherences where they do most harm: every block that
-    couples two groups does so along the directions of the truth, so that what leaks into a group adds up, and the block
-    of a group turns its truth towards an orthogonal direction.
+    is its root mean square. A `leaning` design has the same coherences in the most harmful directions: every block that
+    couples two groups does so along the directions of the truth, so that leakage into a group adds up, and the block of
+    a group turns its truth towards an orthogonal direction.
 
     Raises
     ------
     ValueError
-        Where no design has such blocks: G is not positive definite.
+        If no such design exists, because G is not positive definite.
     """
     groups = Groups.from_sizes(np.asarray(sizes).tolist())
     p, blocks = groups.n_columns, groups.lists()

@@ -1,8 +1,8 @@
 """Rates: squared error against n, s, sigma, log p and the group size (Corollary subgaussian-noise).
 
 The corollary promises ``norm(w(t) - w*)^2 <~ s sigma^2 log(p)/n``. One quantity is varied at a time around a base
-setting; slopes on log axes are fitted to the means over repeats. Beside the network stand least squares on the true
-groups and the minimax order of group sparsity, ``sigma^2 s (k + log(e L/s))/n``.
+setting; slopes on log axes are fitted to the means over repeats. The network is compared with least squares on the true
+groups and with the minimax order of group sparsity, ``sigma^2 s (k + log(e L/s))/n``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ AXES = {"n": "rows n", "s": "non-zero groups s", "sigma": "noise sigma", "p": "l
 # Quantiles of the normal distribution for tests at the 5% level.
 ONE_SIDED, TWO_SIDED = 1.645, 1.96
 
-# With a standard error of 0.15 a slope that is off by half a power is rejected in 91 runs of 100. A claim on a slope
-# that is known less well is not tested by it.
+# With a standard error of 0.15, a slope that is off by 1/2 is rejected in 91 of 100 runs. A less precise slope does not
+# test a claim.
 MOST_ERROR = 0.15
 
 
@@ -85,7 +85,7 @@ class Settings:
                 base = {"n": self.n, "p": self.p, "group_size": self.group_size, "s": self.s, "sigma": self.sigma}
                 base[axis] = value
                 if axis == "group_size":
-                    # the number of groups stays, so that only their size changes
+                    # the number of groups is fixed, so that only their size changes
                     base["p"] = self.p // self.group_size * value
                 for r in range(self.repeats):
                     task = {"axis": axis, "value": value, "repeat": r, "seed": [self.seed, a, j, r], **base}
@@ -114,7 +114,7 @@ def rates_task(
     noise: Noise = "gaussian",
     depth: int = 2,
 ) -> list[Row]:
-    """One data set: Algorithm 1 at its best time and at the time a held-out third chooses, and the oracle."""
+    """One data set: Algorithm 1 at its best time and at the time chosen on a held-out third, and the oracle."""
     n_held = n // 3
     data = make_group_sparse(
         n + n_held,
@@ -158,8 +158,8 @@ def rates_task(
 def fit_slope(x: Any, error: Any, *, level: float = 0.95, n_boot: int = 1000) -> tuple[float, float, float, float]:
     """Slope of log(mean error) on log(x), its standard error and an interval, by a bootstrap over the repeats.
 
-    The mean is taken first: the mean of a logarithm would tilt the slope, because errors of few degrees of freedom
-    are more skewed. A slope that bends, because the rate is one for large n only, is off by more than this error.
+    The mean is taken first: the mean of a logarithm would bias the slope, because errors with few degrees of freedom
+    are more skewed. If the rate holds only for large n, the slope is off by more than this standard error.
 
     >>> slope, se, low, high = fit_slope([1, 1, 2, 2, 4, 4], [0.9, 1.1, 0.45, 0.55, 0.225, 0.275])
     >>> round(slope, 6), low < slope < high, 0 < se < 0.1
@@ -181,7 +181,7 @@ def fit_slope(x: Any, error: Any, *, level: float = 0.95, n_boot: int = 1000) ->
 
 
 def slopes(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per axis and method: slope, standard error, interval. The axis p is taken as log p."""
+    """One row per axis and method: slope, standard error and interval. The axis p is on the scale log p."""
     rows = []
     for (axis, method), part in frame.groupby(["axis", "method"], sort=False):
         x = np.log(part["value"]) if axis == "p" else part["value"]

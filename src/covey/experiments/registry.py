@@ -1,8 +1,8 @@
-"""Which experiments there are. To add one, write its file and add one line to `MODULES`.
+"""The registry of experiments. To add one, write its file and add one line to `MODULES`.
 
 A module has a docstring, a ``TITLE``, a frozen dataclass ``Settings`` with class methods ``quick()`` and ``full()``,
 and three functions: ``run(settings, jobs) -> DataFrame``, ``plot(frame) -> Figure`` and
-``claims(frame) -> list of Claim``. The last two see the saved table only.
+``claims(frame) -> list of Claim``. The last two see only the saved table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["MODULES", "Experiment", "Mode", "UnknownExperimentError", "available
 
 Mode = Literal["quick", "full"]
 
-# In the order of the paper. One that has not landed yet is passed over.
+# In the order of the paper; missing modules are skipped.
 MODULES: dict[str, str] = {
     "fig1": "covey.experiments.fig1",
     "fig2": "covey.experiments.fig2",
@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
 
 
 class UnknownExperimentError(KeyError):
-    """No experiment has this id; the message suggests the nearest."""
+    """No experiment has this id; the message suggests the closest."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -68,12 +68,12 @@ class Experiment:
 
     @property
     def title(self) -> str:
-        """A line that says what it shows."""
+        """A one-line description."""
         return str(self.module.TITLE)
 
     @property
     def about(self) -> str:
-        """What it shows and how, from the module's docstring."""
+        """The description in the module's docstring."""
         return (self.module.__doc__ or "").strip()
 
     def settings(self, mode: Mode) -> Any:

@@ -1,9 +1,9 @@
-"""Run experiments one after another: table, figure, claims; kept on disk, taken up again where they were left.
+"""Run experiments one after another: table, figure and claims, stored on disk so that runs can be resumed.
 
 For each experiment the folder ``ID/`` has ``data.csv`` (the table), ``figure.svg``, ``figure.png`` and ``run.json``,
-which is written last and says which settings and which code made the table, and its checksum. A table is used again
-when all of these agree; one that is damaged is made again, and that is said. Files are written under another name and
-moved into place, so that a reader never sees half of one.
+which is written last and records the settings and code that made the table, and its checksum. A table is reused if all
+of these agree; a damaged one is computed again, with a notice. Files are written under another name and moved into
+place, so that a reader never sees a partial file.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ __all__ = ["Outcome", "prepare_folder", "reproduce", "write_claims"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one experiment.
+    """The outcome of one experiment.
 
     Attributes
     ----------
     frame : DataFrame or None
-        The table as saved; None when the experiment could not run, and then `problem` says why and what to do, and
-        `failed` whether it broke (rather than lacking its data).
+        The table as saved; None if the experiment could not run. `problem` then says why and what to do, and `failed`
+        whether it crashed rather than lacked its data.
     figure : dict
-        The bytes of the figure, by kind.
+        The bytes of the figure, by format.
     seconds : float
-        The run time of the table, also when it was taken from disk.
+        The run time of the table, even if it was read from disk.
     reused : bool
-        Whether it was.
+        Whether the table was read from disk.
     notices : list of str
-        What the user should know.
+        Notices for the user.
     """
 
     experiment: Experiment
@@ -77,7 +77,7 @@ def reproduce(
     jobs: int = 1,
     watch: Callable[[str, int, int], Any] | None = None,
 ) -> Iterator[Outcome]:
-    """Run the experiments, giving each outcome as soon as it is there; ``watch(id, done, total)`` hears of repeats."""
+    """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
     experiments = [find(id) for id in ids]
     for experiment in experiments:
         teller = (lambda done, total, id=experiment.id: watch(id, done, total)) if watch else (lambda done, total: None)
@@ -99,7 +99,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
                 frame = experiment.run(settings, jobs)
         except DataNotFoundError as absent:
             return Outcome(experiment, mode, settings, problem=str(absent), notices=notices)
-        except Exception as failure:  # one experiment's failure is told and must not stop the others
+        except Exception as failure:  # the failure of one experiment is reported and must not stop the others
             problem = f"It failed: {type(failure).__name__}: {failure}"
             return Outcome(experiment, mode, settings, problem=problem, failed=True, notices=notices)
         seconds = time.perf_counter() - start
@@ -109,7 +109,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         write_atomically(folder / "data.csv", content)
     else:
         content, seconds = saved
-    # figures and claims see what a reader of the file sees
+    # figures and claims use the table as read from the file
     frame = pd.read_csv(io.BytesIO(content))
     record = {
         "id": experiment.id,
@@ -122,7 +122,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
         "code": code_version(experiment.module.__name__),
     }
     if not reused:
-        # the table is safe before anything is drawn; its figure has no look yet
+        # save the table before anything is drawn; it has no figure yet
         write_atomically(folder / "run.json", json.dumps(record, indent=1).encode())
         shutil.rmtree(folder / "parts", ignore_errors=True)
     figure = _figure(experiment, frame, folder, reused)
@@ -134,7 +134,7 @@ def _reproduce_one(experiment: Experiment, mode: Mode, folder: Path, jobs: int) 
 
 
 def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, float] | None:
-    """The saved table and its run time, where it is whole and made by these settings and this code."""
+    """The saved table and its run time, if it is intact and was made with these settings and this code."""
     if not (folder / "run.json").exists():
         return None
     try:
@@ -151,7 +151,7 @@ def _load(folder: Path, key: str, notices: list[str]) -> tuple[bytes, float] | N
 
 
 def _figure(experiment: Experiment, frame: pd.DataFrame, folder: Path, reused: bool) -> dict[str, bytes]:
-    """The figure's bytes: from disk where nothing has changed, else drawn and saved."""
+    """The figure's bytes: from disk if nothing has changed, otherwise drawn and saved."""
     files = {kind: folder / f"figure.{kind}" for kind in ("svg", "png")}
     if reused and all(file.is_file() for file in files.values()):
         try:
@@ -175,7 +175,7 @@ def _key(experiment: Experiment, settings: Any) -> str:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder and make sure that it can be written to, before any work is done."""
+    """Create the folder and check that it is writable, before any work is done."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -187,7 +187,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def write_claims(outcomes: Iterable[Outcome], folder: Path) -> pd.DataFrame:
-    """``claims.csv``: all claims with what was expected, what was measured, and the verdict; ``claims.md``: a table."""
+    """Write ``claims.csv``, with the expected and measured results and the verdicts, and ``claims.md``, a table."""
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     frame = tabulate(claims)
     write_atomically(folder / "claims.csv", frame.to_csv(index=False).encode())

@@ -1,4 +1,4 @@
-"""Choosing a model on a path by a validation set, the one scorer for all methods."""
+"""Choose a model on a path with a validation set, in the same way for all methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Chosen", "choose", "choose_on_path"]
 
 
 class Chosen:
-    """The model with the least validation error: its coefficients, where on the path it is, and that error."""
+    """The model with the least validation error: its coefficients, its position on the path, and that error."""
 
     def __init__(self, coefs: FloatArray, intercepts: FloatArray, X_val: FloatArray, y_val: FloatArray) -> None:
         errors = np.mean((y_val[:, None] - X_val @ coefs.T - intercepts) ** 2, axis=0)
@@ -27,10 +27,10 @@ class Chosen:
 
 
 def choose_on_path(path: Path, X_val: FloatArray, y_val: FloatArray) -> Chosen:
-    """On a `Path`."""
+    """Choose on a `Path`."""
     return Chosen(path.coefs.toarray(), path.intercepts, X_val, y_val)
 
 
 def choose(run: Trajectory, X_val: FloatArray, y_val: FloatArray, intercept: float = 0.0) -> Chosen:
-    """On a `Trajectory`; the start counts as a model too."""
+    """Choose on a `Trajectory`, including its start."""
     return Chosen(run.w, np.array(intercept), X_val, y_val)

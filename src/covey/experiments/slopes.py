@@ -1,4 +1,4 @@
-"""Slopes on log axes with their standard errors, and the test that rejects a claimed one."""
+"""Slopes on log axes with standard errors, and a test of a claimed slope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["LEVEL", "Slope", "fit"]
 
-LEVEL = 0.01  # a claimed slope is rejected when one as far away would come by chance less often than this
+LEVEL = 0.01  # significance level of the test of a claimed slope
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Slope:
 def fit(x: Any, values: Any) -> Slope:
     """The slope of log(mean value) on log(x), least squares over the distinct x.
 
-    The mean is taken first: the mean of a logarithm would tilt the slope, because errors of few degrees of freedom are
-    more skewed. The variance of the log of a mean over m repeats is that of the mean over its square.
+    The mean is taken first: the mean of a logarithm would bias the slope, because errors with few degrees of freedom
+    are more skewed. The variance of the log of a mean is the variance of the mean divided by its square.
 
     >>> print(fit([1, 1, 2, 2, 4, 4], [0.9, 1.1, 0.45, 0.55, 0.225, 0.275]))
     -1.00 ± 0.10

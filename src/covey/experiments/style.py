@@ -1,4 +1,4 @@
-"""One look for all figures. Matplotlib is imported inside functions, so that importing an experiment stays light."""
+"""The common style of all figures. Matplotlib is imported inside functions, so that importing an experiment is fast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "GREY", "MODE_COLOURS", "MODE_NAMES", "grid", "letter", "render", "styled"]
 
-# Okabe and Ito's palette, told apart by the colour-blind; the yellow is left out (too pale for lines)
+# Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#6b6b6b"
 MODE_NAMES = {"text": "the paper's text", "code": "the authors' code"}
@@ -54,7 +54,7 @@ RC: dict[Any, Any] = {
 
 
 def styled(plot: Callable[[pd.DataFrame], Figure]) -> Callable[[pd.DataFrame], Figure]:
-    """Draw in the common style, whatever the user's own settings."""
+    """Draw in the common style, regardless of the user's settings."""
 
     @functools.wraps(plot)
     def drawn(frame: pd.DataFrame) -> Figure:
@@ -80,12 +80,12 @@ def grid(n_rows: int, n_columns: int, *, height: float = 2.2, width: float = DOU
 
 
 def letter(axes: Axes, text: str, title: str) -> None:
-    """The panel's letter and what it shows."""
+    """Add the panel's letter and title."""
     axes.set_title(f"({text}) {title}", loc="left")
 
 
 def render(figure: Figure, name: str) -> dict[str, bytes]:
-    """The figure as SVG and PNG, the same bytes for the same figure; `name` keeps ids apart on one page."""
+    """The figure as SVG and PNG, the same bytes for the same figure; `name` makes ids unique on a page."""
     import matplotlib
 
     out = {}

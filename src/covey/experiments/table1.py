@@ -1,6 +1,6 @@
-"""The related-work table, each regulariser shown on one small problem.
+"""The related-work table, with each regulariser demonstrated on a small problem.
 
-Each network is trained, and what its training is said to minimise is computed apart, by other means:
+Each network is trained, and the cost that its training is said to minimise is computed separately by other means:
 
 | network | training | regulariser | computed by |
 | --- | --- | --- | --- |
@@ -78,7 +78,7 @@ class Settings:
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
-    """One row per network and draw: the cost after training, the predicted one, a rival's value of the same cost."""
+    """One row per network and draw: the trained cost, the predicted cost, and a rival's value of the same cost."""
 
     def one(task: tuple[str, int]) -> dict[str, object]:
         row, seed = task
@@ -90,7 +90,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def _sparse(settings: Settings, seed: int) -> tuple[float, float, float]:
-    """l1 norm of what the diagonal network ends at; of the l1-least interpolant; of the l2-least one."""
+    """l1 norms of the diagonal network's limit, of the interpolant of least l1 norm, and of that of least l2 norm."""
     data = settings.data(seed, sigma=0.0)
     path = diagonal_descent(data.X, data.y, init_scale=1e-5, step_size=0.05, n_steps=60_000, record_every=60_000)
     p = settings.n_columns
@@ -99,7 +99,7 @@ def _sparse(settings: Settings, seed: int) -> tuple[float, float, float]:
 
 
 def _quasi(settings: Settings, seed: int) -> tuple[float, float, float]:
-    """Loss plus decay after training; the least loss plus quasi-norm, found without factors; a group lasso's best."""
+    """Loss plus decay after training; the least loss plus quasi-norm, found without factors; the best group lasso's."""
     data = settings.data(seed, sigma=0.1)
     path = plain_descent(
         data.X, data.y, 3, init_scale=0.3, start="aligned", weight_decay=DECAY, n_steps=30_000, record_every=30_000
@@ -118,7 +118,7 @@ def quasi_norm_regression(X: np.ndarray, y: np.ndarray, size: int, decay: float)
     """A minimiser of ``norm(y - Xw)^2/(2n) + decay/2 c sum_l norm(w_l)^(2/3)``, c = 3/2^(2/3), by reweighted ridges.
 
     ``m^(1/3)`` lies below its tangent in ``m = norm(w_l)^2 + e``, so each ridge lowers the smoothed objective. The
-    smoothing e is taken from 1 to nothing: at first the problem is nearly convex. No factor u, v comes into it.
+    smoothing e decreases from 1 to zero, so that the problem is nearly convex at first. The factors u, v are not used.
     """
     n, p = X.shape
     K, c = X.T @ X / n, X.T @ y / n
@@ -142,7 +142,7 @@ def _nuclear(settings: Settings, seed: int) -> tuple[float, float, float]:
 
 
 def _l2(settings: Settings, seed: int) -> tuple[float, float, float]:
-    """l2 norm of what one big group ends at; of the pseudo-inverse's; of the truth, which fits as well."""
+    """l2 norms of the limit of one big group, of the pseudo-inverse's solution, and of the truth, which also fits."""
     data = settings.data(seed, sigma=0.0)
     g = data.X.T @ data.y
     path = normalized_descent(
@@ -160,7 +160,7 @@ def _l2(settings: Settings, seed: int) -> tuple[float, float, float]:
 
 
 def _group(settings: Settings, seed: int) -> tuple[float, float, float]:
-    """Least error on the way of Algorithm 1; of least squares on the true groups; of the group lasso at its best."""
+    """Least errors along Algorithm 1, of least squares on the true groups, and of the group lasso at its best."""
     data = settings.data(seed, sigma=0.5)
     path = normalized_descent(data.X, data.y, 3, step_size=0.01, n_steps=1500, w_star=data.w_star)
     lasso = GroupLasso(groups=3, fit_intercept=False).path(data.X, data.y, n_penalties=60)
@@ -168,7 +168,7 @@ def _group(settings: Settings, seed: int) -> tuple[float, float, float]:
     return float(errors(path).min()), float(np.sum((data.oracle() - data.w_star) ** 2)), best
 
 
-# How near a trained cost must come. The objectives of the quasi-norm row differ little between good solutions.
+# How close a trained cost must be. The objectives of the quasi-norm row differ little between good solutions.
 CLOSE = {SPARSE: 0.02, QUASI: 0.001, NUCLEAR: 0.02, L2: 0.02}
 
 ROWS = {SPARSE: _sparse, QUASI: _quasi, NUCLEAR: _nuclear, L2: _l2, GROUP: _group}
@@ -183,7 +183,7 @@ RIVALS = {
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Trained against predicted, one panel a row of the table, one point a draw."""
+    """Trained against predicted cost, one panel per row of the table, one point per draw."""
     figure, (axes,) = grid(1, 5, height=2.35, width=8.2)
     for panel, name, row in zip(axes, "abcde", COSTS, strict=True):
         rows = frame[frame["row"] == row]

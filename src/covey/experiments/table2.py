@@ -1,8 +1,8 @@
 """Parameters of the linear layers in latent space, counted from the modules.
 
-The paper gives 786K, 196K and 98K without the sizes they belong to. Latent dimension 512 and three bias-free layers
-give exactly these: ``3 x 512^2``, ``3 x 4 x 128^2`` and ``3 x 8 x 64^2``. The last convolution, which is grouped too,
-and the whole network are counted beside them.
+The paper gives 786K, 196K and 98K without the corresponding sizes. Latent dimension 512 and three bias-free layers give
+exactly these numbers: ``3 x 512^2``, ``3 x 4 x 128^2`` and ``3 x 8 x 64^2``. The last convolution, which is grouped
+too, and the whole network are also counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Settings:
-        """It is quick as it is."""
+        """The same as the full setting."""
         return cls()
 
     @classmethod
@@ -55,7 +55,7 @@ def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
 
 
 def shown(count: int) -> str:
-    """In thousands, cut off as the paper does.
+    """In thousands, truncated as in the paper.
 
     >>> shown(786432), shown(98304)
     ('786K', '98K')
@@ -65,7 +65,7 @@ def shown(count: int) -> str:
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """The counts as bars, with the published ones written beside them."""
+    """The counts as bars, labelled with the published ones."""
     figure, ((axes,),) = grid(1, 1, height=1.9, width=5.0)
     for i, (title, count) in enumerate(zip(frame["model"], frame["latent"], strict=True)):
         axes.barh(-i, count, color=COLOURS[0], height=0.6)

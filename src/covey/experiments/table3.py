@@ -1,15 +1,15 @@
 """Gene expression (Bardet-Biedl): test error of the three methods, over many random splits.
 
-120 rats, 20 genes expanded in 5 B-splines each. The paper reports one number a method and no code; "we randomly split
-the data equally, and use the validation dataset for hyperparameter tuning and early stopping" can be read two ways,
-and both are run:
+120 rats, 20 genes expanded into 5 B-splines each. The paper reports one number per method and no code; "we randomly
+split the data equally, and use the validation dataset for hyperparameter tuning and early stopping" can be read two
+ways, and both are run:
 
-- two-way: 60 rows to fit, 60 to choose the model, and the error reported is that of the chosen model on the same 60;
+- two-way: 60 rows to fit, 60 to choose the model, and the reported error is that of the chosen model on the same 60;
 - three-way: 40 rows to fit, 40 to choose, 40 to report on.
 
-Columns are centred (what the paper probably did), standardised, or made orthonormal within each group; the last two
-floor what is near-constant in the fitted rows, because otherwise a few splits dominate everything. Predicting the mean
-of the fitted rows is the method to beat. One row (y = 7.38, the others above 8) carries 40% of the variance of y.
+Columns are centred (probably as in the paper), standardised, or orthonormalised within each group; the last two apply a
+floor to near-constant directions in the fitted rows, because otherwise a few splits dominate the results. The baseline
+predicts the mean of the fitted rows. One row (y = 7.38, the others above 8) accounts for 40% of the variance of y.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def plot(frame: pd.DataFrame) -> Figure:
-    """Mean MSE with standard errors, by preparation and reading; the published numbers beside them."""
+    """Mean MSE with standard errors, by preparation and reading, with the published numbers."""
     table = summary(frame)
     figure, (axes,) = grid(1, 3, height=2.9, sharey=True, sharex=True)
     positions = {method: -i for i, method in enumerate(METHODS)}
@@ -179,7 +179,7 @@ def plot(frame: pd.DataFrame) -> Figure:
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
-    """Who is best, by each reading; and the published numbers against predicting the mean."""
+    """The best method by each reading, and the published numbers compared with predicting the mean."""
     mean, error = (_lookup(frame, column) for column in ("mean", "sem"))
     splits = frame["split"].nunique()
     out = []

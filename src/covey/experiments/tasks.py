@@ -1,7 +1,7 @@
 """Many small simulations: in parallel, and resumable one by one.
 
-A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written as one
-file, whole or not at all, so that an interrupted run goes on where it stopped.
+A task is a dictionary of plain values; its result is a list of rows, also plain. Each finished task is written to one
+file, completely or not at all, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def run_tasks(function: Callable[..., list[Row]], tasks: Sequence[Task], jobs: i
     function : callable
         Importable (it is sent to worker processes), deterministic given its task.
     tasks : sequence of dict
-        Values that JSON can hold. Inside `covey.experiments.parallel.keeping` finished tasks are kept, by the
-        function's name and the task; a damaged file is computed again.
+        JSON-compatible values. Inside `covey.experiments.parallel.keeping` finished tasks are stored, by the function's
+        name and the task; the result in a damaged file is computed again.
     jobs : int
-        Tasks at a time.
+        The number of tasks to run at a time.
     """
     kept = kept_in()
     folder = None if kept is None else kept / function.__name__

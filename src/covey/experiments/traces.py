@@ -1,4 +1,4 @@
-"""Trajectories as tidy tables: columns ``mode, quantity, index, t, value``, one number a row.
+"""Trajectories as tidy tables: columns ``mode, quantity, index, t, value``, one number per row.
 
 | quantity | index | value |
 | --- | --- | --- |
@@ -53,9 +53,9 @@ def trace(
     points: int = 200,
     until: int | None = None,
 ) -> pd.DataFrame:
-    """What a figure shows of a run: the error at every step, the `quantities` at about `points` records.
+    """The part of a run that a figure shows: the error at every step, the `quantities` at about `points` records.
 
-    With `until`, those are spread over the records up to it.
+    With `until`, the points are spread over the records up to it.
     """
     support, off_groups = data.S, np.setdiff1d(np.arange(data.groups.n_groups), data.S)
     on = np.flatnonzero(np.isin(data.groups.labels, support))

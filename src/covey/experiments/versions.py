@@ -1,4 +1,4 @@
-"""Which code a table depends on: the experiment's file and everything of covey that it imports, directly or not."""
+"""The code that a table depends on: the experiment's file and all covey modules that it imports, directly or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["code_version", "look_version", "sources"]
 
 ROOT = Path(__file__).parents[1]
-# How figures look is not part of a table; the packages' own front pages re-export and no more.
+# Modules that affect only the look of figures, and packages that only re-export; tables do not depend on them.
 LOOK = ("covey.experiments.style", "covey.experiments.panels")
 FRONT = ("covey", "covey.experiments", "covey.experiments.registry")
 
@@ -23,12 +23,12 @@ def code_version(module: str) -> str:
 
 @cache
 def look_version(module: str) -> str:
-    """A hash of the source that the look of its figure depends on besides."""
+    """A hash of the additional source that the look of its figure depends on."""
     return _hash({*sources(module), *(file for name in LOOK for file in _files(name))})
 
 
 def sources(module: str) -> set[Path]:
-    """The files of covey that a module imports, through any number of steps, and its own."""
+    """The covey files that a module imports, directly or indirectly, and its own."""
     found: set[Path] = set()
     waiting = [module]
     seen = {*LOOK, *FRONT}
@@ -44,7 +44,7 @@ def sources(module: str) -> set[Path]:
 
 
 def _files(name: str) -> list[Path]:
-    """The file of a module of covey: none for a name that is no module."""
+    """The file of a covey module; empty for a name that is not a module."""
     if not name.startswith("covey."):
         return []
     path = ROOT.joinpath(*name.split(".")[1:])
@@ -52,7 +52,7 @@ def _files(name: str) -> list[Path]:
 
 
 def _imports(file: Path) -> list[str]:
-    """The names that a file imports, at its top or inside a function; what comes from a package may be a module."""
+    """The names that a file imports, at its top or inside a function; names imported from a package may be modules."""
     names = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:

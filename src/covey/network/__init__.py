@@ -1,6 +1,6 @@
-"""The network of the paper from a finite start, at scale: a working set in Gram space.
+"""The paper's network from a finite start, at scale: a working set in Gram space.
 
-Its kernels are compiled, so names are imported when they are first used.
+Its kernels are compiled, so names are imported on first use.
 """
 
 from importlib import import_module

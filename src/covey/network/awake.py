@@ -14,8 +14,8 @@ from covey.validation import FloatArray
 
 __all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit", "unit_groups"]
 
-# `LARGEST_STABLE` is for groups that rise from nothing. One that starts above its level is thrown to the other side of
-# it by an eigenvalue above 1, and there its magnitude grows again.
+# `LARGEST_STABLE` is for groups that grow from near zero. A group that starts above its level overshoots to the other
+# side if an eigenvalue exceeds 1, and its magnitude grows again there.
 STABLE_FROM_ABOVE = 1.0
 
 
@@ -27,7 +27,7 @@ class AwakeGroups:
     which : list of int
         The groups.
     starts : ndarray
-        Where each one's columns lie in the arrays below.
+        Offsets of their columns in the arrays below.
     columns : ndarray
         Their working columns.
     u, v, w : ndarray
@@ -39,7 +39,7 @@ class AwakeGroups:
     curvature : float
         The largest eigenvalue of their Gram block, which bounds steps on the magnitudes.
     vector : ndarray
-        Where power iteration for it has come to.
+        The current vector of the power iteration for it.
     """
 
     def __init__(self, problem: WorkingProblem, largest_stable: float = LARGEST_STABLE) -> None:
@@ -58,7 +58,7 @@ class AwakeGroups:
         self.vector: FloatArray = np.empty(0)
 
     def add(self, new: NDArray[np.intp], u: FloatArray, v: FloatArray, depth: int, speeds: FloatArray) -> None:
-        """Add groups, in this order; `v` are their directions, one after another."""
+        """Add groups, in this order; `v` holds their directions, concatenated."""
         ranks, own = self.problem.ranks[new], spans(self.problem.starts, new)
         ends = self.columns.size + np.cumsum(ranks)
         self.which = [*self.which, *new.tolist()]
@@ -72,14 +72,14 @@ class AwakeGroups:
         self.vector = np.concatenate([self.vector, np.repeat(1.0 / np.sqrt(ends), ranks)])
 
     def find_safe_steps(self, product: Callable[[FloatArray], FloatArray]) -> None:
-        """Find steps that cannot oscillate in the Gram block of the awake groups, which `product` multiplies by."""
+        """Find steps that cannot oscillate; `product` multiplies by the Gram block of the awake groups."""
         largest, self.vector = largest_eigenvalue(product, self.vector)
         self.curvature = EIGENVALUE_MARGIN * largest
         self.direction_step = 1.0 if self.curvature < self.largest_stable else 1.0 / self.curvature
 
 
 def largest_eigenvalue(product: Callable[[FloatArray], FloatArray], x: FloatArray) -> tuple[float, FloatArray]:
-    """Largest eigenvalue of a positive semidefinite matrix by power iteration from x, and where x has come to."""
+    """Largest eigenvalue of a positive semidefinite matrix by power iteration from x, and the last vector."""
     value = 0.0
     for _ in range(MOST_ROUNDS):
         y = product(x)
@@ -95,7 +95,7 @@ def largest_eigenvalue(product: Callable[[FloatArray], FloatArray], x: FloatArra
 def unit(v: FloatArray) -> FloatArray:
     """The direction of v; equal entries if it has none."""
     size = math.sqrt(v @ v)
-    # squares beyond these have lost digits
+    # squares outside this range have lost digits
     if 1e-100 < size < 1e100:
         return v / size
     largest = np.abs(v).max()

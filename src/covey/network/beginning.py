@@ -1,4 +1,4 @@
-"""Where a path begins: at the start scale, or where another one ended."""
+"""The beginning of a path: the start scale, or the end of another path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start"]
 
-# The logarithm of a magnitude whose powers are still numbers.
+# The smallest logarithm of a magnitude whose powers do not underflow.
 SMALLEST_LOG = -90.0
 
 
@@ -50,7 +50,7 @@ class Beginning:
 
 
 def read_start(start: Any, problem: WorkingProblem, settings: Settings) -> Beginning:
-    """The beginning that ``start=`` stands for."""
+    """Read ``start=``."""
     c, starts = problem.correlation, problem.starts
     L = problem.ranks.size
     v = unit_groups(c, starts)
@@ -90,7 +90,7 @@ def ending(
     v: FloatArray,
     entered: list[tuple[int, float]],
 ) -> PathState:
-    """The state in which an engine ended, on the user's scale."""
+    """The final state of an engine, on the user's scale."""
     coef = np.zeros(problem.mean.size)
     groups = np.array(which, dtype=np.intp)
     columns = problem.layout.members[spans(problem.layout.starts, groups)]

@@ -1,4 +1,4 @@
-"""A piece of path that has not been checked against the far groups yet."""
+"""A piece of a path that has not yet been checked against the far groups."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ __all__ = ["Draft", "Pieces"]
 
 
 class Draft:
-    """What happened since the last check, in arrays with room to grow.
+    """Everything since the last check, in arrays with spare capacity.
 
     Attributes
     ----------
     filled : ndarray of int, shape (3,)
-        How many models are recorded, how many groups have woken up, and how many began to be stepped; the arrays are
-        longer.
+        The numbers of recorded models, of groups that have woken up, and of groups that started to be stepped; the
+        arrays are longer.
     numbers : ndarray of int, shape (3, room)
-        Of each record: the time, how many groups had woken up since the path began, and how many iterations ago the
-        node before was. A model on a way on which nothing changes has no node before it, and zero
-        steps.
+        For each record: the time, the number of groups that had woken up since the path began, and the iterations since
+        the previous node. A model on a stretch where nothing changes has no previous node, and zero steps.
     events : ndarray of int, shape (3, n_groups)
-        Which groups have woken up, and when; which began to be stepped.
+        The groups that have woken up, and when; the groups that started to be stepped.
     n_risen : ndarray
-        How many of the awake groups were up.
+        How many of the awake groups had risen.
     models : ndarray, two rows for each record
-        Coefficients of the awake groups, and their mean since the node before.
+        Coefficients of the awake groups, and their mean since the previous node.
     lefts : ndarray
-        Coefficients at the node before.
+        Coefficients at the previous node.
     """
 
     def __init__(self, room: int, n_columns: int, n_groups: int = 0) -> None:
@@ -41,13 +40,13 @@ class Draft:
         self._make(room, n_columns)
 
     def _make(self, room: int, n_columns: int) -> None:
-        """Arrays with so much room."""
+        """Allocate arrays of this capacity."""
         self.numbers, self.n_risen = np.zeros((3, room), dtype=np.int64), np.empty(room)
         self.models, self.lefts = np.empty((2 * room, n_columns)), np.empty((room, n_columns))
 
     @property
     def n_records(self) -> int:
-        """How many models are recorded."""
+        """The number of recorded models."""
         return int(self.filled[RECORDS])
 
     @property
@@ -57,12 +56,12 @@ class Draft:
 
     @property
     def n_entered(self) -> NDArray[np.int64]:
-        """How many groups had woken up since the path began."""
+        """The number of groups that had woken up since the path began, per record."""
         return self.numbers[1, : self.n_records]
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """How many iterations ago the node before each record was."""
+        """The number of iterations between each record and the previous node."""
         return self.numbers[2, : self.n_records]
 
     @property
@@ -72,11 +71,11 @@ class Draft:
 
     @property
     def joined(self) -> NDArray[np.int64]:
-        """Those that began to be stepped."""
+        """The groups that started to be stepped."""
         return self.events[2, : self.filled[JOINS]]
 
     def make_room(self, records: int, n_columns: int) -> None:
-        """Make the arrays long enough for so many more models of so many columns."""
+        """Extend the arrays for this many more models with this many columns."""
         room, width = self.lefts.shape
         n = self.n_records
         if n + records <= room and n_columns <= width:
@@ -89,25 +88,25 @@ class Draft:
             new[:, :width] = old
 
     def widen(self, n_groups: int) -> None:
-        """Make room for the wake-ups of so many groups."""
+        """Make room for the events of this many groups."""
         known = self.events
         self.events = np.empty((3, n_groups), dtype=np.int64)
         self.events[:, : known.shape[1]] = known
 
     def enter(self, groups: list[int], times: list[int]) -> None:
-        """Groups have woken up, each at a time."""
+        """Record groups that have woken up, and when."""
         n = int(self.filled[WAKE_UPS])
         self.events[:2, n : n + len(groups)] = groups, times
         self.filled[WAKE_UPS] += len(groups)
 
     def join(self, groups: NDArray[np.int64]) -> None:
-        """Groups have begun to be stepped."""
+        """Record groups that started to be stepped."""
         n = int(self.filled[JOINS])
         self.events[2, n : n + groups.size] = groups
         self.filled[JOINS] += groups.size
 
     def add(self, t: int, w: FloatArray, n_risen: float, n_entered: int, steps: int = 0) -> None:
-        """Record a model that has been as it is for some time."""
+        """Record a model that has not changed for some time."""
         i = self.n_records
         self.numbers[:, i], self.n_risen[i] = (t, n_entered, steps), n_risen
         for row in (self.models[2 * i], self.models[2 * i + 1], self.lefts[i]):
@@ -116,7 +115,7 @@ class Draft:
         self.filled[RECORDS] += 1
 
     def pieces(self, count: int, n_columns: int) -> Pieces:
-        """The way in at most `count` pieces, each of about as many steps from node to node."""
+        """The draft in at most `count` pieces of similar numbers of steps, from node to node."""
         at = np.flatnonzero(self.steps)
         steps, means = self.steps[at], self.models[2 * at + 1, :n_columns]
         first = np.array([part[0] for part in np.array_split(np.arange(at.size), min(count, at.size))], dtype=np.intp)
@@ -129,7 +128,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Consecutive pieces of a path: how many steps they take, coefficients at both ends, and their mean on the way."""
+    """Consecutive pieces of a path: numbers of steps, coefficients at both ends, and the mean coefficients between."""
 
     steps: NDArray[np.int64]
     left: FloatArray
@@ -138,7 +137,7 @@ class Pieces:
 
     @property
     def shares(self) -> FloatArray:
-        """Where each mean lies between the ends, from 0 to 1."""
+        """The position of each mean between the ends, from 0 to 1."""
         way = self.right - self.left
         length = np.einsum("ij,ij->i", way, way)
         along = np.einsum("ij,ij->i", self.mean - self.left, way)
@@ -146,6 +145,6 @@ class Pieces:
 
     @property
     def farthest(self) -> float:
-        """How far the coefficients come from where they were at first."""
+        """The largest distance of the coefficients from their initial values."""
         away = np.concatenate([self.right, self.mean]) - self.left[0]
         return float(np.sqrt(np.einsum("ij,ij->i", away, away).max()))

@@ -1,8 +1,8 @@
 """The exact path: every group is stepped at every iteration.
 
-The reference for the screened engine, and the one to use when every group matters from the start (a large
-``init_scale``). Correlations come from Gram rows here too. A group gets its rows once its norm passes `NEGLIGIBLE`
-of the largest correlation: what it could change in any correlation before that is below the tenth digit.
+The reference for the screened engine, and the engine to use if every group matters from the start (a large
+``init_scale``). Correlations are computed from Gram rows here too. The rows of a group are read once its norm exceeds
+`NEGLIGIBLE` times the largest correlation; before that it changes no correlation in its first ten digits.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ __all__ = ["ExactPath", "all_awake"]
 # A group below this share of the largest correlation changes no correlation in its first ten digits.
 NEGLIGIBLE = 1e-10
 
-# In working coordinates the response has unit size: a magnitude beyond this is on its way to infinity.
+# In working coordinates the response has unit size: a larger magnitude is diverging.
 LARGEST_MAGNITUDE = 1e6
 
-# A record at least this often, relative to the time so far: the path changes on a logarithmic scale of time.
+# The longest interval between records, relative to the time so far: the path changes on a logarithmic time scale.
 RECORD_EVERY = 0.02
 
-# How long the first group may sleep for all to count as awake from the start, in units of the time in which its
-# magnitude doubles or so near the top. For N = 2 it starts at no less than 1/150 of the norm of waking.
+# All groups count as awake from the start if the first one sleeps no longer than this, in units of the time in which
+# its magnitude roughly doubles near the top. For N = 2 it then starts at 1/150 of the waking norm or more.
 SHORT_SLEEP = 2.5
 
 
 class ExactPath:
-    """One run of the exact engine: `run` does it, and the attributes then say where it ended."""
+    """One run of the exact engine: `run` executes it, and the attributes then hold the final state."""
 
     def __init__(self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning) -> None:
         self.problem, self.settings, self.recorder = problem, settings, recorder
         self.t = begin.time
         self.u, self.v = np.exp(begin.log_u), begin.v
         self.w = np.repeat(self.u**settings.depth, problem.ranks) * self.v
-        # correlations of the present w, once they are known
+        # correlations of the current w, once known
         self.g: FloatArray | None = None
         self.entered = np.zeros(problem.ranks.size, dtype=bool)
         large = settings.start**settings.depth >= settings.enter
@@ -63,7 +63,7 @@ class ExactPath:
         self._enter(np.flatnonzero(awake))
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
-        """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
+        """Run until `max_iter`, the stop rule, or the end of all growth; returns the status."""
         settings, recorder = self.settings, self.recorder
         self._record()
         if not self.problem.correlation.any():
@@ -88,7 +88,7 @@ class ExactPath:
         return "stopped" if recorder.stopped else "completed"
 
     def _step(self) -> float:
-        """One iteration of every group; the largest relative change of a magnitude."""
+        """One iteration of every group; returns the largest relative change of a magnitude."""
         settings, awake = self.settings, self.awake
         if settings.printed:
             change = printed_step(self.problem, settings, self.u, self.v, self.w, self._at, self.switch.eta)
@@ -130,7 +130,7 @@ class ExactPath:
         return min(max_iter, self.t + max(1, int(RECORD_EVERY * self.t)), int(later[0]) if later.size else max_iter)
 
     def _fetch(self) -> None:
-        """Get the Gram rows of groups that are no longer negligible."""
+        """Read the Gram rows of groups that are no longer negligible."""
         new = np.flatnonzero(self._above(self.join_at) & ~self.joined)
         if new.size == 0:
             return
@@ -141,7 +141,7 @@ class ExactPath:
         self.n_gram_columns += rows.shape[0]
 
     def _enter(self, new: NDArray[np.intp]) -> None:
-        """Groups that woke in the last iteration: find safe steps for all that are awake now."""
+        """Add groups that woke up in the last iteration, and find safe steps for all awake groups."""
         if new.size == 0:
             return
         new = new[np.argsort(-self.u[new], kind="stable")]
@@ -158,7 +158,7 @@ class ExactPath:
         return self._gram_product(w)[self.awake.columns]
 
     def _gather(self) -> None:
-        """Bring the awake groups' state up to date."""
+        """Update the state of the awake groups."""
         awake = self.awake
         if awake.which:
             awake.u, awake.v, awake.w = self.u[awake.which], self.v[awake.columns], self.w[awake.columns]
@@ -169,7 +169,7 @@ class ExactPath:
         self.recorder.record(self.t, awake.which, awake.starts, awake.w, count)
 
     def state(self) -> PathState:
-        """Where the path stands."""
+        """The current state of the path."""
         log_u = np.log(np.maximum(self.u, 1e-300))
         entered = self.recorder.entered
         return ending(self.problem, self.t, self.awake, self.awake.which, log_u, self.switch, self.v, entered)

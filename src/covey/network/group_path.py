@@ -59,48 +59,48 @@ def group_path(
         ``update="printed"`` on the data's own scale. "auto" is 1e-6 for depth 2, and larger for deeper networks, whose
         groups need a time of ``init_scale^(2 - depth)`` to wake up.
     step_size : "auto" or float
-        Step on the magnitudes (gamma), on the data's own scale: that of the response, and of the columns where
-        ``standardize=False`` leaves them alone, so that gamma is the paper's. Paths with the same step share their
-        clock. "auto" is ``1/(20 u_max^2)``, with ``u_max^2`` the largest correlation of a group with y.
+        Step on the magnitudes (gamma), on the scale of the response and, with ``standardize=False``, of the columns, so
+        that gamma is the paper's. Paths with the same step share their time scale. "auto" is ``1/(20 u_max^2)``,
+        with ``u_max^2`` the largest correlation of a group with y.
     direction_step : "auto" or float
-        Step on the directions (eta) after the switch of the two-stage algorithm, on the data's own scale too. Before
-        it, and always in the single-stage algorithm, it is ``1/u^4``; with ``update="fast"``, the largest stable one
-        where the awake groups are so correlated that this one would oscillate.
+        Step on the directions (eta) after the switch of the two-stage algorithm, also on the data's own scale. Before
+        the switch, and always in the single-stage algorithm, it is ``1/u^4``; with ``update="fast"``, the largest
+        stable step if the awake groups are so correlated that ``1/u^4`` would oscillate.
     switch_tol : "auto" or float
         Relative change of the magnitudes below which the two-stage algorithm switches (tau).
     depth : int
         Power N on the magnitudes.
     group_weights : "noise", "sqrt", None or array-like, shape (n_groups,)
-        A group of weight 2 grows half as fast. "noise" is what noise alone would reach in a group of this dimension, so
-        that groups of all sizes are equally likely to wake on it. "sqrt" is the square root of the dimension, under
-        which small groups wake early; None lets large ones do so. Scaled to mean 1.
+        A group of weight 2 grows half as fast. "noise" is the level that noise alone would reach in a group of this
+        dimension, so that groups of all sizes are equally likely to wake up by chance. "sqrt" is the square root of the
+        dimension, which favours small groups; None favours large ones. Scaled to mean 1.
     max_iter : int
         The last iteration.
     fit_intercept : bool
     standardize : {"group", "column", "block", False}
-        Orthonormalise within groups; or scale each column; or the columns of each group by one number; or none of it.
+        Orthonormalise each group, scale each column, scale the columns of each group by one number, or none of these.
     sample_weight : array-like, shape (n,), or None
-        Equal to repeating rows that often.
+        Equivalent to repeating rows that often.
     times : array-like of int or None
-        Iterations to record; None for a choice that follows the path.
+        Iterations to record; None for a choice adapted to the path.
     engine : {"auto", "screened", "exact"}
-        "exact" steps every group at every iteration; "screened" steps awake groups only and integrates the growth of
-        the sleeping ones; "auto" takes the screened one unless all groups are awake from the start, or nearly so.
+        "exact" steps every group at every iteration; "screened" steps only awake groups and integrates the growth of
+        the sleeping ones; "auto" is "screened" unless all groups are awake from the start, or nearly so.
     update : {"fast", "printed"}
         "printed" is the step of the paper's text, in the exact engine: the magnitudes move by the correlation at the
-        new directions, and no step is cut. "fast" has the correlation at the old directions for both, which halves the
-        work, and cuts steps that would oscillate. With ``standardize=False, group_weights=None, fit_intercept=False``
-        too, "printed" is `covey.Network.paper`.
+        new directions, and no step is cut. "fast" uses the correlation at the old directions for both, which halves the
+        work, and cuts steps that would oscillate. With ``standardize=False, group_weights=None, fit_intercept=False``,
+        "printed" is `covey.Network.paper`.
     tol : float
-        Relative accuracy of the screened engine: that of sleeping groups' growth, and the share of the largest
+        Relative accuracy of the screened engine: of the growth of sleeping groups, and the share of the largest
         correlation below which a group counts as asleep.
     stop : callable, StopRule or None
-        Called with a `Snapshot` at every recorded time; a true answer ends the path. A `covey.network.StopRule` may
+        Called with a `Snapshot` at every recorded time; a true result ends the path. A `covey.network.StopRule` may
         score many models at once.
     start : Path, PathState or None
-        Continue from where this path ended. Time goes on counting.
+        A path to continue from its end. Its time continues too.
     verbose : int
-        1 prints a line per wake-up.
+        1 prints one line per group that wakes up.
 
     Returns
     -------

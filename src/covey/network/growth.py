@@ -1,4 +1,4 @@
-"""The coordinates in which a sleeping group's growth adds up, for arrays of groups; see `covey.network.kernels`."""
+"""The coordinate in which a sleeping group's growth is additive, for arrays of groups; see `covey.network.kernels`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["growth_of", "join_at", "logs_of", "phi_of", "phis_of", "u_of"]
 
 
 def phi_of(u: float, depth: int) -> float:
-    """The coordinate in which a sleeping group's growth adds up."""
+    """The coordinate in which a sleeping group's growth is additive."""
     if depth == 2:
         return float(np.log(u))
     with np.errstate(over="ignore"):
@@ -19,20 +19,20 @@ def phi_of(u: float, depth: int) -> float:
 
 
 def u_of(phi: float, depth: int) -> float:
-    """The magnitude behind a ``phi``."""
+    """The magnitude for a ``phi``."""
     return float(np.exp(phi) if depth == 2 else np.power(-(depth - 2.0) * phi, -1.0 / (depth - 2.0)))
 
 
 def growth_of(x: FloatArray, depth: int, substeps: int) -> FloatArray:
-    """What one iteration adds to ``phi``; the twin of the kernel's `growth` for arrays."""
+    """The change of ``phi`` in one iteration: the kernel's `growth` for arrays."""
     return substeps * np.log1p(np.maximum(x / substeps, -0.9)) if depth == 2 else x
 
 
 def phis_of(log_u: FloatArray, depth: int) -> FloatArray:
-    """The coordinates in which growth adds up; `phi_of` for logarithms of magnitudes."""
+    """`phi_of` for arrays of logarithms of magnitudes."""
     if depth == 2:
         return log_u.copy()
-    with np.errstate(over="ignore"):  # from so tiny a start a deep network never wakes: minus infinity says so
+    with np.errstate(over="ignore"):  # from a start this small a deep network never wakes up: minus infinity
         return -np.exp((2 - depth) * log_u) / (depth - 2)
 
 
@@ -42,5 +42,5 @@ def logs_of(phi: FloatArray, depth: int) -> FloatArray:
 
 
 def join_at(settings: Settings, tol: float) -> float:
-    """The norm at which a group joins the stepping."""
+    """The norm at which a group starts to be stepped."""
     return min(1.0, tol / ENTER) * settings.enter

@@ -1,12 +1,12 @@
 """Compiled loops of the network's path. Names follow the paper: u, v, w, g, K, N.
 
-All are in one file: numba looks at a function's own file alone to see whether what it has compiled is still good.
+All are in one file, because numba checks only a function's own file to decide whether its cache is still valid.
 
-Groups lie one after another; group ``a`` of an array of groups is ``starts[a]:starts[a + 1]``. With
+Groups are contiguous; group ``a`` of an array of groups is ``starts[a]:starts[a + 1]``. With
 ``m = u^N``, the coefficients are ``w = m v``. The direction update ``v + eta u^N g``, normalised, is written
 ``w + s g``, normalised: s is 1 for the large step ``eta = 1/u^(2N)``, and ``eta m^2`` for a constant eta.
 
-A sleeping group is followed in ``phi``, in which its growth adds up: ``log u`` for N = 2, ``-u^(2-N)/(N-2)`` beyond.
+A sleeping group is tracked in ``phi``, in which growth is additive: ``log u`` for N = 2, else ``-u^(2-N)/(N-2)``.
 """
 
 from __future__ import annotations
@@ -15,69 +15,69 @@ import numpy as np
 
 from covey.compiling import njit
 
-# A magnitude that shrinks for ever stays a number whose powers are numbers.
+# The lower limit of a shrinking magnitude, so that its powers do not underflow.
 SMALLEST = 1e-40
 
-# Squared norms between these have lost no digits.
+# Squared norms in this range have lost no digits.
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
 
-# A vector of this size has no direction: one over it is not a number any more.
+# A smaller vector has no direction: its reciprocal overflows.
 SMALLEST_SIZE = 1e-300
 
-# A bound for hopeless cases; they are reported as diverged.
+# Cases that need more substeps are reported as diverged.
 MOST_SUBSTEPS = 1000.0
 
-# A magnitude that grows by this factor in one iteration is no descent any more.
+# A magnitude that grows by this factor in one iteration has diverged.
 EXPLODED = 1e6
 
-# A march ends for now after so many multiplications: where columns are nearly dependent an iteration may take a
-# thousand substeps, and whatever lies behind a wake-up or the end of the path would be in vain.
+# A march pauses after this many multiplications: with nearly dependent columns an iteration may take a thousand
+# substeps, and all work beyond a wake-up or the end of the path would be wasted.
 MOST_WORK = 5e7
 
-# Power iteration approaches an eigenvalue from below; it ends when a round adds less than the tolerance.
+# Power iteration approaches the eigenvalue from below; it ends when a round adds less than this.
 EIGENVALUE_TOLERANCE = 1e-3
 EIGENVALUE_MARGIN = 1.02
 MOST_ROUNDS = 100
 
 # The large direction step is a unit gradient step on w: stable while the largest eigenvalue of the awake Gram block
-# is below 2. A little earlier it is replaced by the safe one, 1 over that eigenvalue.
+# is below 2. Slightly before that it is replaced by the safe step, 1 over that eigenvalue.
 LARGEST_STABLE = 1.9
 
-# Nodes of one march: enough to cover a wake-up, few enough that a window given up costs little.
+# Nodes of one march: enough to cover a wake-up, few enough that a discarded window costs little.
 NODES = 6
 
 # The distance between nodes, in units of the norm of y, within these bounds.
 LARGEST_DELTA, SMALLEST_DELTA = 0.25, 1e-4
 
-# Doubts are the size of a correction that is made, not of the error that it leaves.
+# A doubt is the size of the correction made, not of the error that remains.
 DOUBT_SHARE = 5.0
 
-# Nothing moves any more when all that could still move before the horizon is this share of the tolerance.
+# A path is still if all remaining movement before the horizon is below this share of the tolerance.
 STILL_SHARE = 0.1
 
-# A residual of this squared norm (that of y is 1) is rounding.
+# A residual with a smaller squared norm (y has 1) is round-off error.
 EXPLAINED = 1e-12
 
-# A march goes on for at most as long as the time so far, or this many iterations: the stop rule may end the path there.
+# A march lasts at most as long as the time so far, or this many iterations: the stop rule may end the path there.
 SHORT = 50
 
 # A rest of at least this share of the time so far ends a piece, so that the far groups are checked before it.
 REST_SHARE = 0.3
 
-# No wake-up is expected later than this.
+# Larger than any expected wake-up time.
 NEVER = 2.0**62
 
-# why a march ended, and for some of it the path
+# why a march ended, or in some cases the path
 HORIZON, FULL, STILL, DIVERGED, WORKED, WOKE = 0, 1, 2, 3, 4, 5
 
-# why nodes are no longer accepted: there are no more; too much doubt about a gain; a group may wake; the
+# why no more nodes are accepted: none are left; too much doubt about a gain; a group may wake up; the
 # switch may be due at the last of them
 DONE, DOUBTFUL, WAKING, NODE = 10, 11, 12, 13
 
-# why else the path stopped, and what comes next
+# other reasons why the path stopped, and what comes next
 RUNNING, RESTING, ASLEEP, EXHAUSTED, NO_ROWS, NO_ROOM, NEWS, MARCH, STAND = 20, 21, 22, 23, 24, 25, 26, 27, 28
 
-# what the draft holds so many of
+# positions in the draft's counts
 RECORDS, WAKE_UPS, JOINS = 0, 1, 2
 
 
@@ -89,7 +89,7 @@ def power(u, N):
 
 @njit(inline="always")
 def growth(x, N, substeps):
-    """What one iteration, made in substeps, adds to ``phi``, with x = N gamma v'g."""
+    """The change of ``phi`` in one iteration, made in substeps, with x = N gamma v'g."""
     if N == 2:
         return substeps * np.log1p(max(x / substeps, -0.9))
     return x
@@ -99,8 +99,8 @@ def growth(x, N, substeps):
 def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, enter):
     """One step of some groups for given correlations, in place.
 
-    Returns the largest relative change of a magnitude, and how far the coefficients may drift in a step like this one:
-    relative to themselves where a magnitude grows, to `enter` where it shrinks.
+    Returns the largest relative change of a magnitude, and how far the coefficients may drift in such a step:
+    relative to themselves if a magnitude grows, to `enter` if it shrinks.
     """
     most, drift = 0.0, 0.0
     for a in range(n_groups):
@@ -115,7 +115,7 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
             size += x * x
             rho += x * g[k]
         if not SMALLEST_SQUARE < size < LARGEST_SQUARE:
-            # squares of 1e-200 or 1e200 would be lost
+            # squares of 1e-200 or 1e200 would underflow or overflow
             largest, size, rho = 0.0, 0.0, 0.0
             for k in range(i, j):
                 largest = max(largest, abs(w[k] + s * g[k]))
@@ -131,7 +131,7 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
         change = N * gamma * speeds[a] * rho
         if N != 2:
             change *= u[a] ** (N - 2)
-        # a step may halve a magnitude or worse, never turn its sign
+        # a step may shrink a magnitude strongly, but never change its sign
         change = max(change, -0.9)
         u[a] = max(u[a] * (1.0 + change), SMALLEST)
         m = power(u[a], N)
@@ -146,7 +146,7 @@ def step_groups(starts, n_groups, u, v, w, g, speeds, gamma, s_large, eta, N, en
 
 @njit(inline="always", cache=True)
 def substeps_of(u, n_groups, speeds, gamma, curvature, N):
-    """Steps into which an iteration is divided, so that no magnitude overshoots.
+    """The number of substeps of an iteration, so that no magnitude overshoots.
 
     An explicit step is stable while ``N^2 gamma u^(2N - 2)`` times the curvature is below 2; at 1 it is smooth.
     """
@@ -168,7 +168,7 @@ def gram_times(K, n, w, out):
 
 @njit(inline="always")
 def copy(x, n, into):
-    """An explicit loop: array expressions take numba seconds to compile."""
+    """An explicit loop, because numba takes seconds to compile array expressions."""
     for i in range(n):
         into[i] = x[i]
 
@@ -191,11 +191,11 @@ def pulls(G, n_rows, starts, directions, frozen, out):
 
 @njit(inline="always", cache=True)
 def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, gain, doubt):
-    """Growth of sleeping groups between two nodes, and how far it may be off.
+    """Growth of sleeping groups between two nodes, and its uncertainty.
 
-    A norm is convex in w: along the straight line between the nodes its mean lies between that at the mean w
-    (`middle`) and the average of the ends, weighted by where the mean w lies between them (`share`). For a parabola
-    it lies a third of the way.
+    A norm is convex in w: along the straight line between the nodes its mean lies between its value at the mean w
+    (`middle`) and the average of the ends, weighted by the position of the mean w between them (`share`). For a
+    parabola it lies a third of the way.
 
     Returns the largest doubt relative to a group's own gain plus a tenth of the largest.
     """
@@ -226,7 +226,7 @@ def gains(left, right, middle, share, steps, rate, N, substeps, asleep, frozen, 
 
 @njit(cache=True)
 def risen(g, columns, starts, n_groups, w):
-    """How many groups are up: each counts by how far it has come of where a unit gradient step points.
+    """How many groups have risen: each counts by its norm relative to the target of a unit gradient step.
 
     Column k of the groups is ``columns[k]`` in g, the correlations.
     """
@@ -243,24 +243,24 @@ def risen(g, columns, starts, n_groups, w):
 
 # ---------------------------------------------------------------------- the near path
 
-# What the kernels of the near path read and change besides arrays.
+# The scalars that the kernels of the near path read and change.
 NEAR = np.dtype(
     [
         # as in `Settings` and `Switch`; the phi at which a group joins, and the tolerance
         ("N", np.int64), ("gamma", np.float64), ("enter", np.float64), ("tau", np.float64),
         ("threshold", np.float64), ("tol", np.float64),
-        # the time, how far to march, the direction step after the switch, the way between nodes
+        # the time, how far to march, the direction step after the switch, the distance between nodes
         ("t", np.int64), ("until", np.int64), ("eta", np.float64), ("delta", np.float64),
-        # groups that are stepped, and that are said to have woken up; safe steps, as in `AwakeGroups`
+        # groups that are stepped, and that are recorded as awake; safe steps, as in `AwakeGroups`
         ("n_awake", np.int64), ("n_told", np.int64), ("curvature", np.float64), ("direction_step", np.float64),
-        # steps into which an iteration is divided; iterations until the first group wakes if nothing changes
+        # substeps of an iteration; iterations until the first group wakes up if nothing changes
         ("substeps", np.int64), ("expected", np.float64),
-        # what is to be done: find safe steps, let so many groups join, find room for so many records
+        # pending work: find safe steps, let this many groups join, make room for this many records
         ("news", np.bool_), ("n_ready", np.int64), ("lacking", np.int64),
-        # a march has come to rest; nothing moves until a group wakes; a march was long enough for now
+        # a march has come to rest; nothing moves until a group wakes up; a march has paused
         ("still", np.bool_), ("resting", np.bool_), ("worked", np.bool_),
-        # of a window: nodes that are accepted, and that there are; sleepers that are watched on the way to the next;
-        # whether one of them woke there; the largest doubt that was accepted
+        # of a window: accepted nodes, and all nodes; sleeping groups that are watched until the next node;
+        # whether one of them woke up there; the largest doubt that was accepted
         ("done", np.int64), ("last", np.int64), ("n_watched", np.int64), ("woke", np.bool_), ("surest", np.float64),
     ]
 )  # fmt: skip
@@ -270,10 +270,10 @@ NEAR = np.dtype(
 def decide(
     now, horizon, most_awake, stops, of_awake, places, K, of_groups, flags, all_starts, stored_at, ready, filled, room
 ):
-    """Decide what comes next, and how far to go: a march, to stand still, groups that join, or one of the ends.
+    """Decide what comes next, and how far to go: a march, a rest, groups that join, or the end of the path.
 
-    Finds the groups past the threshold, the largest first, and when the others would be there. Arrays here and below
-    are those of `NearAwake`, `NearPath` and `Draft`, which say what their rows are.
+    Finds the groups past the threshold, largest first, and when the others would reach it. Arrays here and below
+    are those of `NearAwake`, `NearPath` and `Draft`, which describe their rows.
     """
     u, w, speeds, c, g = of_awake[0], of_awake[2], of_awake[3], of_awake[4], of_awake[6]
     phi, pull, rate, steps, asleep = of_groups[0], of_groups[1], of_groups[2], of_groups[4], flags[0]
@@ -304,7 +304,7 @@ def decide(
     if now.worked or now.t >= horizon or now.n_awake >= most_awake:
         now.worked = False
         return RUNNING
-    # not from the correlations at hand, which are older than a group that has just joined
+    # the stored correlations are out of date if a group has just joined
     gram_times(K, n, w, g)
     explained = 0.0
     for k in range(n):
@@ -333,22 +333,22 @@ def decide(
 def march(
     now, stops, state, of_awake, places, K, rows, nodes, W, times, top, of_groups, of_columns, all_starts, watched
 ):
-    """Step the awake groups towards ``now.until``, leaving nodes on the way.
+    """Step the awake groups towards ``now.until``, setting nodes along the path.
 
-    Node i is at ``times[i]``, with u, v, w in ``nodes[i]``; node 0 is where the window begins. ``W[2 i]`` are the
-    coefficients there once more, and ``W[2 i + 1]`` their mean since the node before.
+    Node i is at ``times[i]``, with u, v, w in ``nodes[i]``; node 0 is the start of the window. ``W[2 i]`` repeats the
+    coefficients there, and ``W[2 i + 1]`` is their mean since the previous node.
 
-    A node is left whenever w has moved by `delta` since the last, at every time of `stops`, at the end, where the
-    march ends for now, when a group passes `enter`, and when the largest relative change of a magnitude falls below
-    `tau`. ``top[i]`` is that of the last iteration before node i.
+    A node is set whenever w has moved by `delta` since the last, at every time of `stops`, at the end, where the
+    march pauses, when a group passes `enter`, and when the largest relative change of a magnitude falls below
+    `tau`. ``top[i]`` is this change in the last iteration before node i.
 
-    Once what is left to move before the end is below the tolerance (relative to itself for a magnitude that grows, to
-    `enter` for one that shrinks), nothing more is stepped: w stays as it is.
+    Once the remaining movement before the end is below the tolerance (relative to itself for a growing magnitude, to
+    `enter` for a shrinking one), stepping ends and w is kept.
 
-    Some sleepers, `watched`, may be followed exactly on the way from the last node that was accepted to the next: their
-    phi is advanced, and the march ends where one of them wakes.
+    Some sleeping groups, `watched`, may be tracked exactly from the last accepted node to the next: their
+    phi is advanced, and the march ends when one of them wakes up.
 
-    Returns why it ended. The first passing of `enter` by a group goes into `entered_at`.
+    Returns why it ended. The time at which a group first passes `enter` is stored in `entered_at`.
     """
     u, v, w, speeds, c = of_awake[0], of_awake[1], of_awake[2], of_awake[3], of_awake[4]
     g, origin, total = of_awake[6], of_awake[7], of_awake[8]
@@ -427,7 +427,7 @@ def march(
             if woke:
                 end = WOKE
             elif t < horizon:
-                # after news the safe steps have to be found again
+                # after news the safe steps must be recomputed
                 end = STILL if rest else FULL if news or node == NODES else WORKED if ended else HORIZON
     now.substeps = substeps
     if n_watched == 0:
@@ -443,14 +443,14 @@ def digest(
     now, fresh, places, W, times, of_groups, flags, of_columns, all_starts, G, P, watched,
     filled, numbers, n_risen, models, lefts,
 ):  # fmt: skip
-    """Bring the sleepers along from node to node, and accept these into the draft.
+    """Advance the sleeping groups from node to node, and accept the nodes into the draft.
 
-    G has the correlations of all near groups under the models W, of which those from row `fresh` on are new, and P gets
+    G holds the correlations of all near groups under the models W; rows from `fresh` on are new, and P receives
     their pulls.
 
-    It stops before a node with much doubt about a gain, unless it is the next iteration; before one on the way to which
-    a group may wake, which then has to be watched; and after every one before the switch. A node up to which sleepers
-    have been watched is accepted in any case. Returns why it stopped.
+    It stops before a node with too much doubt about a gain, unless it is the next iteration; before a node by which
+    a group may wake up, which must then be watched; and after every node before the switch. A node up to which sleeping
+    groups have been watched is always accepted. Returns why it stopped.
     """
     starts, columns, entered_at = places[1], places[2], places[3]
     phi, pull, rate = of_groups[0], of_groups[1], of_groups[2]
@@ -511,9 +511,9 @@ def digest(
 
 @njit(cache=True)
 def curvature_of(K, starts, entered_at, n_awake, t, vector, x, y, own, block):
-    """Largest eigenvalue of the Gram block of the groups that have entered by t; the twin of `largest_eigenvalue`.
+    """Largest eigenvalue of the Gram block of the groups that have entered by t; compiled `largest_eigenvalue`.
 
-    `vector` is where power iteration begins, and where it has come to. Returns -1 where no group has entered.
+    Power iteration starts from `vector` and updates it. Returns -1 if no group has entered.
     """
     m = starts[0]
     for a in range(n_awake):

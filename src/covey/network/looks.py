@@ -1,8 +1,8 @@
-"""A look at all groups: their correlations with the residuals of some models of the awake ones.
+"""A look at all groups: their correlations with the residuals of some models of the awake groups.
 
-There are two ways to look. Where columns of X can be held (`Design.reads_columns`), those of the awake groups are, the
-residuals are formed, and a look is one product with X. Where they cannot, the Gram rows of the awake groups
-against all groups are kept, and a look costs no reading at all.
+There are two ways to look. If columns of X can be held in memory (`Design.reads_columns`), the awake groups' columns
+are kept, the residuals are formed, and a look is one product with X. Otherwise the Gram rows of the awake groups
+against all groups are kept, and a look does not read X at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ColumnLook", "GramLook", "KeptRows", "Look", "pulls_of"]
 
 
 class Look(Protocol):
-    """What the screened path needs; a design on a device of its own brings its own (`Design.look`)."""
+    """The interface that the screened path needs; a design on a device provides its own (`Design.look`)."""
 
     def join(self, near: Any, groups: list[int]) -> Any:
         """The look when these groups of a restriction `near` have joined too."""
@@ -41,7 +41,7 @@ def pulls_of(G: FloatArray, starts: NDArray[np.intp], directions: FloatArray, fr
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """Through the awake groups' columns, shape (n, k)."""
+    """A look through the awake groups' columns, shape (n, k)."""
 
     problem: WorkingProblem
     Z: FloatArray
@@ -77,7 +77,7 @@ class KeptRows:
         self._rows: dict[int, NDArray[Any]] = {}
 
     def rows(self, which: list[int], upcoming: NDArray[np.intp] | None = None) -> list[NDArray[Any]]:
-        """The Gram rows of some groups against all, those not known yet in one reading.
+        """The Gram rows of some groups against all; missing ones are read in one pass.
 
         `upcoming` are columns that may be needed next, soonest first.
         """
@@ -90,20 +90,20 @@ class KeptRows:
         return [self._rows[l] for l in which]
 
     def restrict(self, which: NDArray[np.intp]) -> KeptProblem:
-        """The problem of some of the groups, in the order given."""
+        """The problem restricted to some groups, in the given order."""
         part = self.problem.restrict(which)
         return KeptProblem(**{f.name: getattr(part, f.name) for f in fields(part)}, kept=self, which=which)
 
 
 @dataclass(frozen=True)
 class KeptProblem(WorkingProblem):
-    """A restriction whose Gram rows are cut from the kept ones."""
+    """A restriction whose Gram rows are slices of the kept ones."""
 
     kept: KeptRows
     which: NDArray[np.intp]
 
     def gram_rows(self, which: list[int], upcoming: NDArray[np.intp] | None = None) -> NDArray[Any]:
-        """``Z_l' diag(q) Z`` for some groups, one under the other."""
+        """``Z_l' diag(q) Z`` for some groups, stacked."""
         return self._cut(which, self.which, upcoming)
 
     def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> NDArray[Any]:
@@ -119,14 +119,14 @@ class KeptProblem(WorkingProblem):
         return np.concatenate([rows[:, own] for rows in kept])
 
     def join(self, other: WorkingProblem) -> KeptProblem:
-        """These groups and those."""
+        """The problem of both sets of groups."""
         assert isinstance(other, KeptProblem)
         return self.kept.restrict(np.concatenate([self.which, other.which]))
 
 
 @dataclass(frozen=True)
 class GramLook:
-    """Through the awake groups' Gram rows, shape (k, r)."""
+    """A look through the awake groups' Gram rows, shape (k, r)."""
 
     kept: KeptRows
     awake: tuple[int, ...]

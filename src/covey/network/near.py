@@ -1,12 +1,12 @@
-"""The near groups: those that may wake before the others are checked again.
+"""The near groups: those that may wake up before the others are checked again.
 
-A sleeping group does not touch the residual, and its magnitude only adds up its growth. So the loop is: march the
-awake groups in their own small Gram block to the time at which the next one should wake, leaving nodes; read the
-correlations of all near groups at the nodes (one product with the Gram rows); add up the sleepers' growth; and where
-one of them may cross the threshold, go back to the node before, and step again with that group watched exactly.
+A sleeping group does not affect the residual, and its growth only accumulates. The loop is therefore: march the awake
+groups in their own small Gram block to the time at which the next one should wake up, setting nodes; compute the
+correlations of all near groups at the nodes (one product with the Gram rows); accumulate the sleeping groups' growth;
+and if one of them may cross the threshold, return to the previous node and step again while tracking it exactly.
 
-A turn of the loop is three kernels: `decide` what comes next, `march`, and `digest` the nodes. They share the arrays
-that are made here, and a record of where the path stands.
+One pass of the loop is three kernels: `decide` what comes next, `march`, and `digest` the nodes. They share the arrays
+allocated here, and a record with the state of the path.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = ["EXPLAINED", "NearPath"]
 # The first distance between nodes, in units of the norm of y; error control takes over from there.
 FIRST_DELTA = 0.1
 
-# Room for so many models in a draft at first.
+# Initial capacity of a draft, in models.
 DRAFT_ROOM = 64
 
 ENDS = {RUNNING: "running", RESTING: "resting", ASLEEP: "asleep", EXHAUSTED: "exhausted"}
@@ -72,15 +72,15 @@ class NearPath:
     Attributes
     ----------
     now : record of `NEAR`
-        Settings as numbers, and where the path stands.
+        Settings as numbers, and the state of the path.
     awake, draft
-        The groups that are stepped, and what has happened since the last check.
+        The groups that are stepped, and the draft since the last check.
     phi, pull, rate, steps_to_wake : ndarray, shape (n_groups,)
-        How far every sleeper has come, how strongly the residual pulls at it (``v'g``), by how much it grows per pull,
-        and in how many iterations it wakes if all correlations stay as they are. These are rows of one array, as are
-        the next three.
+        For every sleeping group: its accumulated growth, the pull of the residual (``v'g``), its growth per unit of
+        pull, and the iterations until it wakes up at the current correlations. These are rows of one array, as are the
+        next three.
     c, g, directions : ndarray, shape (r,)
-        Correlations at w = 0 and at the last node, and the directions in which sleepers are frozen after the switch.
+        Correlations at w = 0 and at the last node, and the frozen directions of sleeping groups after the switch.
     asleep : ndarray of bool, shape (n_groups,)
     """
 
@@ -97,7 +97,7 @@ class NearPath:
         self.now = now = self._now[0]
         now["N"], now["gamma"], now["enter"], now["tau"] = N, settings.gamma, settings.enter, settings.tau
         now["tol"], now["delta"], now["direction_step"] = tol, FIRST_DELTA, 1.0
-        # groups join the stepping no later than they are said to have woken up
+        # groups start to be stepped no later than they are recorded as awake
         now["threshold"] = phi_of(join_at(settings, tol) ** (1.0 / N), N)
         now["t"], now["eta"] = begin.time, begin.eta
         self.switch = Switch(settings, begin.eta, begin.armed)
@@ -106,7 +106,7 @@ class NearPath:
         self.asleep[:] = problem.ranks > 0
         self._read_correlations()
         if begin.awake.size:
-            # groups join in the direction of their correlations, and these have directions of their own
+            # groups join in the direction of their correlations, but these already have directions
             self._next(self.t, 0)
             self._provide(begin.awake)
             self.g[:] = begin.v
@@ -118,7 +118,7 @@ class NearPath:
     # ------------------------------------------------------------------ the loop
 
     def advance(self, horizon: int, joins: int) -> str:
-        """Go on to the horizon, or until so many groups have joined, or the switch; how it ended."""
+        """Run to the horizon, until this many groups have joined, or to the switch; returns how it ended."""
         most = int(self.now["n_awake"]) + joins
         frozen = self.switch.frozen
         while (why := self._decide(horizon, most)) not in ENDS:
@@ -131,7 +131,7 @@ class NearPath:
         return ENDS[why]
 
     def _decide(self, horizon: int, most_awake: int) -> int:
-        """What comes next, or how the path ended; lets groups join that are past the threshold."""
+        """What comes next, or how the path ended; groups past the threshold join here."""
         while True:
             why = self._next(horizon, most_awake)
             ready = self._ready[: self.now["n_ready"]]
@@ -152,14 +152,14 @@ class NearPath:
         )  # fmt: skip
 
     def _provide(self, joining: NDArray[Any]) -> None:
-        """Read the Gram rows of groups about to join, and make room for these and for what is to be recorded."""
+        """Read the Gram rows of groups about to join, and make room for them and for new records."""
         if (self.stored.starts[joining] < 0).any():
             self.n_fetched += self.stored.fetch(joining, self.t, self.steps_to_wake.copy())
         self.awake.make_room(self.n_columns + int(self.problem.ranks[joining].sum()))
         self.draft.make_room(int(self.now["lacking"]), self.awake.room)
 
     def _join(self, joining: NDArray[Any]) -> None:
-        """Say which groups have woken up, and let others join the awake ones, in this order."""
+        """Record which groups have woken up, and let others join the awake ones, in this order."""
         now, awake, N, t, enter = self.now, self.awake, self.settings.depth, self.t, self.settings.enter
         n_awake = int(now["n_awake"])
         if now["news"]:
@@ -176,7 +176,7 @@ class NearPath:
             first, last = int(self.starts[l]), int(self.starts[l + 1])
             u, v = u_of(float(self.phi[l]), N), unit(toward[first:last])
             size = u**N
-            # a tie with the threshold is decided in favour of having entered
+            # a tie with the threshold counts as entered
             up = size >= enter * (1 - 1e-9)
             awake.join(
                 n_awake, l, u, v, size * v, float(self.settings.speeds[l]), self.c[first:last], first,
@@ -192,16 +192,17 @@ class NearPath:
         self._make_safe(n_awake, t)
 
     def _enter(self, groups: list[int], times: list[int]) -> None:
-        """Write into the draft that groups have woken up."""
+        """Record in the draft that groups have woken up."""
         if groups:
             self._told[groups] = True
             self.now["n_told"] += len(groups)
             self.draft.enter(groups, times)
 
     def _make_safe(self, n_awake: int, t: int) -> None:
-        """Find steps that cannot oscillate in the Gram block of the groups that are up.
+        """Find steps that cannot oscillate in the Gram block of the groups that have entered.
 
-        Only groups that have entered count, so that engines in which groups join earlier take the same steps.
+        Groups that joined but have not entered do not count, so that engines in which groups join earlier take the same
+        steps.
         """
         largest = self.awake.largest_curvature(n_awake, t)
         if largest >= 0:
@@ -210,7 +211,7 @@ class NearPath:
             self.now["direction_step"] = 1.0 if curvature < LARGEST_STABLE else 1.0 / curvature
 
     def _window(self) -> bool:
-        """March on and bring the sleepers along; False if the awake groups diverged."""
+        """March and advance the sleeping groups; False if the awake groups diverged."""
         now, awake, draft, G = self.now, self.awake, self.draft, self._G
         W = awake.ways(self.n_columns)
         result = WAKING
@@ -227,7 +228,7 @@ class NearPath:
                 if end == WOKE or now["n_watched"] == 0:
                     known = int(now["done"])
                 else:
-                    # in vain, to a node that is known
+                    # return to a known node
                     awake.entered_at[:] = awake.entered_before
             first, last = 2 * known + 2, 2 * int(now["last"]) + 2
             np.matmul(W[first:last], awake.rows[: W.shape[1]], out=G[first:last])
@@ -247,13 +248,13 @@ class NearPath:
         return True
 
     def _forget_later(self) -> None:
-        """Wake-ups after the present time have not happened, but may yet."""
+        """Undo wake-ups after the current time."""
         at = self.awake.entered_at
         self.awake.entered_before[:] = at
         at[at > self.now["t"]] = -1
 
     def _stand_still(self) -> None:
-        """Nothing awake moves: every sleeping group grows at a constant rate."""
+        """While no awake group moves, let every sleeping group grow at a constant rate."""
         now, t, until = self.now, self.t, int(self.now["until"])
         growth = growth_of(self.rate * self.pull, self.settings.depth, self.substeps)
         self.phi += np.where(self.asleep, growth * (until - t), 0.0)
@@ -262,7 +263,7 @@ class NearPath:
         self._record([*on_the_way, until], until - t)
 
     def _switched(self) -> bool:
-        """Make the switch of Algorithm 2 if it is due: sleepers keep the directions that they have now."""
+        """Make the switch of Algorithm 2 if it is due; sleeping groups then keep their current directions."""
         now, awake = self.now, self.view
         change = float(self.awake.top[now["done"]])
         if self.settings.depth == 2:
@@ -290,21 +291,21 @@ class NearPath:
 
     @property
     def n_columns(self) -> int:
-        """How many columns the awake groups have."""
+        """The number of columns of the awake groups."""
         return int(self.awake.starts[self.now["n_awake"]])
 
     @property
     def can_grow(self) -> bool:
-        """Whether any group is awake, or will ever wake as things stand."""
+        """Whether any group is awake, or would wake up at the current correlations."""
         return bool(self.now["n_awake"] > 0 or self.now["expected"] < NEVER)
 
     @property
     def substeps(self) -> int:
-        """Steps into which an iteration is divided at present."""
+        """The current number of substeps per iteration."""
         return int(self.now["substeps"])
 
     def _record(self, times: list[int], steps: int = 0) -> None:
-        """Write the present model into the draft at some times, the last one `steps` iterations after the last node."""
+        """Record the current model in the draft at some times, the last one `steps` iterations after the last node."""
         awake = self.view
         g = awake.c - awake.K @ awake.w
         count = risen(g, np.arange(g.size), awake.starts, len(awake.which), awake.w)
@@ -314,7 +315,7 @@ class NearPath:
     # ------------------------------------------------------------------ going back, and taking in more groups
 
     def accept(self) -> None:
-        """Begin a new draft."""
+        """Start a new draft."""
         self.draft.filled[:] = 0
 
     def save(self) -> tuple[Any, ...]:
@@ -323,7 +324,7 @@ class NearPath:
         return *(array.copy() for array in own), copy.copy(self.switch), self.awake.save()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo what was done since the save."""
+        """Restore a saved state."""
         own = self._now, self._of_groups, self._of_columns, self._flags, self.draft.filled
         *arrays, switch, awake = saved
         for array, before in zip(own, arrays, strict=True):
@@ -332,7 +333,7 @@ class NearPath:
         self.awake.load(awake)
 
     def widen(self, more: WorkingProblem, settings: Settings, phi: FloatArray, directions: FloatArray) -> None:
-        """Take in more groups, to stand after those known here."""
+        """Append more near groups."""
         which = self.view.which
         rows = self.problem.cross_gram_rows(which, more) if which else np.empty((0, more.n_columns))
         problem = self.problem.join(more)
@@ -348,26 +349,26 @@ class NearPath:
         self._decide(self.t, 0)
 
     def _take(self, problem: WorkingProblem, settings: Settings, stored: StoredRows) -> None:
-        """Make this the problem; copies, for no array of a kernel may be read-only or shared."""
+        """Set the problem; arrays are copied, because kernels need them writable and unshared."""
         self.problem, self.settings, self.stored = problem, settings, stored
         self.switch.settings = settings
         L, r = problem.ranks.size, problem.n_columns
         self.starts = np.array(problem.starts, dtype=np.int64)
-        # besides those above: speeds, steps to wake, gains and doubts about them, and the phi of those watched
+        # besides those above: speeds, steps to wake, gains with their doubts, and the phi of watched groups
         self._of_groups = np.zeros((8, L))
         self.phi, self.pull, self.rate, speeds, self.steps_to_wake, *_ = self._of_groups
         self.rate[:], speeds[:] = settings.depth * settings.gamma * settings.speeds, settings.speeds
         self._of_columns = np.zeros((3, r))
         self.c, self.g, self.directions = self._of_columns
         self.c[:] = problem.correlation
-        # which groups are asleep, and which are in the draft as having woken up
+        # groups that are asleep, and groups recorded in the draft as awake
         self._flags = np.zeros((2, L), dtype=bool)
         self.asleep, self._told = self._flags
         self._G, self._P = np.empty((2 * NODES + 2, r)), np.empty((2 * NODES + 2, L))
         self._ready = np.empty(L, dtype=np.int64)
 
     def _read_correlations(self) -> None:
-        """Correlations of all near groups at the present w."""
+        """Compute the correlations of all near groups at the current w."""
         k = self.n_columns
         np.subtract(self.c, self.awake.w[:k] @ self.awake.rows[:k], out=self.g)
         pulls(self.g[None, :], 1, self.starts, self.directions, self.switch.frozen, self.pull[None, :])

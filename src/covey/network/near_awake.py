@@ -1,4 +1,4 @@
-"""The awake groups of the near path, in arrays with room to grow."""
+"""The awake groups of the near path, in arrays with spare capacity."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from covey.validation import FloatArray
 
 __all__ = ["AwakeView", "NearAwake"]
 
-# Room for so many columns at first.
+# Initial capacity, in columns.
 ROOM = 64
 
 
 class AwakeView(NamedTuple):
-    """What is filled of the arrays of `NearAwake`."""
+    """The filled part of the arrays of `NearAwake`."""
 
     which: list[int]
     starts: NDArray[np.intp]
@@ -32,22 +32,22 @@ class AwakeView(NamedTuple):
 class NearAwake:
     """State of the groups that are stepped, in the order in which they joined; names as in `AwakeGroups`.
 
-    Arrays are longer than what they hold. Those of one kind are rows of one array, for which a kernel is called sooner
-    than for many.
+    Arrays are longer than their contents. Arrays of the same kind are rows of one array, because calling a kernel with
+    fewer arrays is faster.
 
     Attributes
     ----------
     of_awake : ndarray, shape (9, room)
-        u, v, w; speeds, c, where power iteration has come to, and three vectors to work with.
+        u, v, w; speeds, c, the vector of the power iteration, and three work vectors.
     places : ndarray of int, shape (6, room + 1)
-        The groups, where their columns start, and which these are; when each group woke up, -1 for one that is stepped
-        but has not yet, and the same at an earlier time; whole numbers to work with.
+        The groups, the offsets of their columns, and the columns; when each group woke up, -1 for one that is stepped
+        but not yet awake, and the same at an earlier time; integer workspace.
     K, block : ndarray, shape (room, room)
-        Their Gram block, and a matrix to work with.
+        Their Gram block, and a work matrix.
     rows : ndarray, shape (room, r)
         Their Gram rows against all near groups.
     state : ndarray, shape (3 room,)
-        u, v, w, as they lie in `of_awake` one after another.
+        u, v, w, contiguous as in `of_awake`.
     nodes : ndarray, shape (n_nodes, 3 room)
         The same at the nodes of a march.
     times, top : ndarray, shape (n_nodes,)
@@ -59,7 +59,7 @@ class NearAwake:
         self._make(ROOM)
 
     def _make(self, room: int) -> None:
-        """Arrays with so much room."""
+        """Allocate arrays of this capacity."""
         self.room = room
         self.of_awake = np.zeros((9, room))
         self.places = np.zeros((6, room + 1), dtype=np.int64)
@@ -72,12 +72,12 @@ class NearAwake:
         self.times, self.top = np.empty(NODES + 1, dtype=np.int64), np.empty(NODES + 1)
 
     def ways(self, n_columns: int) -> FloatArray:
-        """Room for the coefficients of so many columns at the nodes, and for their means on the way to them."""
+        """Room for the coefficients of this many columns at the nodes, and for their means between nodes."""
         n = 2 * (NODES + 1)
         return self._ways[: n * n_columns].reshape(n, n_columns)
 
     def make_room(self, needed: int) -> None:
-        """Make the arrays long enough for so many columns."""
+        """Extend the arrays to this many columns."""
         if needed <= self.room:
             return
         k, of_awake, places, K, rows = self.room, self.of_awake, self.places, self.K, self.rows
@@ -88,7 +88,7 @@ class NearAwake:
         self, n_awake: int, l: int, u: float, v: FloatArray, w: FloatArray, speed: float, c: FloatArray, first: int,
         rows: FloatArray, entered_at: int,
     ) -> None:  # fmt: skip
-        """Put near group l, with columns from `first` on and Gram rows `rows`, behind those that are awake."""
+        """Append near group l, with columns from `first` on and Gram rows `rows`, to the awake groups."""
         k, size = int(self.starts[n_awake]), v.size
         end, last = k + size, first + size
         self.which[n_awake], self.starts[n_awake + 1], self.entered_at[n_awake] = l, end, entered_at
@@ -97,11 +97,11 @@ class NearAwake:
         cross, inner = rows[:, self.columns[:k]], rows[:, first:last]
         self.columns[k:end] = range(first, last)
         self.rows[k:end], self.K[k:end, :k], self.K[:k, k:end] = rows, cross, cross.T
-        # one product rounds differently above and below the diagonal
+        # a product may round differently above and below the diagonal
         self.K[k:end, k:end] = (inner + inner.T) / 2
 
     def largest_curvature(self, n_awake: int, t: int) -> float:
-        """The largest eigenvalue of the Gram block of the groups that have entered by then; below 0 for none."""
+        """The largest eigenvalue of the Gram block of the groups that have entered by t; below 0 if there are none."""
         return float(
             curvature_of(
                 self.K, self.starts, self.entered_at, n_awake, t, self.vector, self._x, self._y, self._own, self.block
@@ -116,7 +116,7 @@ class NearAwake:
         self.rows = wider
 
     def view(self, n_awake: int) -> AwakeView:
-        """What is filled of the arrays."""
+        """The filled part of the arrays."""
         a, k = n_awake, int(self.starts[n_awake])
         return AwakeView(
             self.which[:a].tolist(), self.starts[: a + 1], self.columns[:k], self.entered_at[:a], self.u[:a],
@@ -124,10 +124,10 @@ class NearAwake:
         )  # fmt: skip
 
     def save(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """What changes while groups are stepped, and which groups these are."""
+        """Copies of the state that stepping changes, and of the list of groups."""
         return self.of_awake.copy(), self.places.copy()
 
     def load(self, saved: tuple[NDArray[Any], NDArray[Any]]) -> None:
-        """Undo what was done since the save; what groups that joined since have filled lies behind the end."""
+        """Restore a saved state; entries of groups that joined later lie beyond its end."""
         room = saved[0].shape[1]
         self.of_awake[:, :room], self.places[:, : room + 1] = saved

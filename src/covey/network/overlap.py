@@ -15,7 +15,7 @@ __all__ = ["InColumns"]
 
 
 def _added_up(columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Every column once, in the order in which they came, with the sum of its coefficients; models are rows."""
+    """The distinct columns, in order of appearance, with the sums of their coefficients; models are rows."""
     distinct, first, own = np.unique(columns, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     total = np.zeros((distinct.size, coefs.shape[0]))
@@ -24,12 +24,12 @@ def _added_up(columns: NDArray[np.intp], coefs: FloatArray) -> tuple[NDArray[np.
 
 
 class InColumns(StopRule):
-    """A stop rule that is shown the columns themselves: a shared one once, with the sum of its coefficients."""
+    """A stop rule that sees each column once; a shared column has the sum of its coefficients."""
 
     def __init__(self, rule: StopRule, groups: Groups) -> None:
         self.rule, self.members = rule, groups.members
 
     def stop_at(self, snapshot: Snapshot) -> bool:
-        """Whether the rule ends the path at the model of the columns."""
+        """Whether the rule ends the path at this model, in terms of the columns."""
         columns, coefs = _added_up(self.members[snapshot.columns], snapshot.coef[None, :])
         return self.rule.stop_at(replace(snapshot, columns=columns, coef=coefs[0]))

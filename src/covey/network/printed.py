@@ -1,8 +1,8 @@
-"""An iteration of the paper's Algorithms 1 and 2 as they are printed, in plain numpy.
+"""An iteration of the paper's Algorithms 1 and 2 as printed, in plain numpy.
 
-The text takes the gradient of the magnitudes at the new directions, so one iteration needs two correlations; nothing is
-cut where a step would oscillate. `covey.dynamics.normalized_descent` is the same on raw columns, and a test holds the
-two together.
+The text evaluates the gradient of the magnitudes at the new directions, so one iteration needs two correlations; steps
+that would oscillate are not cut. `covey.dynamics.normalized_descent` is the same on raw columns, and a test compares
+the two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def printed_step(
     correlations: Callable[[FloatArray], FloatArray],
     eta: float,
 ) -> float:
-    """One iteration in place; the largest relative change of a magnitude, infinite where one would turn negative.
+    """One iteration in place; returns the largest relative change of a magnitude, infinite if one would turn negative.
 
     ``z_l = v_l + eta_l u_l^N g_l``, ``v_l <- z_l/norm(z_l)`` and ``u_l <- u_l + gamma N u_l^(N-1) v_l'g_l``, the last
     with g at the new directions and the old magnitudes. `eta` is 0 for the large step ``eta_l = 1/u_l^(2N)``.
@@ -35,7 +35,7 @@ def printed_step(
     N, ranks = settings.depth, problem.ranks
     labels = np.repeat(np.arange(ranks.size), ranks)
     norms = u**N
-    # u_l^N z_l has the same direction, and no power of a tiny magnitude in a denominator
+    # u_l^N z_l has the same direction, without dividing by a power of a tiny magnitude
     z = w + (settings.large if eta == 0.0 else eta * norms[labels] ** 2) * correlations(w)
     lengths = problem.group_norms(z)[labels]
     v[:] = np.divide(z, lengths, out=v.copy(), where=lengths > 0)

@@ -1,4 +1,4 @@
-"""Recorder: what is kept of a path while it runs, and the online stop."""
+"""Recorder: stores the models of a path while it runs, and applies the stop rule."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """Keeps coefficients at recorded times and applies the stop rule.
+    """Stores coefficients at recorded times and applies the stop rule.
 
-    Groups enter in an order; a record holds the working coefficients of those entered so far, so the records of one
-    path form a staircase that is mapped to the user's scale group by group at the end.
+    A record holds the working coefficients of the groups that have entered so far, in order, so that the records of a
+    path form a staircase. It is mapped to the user's scale group by group at the end.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Recorder:
         self.stopped = False
 
     def enter(self, events: Iterable[tuple[int, float]]) -> None:
-        """Groups have woken up, each at a time, in this order."""
+        """Record groups that have woken up, with their times, in this order."""
         new = [(l, t) for l, t in events if l not in self._position]
         self._kept = self._kept.add(self.problem, [l for l, _ in new])
         self._note_all(new)
@@ -55,7 +55,7 @@ class Recorder:
             print(f"[covey] t = {t:g}: group {self.names[l]} woke up, {len(self.entered)} awake", flush=True)
 
     def record(self, t: int, which: list[int], starts: NDArray[np.intp], w: FloatArray, n_risen: float) -> None:
-        """Keep the model of time t; `which`, `starts` and `w` as in `AwakeGroups`."""
+        """Store the model at time t; `which`, `starts` and `w` as in `AwakeGroups`."""
         if self.stopped or (self.times and t <= self.times[-1]):
             return
         if self._wanted is not None and t not in self._wanted:
@@ -69,14 +69,14 @@ class Recorder:
     def record_all(
         self, draft: Draft, events: list[tuple[int, int]], which: list[int], starts: NDArray[np.intp]
     ) -> None:
-        """Keep the models of a draft up to the first one at which the stop rule says so, and what happened on the way.
+        """Store the models of a draft up to the first one at which the stop rule ends the path, and its events.
 
-        `events` are the draft's wake-ups, `which` and `starts` the awake groups as in `AwakeGroups`.
+        `events` are the draft's wake-ups; `which` and `starts` are the awake groups as in `AwakeGroups`.
         """
         new = [(l, t) for l, t in events if l not in self._position]
         use = self._to_keep(draft.times)
         times = draft.times[use]
-        # of the new groups, how many had woken up by each of these records
+        # how many of the new groups had woken up by each of these records
         known = np.cumsum([0, *(l not in self._position for l, _ in events)])[draft.n_entered[use] - self._n_told]
         self._n_told += len(events)
         layout = self._kept.add(self.problem, [l for l, _ in new])
@@ -100,7 +100,7 @@ class Recorder:
             self._note(l, t)
 
     def _to_keep(self, times: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Positions of the records that are wanted, each time once."""
+        """Indices of the records to store, each time once."""
         last = self.times[-1] if self.times else -1
         use = times > np.append(last, times[:-1]) if times.size else np.empty(0, dtype=bool)
         found = np.flatnonzero(use)
@@ -108,7 +108,7 @@ class Recorder:
         return found if wanted is None else found[[t in wanted for t in times[found].tolist()]]
 
     def _gather_order(self, new: list[tuple[int, int]], which: list[int], starts: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Where the coefficients of all groups that have entered, the new ones last, lie among the awake ones."""
+        """Indices, among the awake groups' coefficients, of those of all entered groups, the new ones last."""
         place = dict(zip(which, range(len(which)), strict=True))
         order = [place[l] for l in (*(l for l, _ in self.entered), *(l for l, _ in new)) if l in place]
         return spans(starts, np.array(order, dtype=np.intp))
@@ -128,7 +128,7 @@ class Recorder:
         return Snapshots(times, layout.columns, layout.column_starts[counts], coefs, intercepts, counts, n_risen)
 
     def _row(self, which: list[int], starts: NDArray[np.intp], w: FloatArray) -> FloatArray:
-        """Working coefficients of the groups that have entered, in the order in which they did."""
+        """Working coefficients of the groups that have entered, in order of entry."""
         pieces: list[FloatArray] = [np.empty(0)] * len(self.entered)
         for a, l in enumerate(which):
             position = self._position.get(l)
@@ -142,11 +142,11 @@ class Recorder:
 
     @property
     def _counts(self) -> NDArray[np.intp]:
-        """How many groups each record has."""
+        """The number of groups in each record."""
         return np.searchsorted(self._kept.row_starts, [row.size for row in self.records]).astype(np.intp)
 
     def _flat(self) -> tuple[FloatArray, NDArray[np.intp]]:
-        """All records one after another, and where each begins."""
+        """All records concatenated, and their offsets."""
         return np.concatenate([np.empty(0), *self.records]), offsets(
             np.array([row.size for row in self.records], dtype=np.intp)
         )
@@ -188,7 +188,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The groups of the records, one after another in the order in which they entered.
+    """The groups of the records, concatenated in order of entry.
 
     Attributes
     ----------
@@ -209,16 +209,16 @@ class _Layout:
 
     @cached_property
     def column_starts(self) -> NDArray[np.intp]:
-        """Where each group's columns begin, and where the last one's end."""
+        """The offset of each group's columns, and their total."""
         return offsets(self.shapes[:, 0])
 
     @cached_property
     def row_starts(self) -> NDArray[np.intp]:
-        """Where each group's working coefficients begin, and where the last one's end."""
+        """The offset of each group's working coefficients, and their total."""
         return offsets(self.shapes[:, 1])
 
     def add(self, problem: WorkingProblem, groups: list[int]) -> _Layout:
-        """These groups and some more."""
+        """The layout with more groups appended."""
         if not groups:
             return self
         which = np.array(groups, dtype=np.intp)

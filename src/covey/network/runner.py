@@ -1,4 +1,4 @@
-"""PathRunner: one problem in working coordinates, and as many runs of the network on it as are wanted."""
+"""PathRunner: one problem in working coordinates, for any number of runs of the network."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ MESSAGES = {
 
 
 class PathRunner:
-    """Prepares a problem once and runs paths on it; what one run has read of X serves the next.
+    """Prepares a problem once and runs paths on it; later runs reuse what earlier ones have read of X.
 
-    The parameters are those of `covey.group_path`: here the ones that say what the problem is, and in `run` the ones
-    that say how to descend.
+    The parameters are those of `covey.group_path`: the constructor takes those that define the problem, and `run` those
+    that define the descent.
 
     Attributes
     ----------
     problem : WorkingProblem
     groups : Groups
     apart : Groups
-        The same; where they overlap, with a copy of its columns for each, as the problem has them.
+        The same; if groups overlap, each has its own copy of its columns, as in the problem.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class PathRunner:
         return path.added_up(self.groups) if self.groups.overlapping else path
 
     def forget(self) -> None:
-        """Run the next path as if it were the first: the runs before then do not show, not even in the last bit."""
+        """Run the next path as if it were the first, bit for bit."""
         self._near = NearGroups()
 
     def _count_passes(self) -> int:
@@ -147,6 +147,6 @@ def read_times(times: ArrayLike | None, max_iter: int) -> NDArray[np.int64] | No
     if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
         raise ValueError("times must be a non-empty sequence of iterations.")
     if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("times must not be negative, and finite.")
+        raise ValueError("times must be finite and not negative.")
     whole_values = np.unique(np.round(values).astype(np.int64))
     return whole_values[whole_values <= max_iter]

@@ -1,10 +1,10 @@
-"""The screened path: near groups in Gram space, far groups by a look at X now and then.
+"""The screened path: near groups in Gram space, far groups by an occasional look at X.
 
-Most groups are far from waking. They are left out of everything that is done between two checks: the near path runs
-on a copy of the few columns that may matter soon, and writes a draft. A check then reads the correlations of all
-groups at the draft's nodes, in one product with X, adds up the far groups' growth, and accepts the draft; or, should
-a far group have woken in the meantime, takes that group in and runs the piece again. So the result does not depend
-on which groups were kept near, and the stop rule only ever sees accepted models.
+Most groups are far from waking up, and are ignored between two checks: the near path runs on a copy of the few columns
+that may matter soon, and writes a draft. A check then computes the correlations of all groups at the draft's nodes, in
+one product with X, accumulates the far groups' growth, and accepts the draft; or, if a far group should have woken up
+in the meantime, adds that group and repeats the piece. The result therefore does not depend on which groups were near,
+and the stop rule only sees accepted models.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from covey.validation import FloatArray
 
 __all__ = ["NearGroups", "ScreenedPath"]
 
-# Below this many columns all groups are near; above, this many or a share of all columns (`Design.near_share`).
+# Up to this many columns all groups are near; beyond, this many or a share of all columns (`Design.near_share`).
 FEW_COLUMNS = 1500
 
-# A check after so many groups have joined, so that the stop rule is applied before many more do.
+# A check is made after this many groups have joined, so that the stop rule is applied before many more do.
 JOINS = 12
 
-# ... and before the first far group could wake, at its present growth: at this share of the time until then.
+# ... and at this share of the time until the first far group would wake up at its current growth.
 CAUTION = 0.8
 
-# Far groups that would wake within this share of the time so far are taken in.
+# Far groups that would wake up within this share of the time so far become near.
 SOON = 0.5
 
-# A check looks at this many pieces of a draft: with two correlations each, the product still costs little more than
-# reading X.
+# A check divides a draft into this many pieces: with two correlations each, the product costs little more than reading
+# X.
 PIECES = 5
 
-# Awake groups that have moved by less than this, in units of the norm of y, have not changed any correlation: X need
-# not be looked at.
+# If the awake groups have moved by less than this, in units of the norm of y, no correlation has changed, and X is not
+# read.
 AT_REST = 1e-8
 
 
 @dataclass
 class NearGroups:
-    """What a run has read of X, for the next one on the same problem.
+    """Data that a run has read from X, for the next run on the same problem.
 
     Attributes
     ----------
     groups, problem
-        The groups that are near, and the problem restricted to them.
+        The near groups, and the problem restricted to them.
     rows : StoredRows or None
         Gram rows of some of them.
     kept : KeptRows or None
-        Gram rows against all groups, where columns cannot be held.
+        Gram rows against all groups, if columns cannot be held in memory.
     """
 
     groups: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -72,7 +72,7 @@ class NearGroups:
 
 
 class ScreenedPath:
-    """One run of the screened engine: `run` does it, and the attributes then say where it ended."""
+    """One run of the screened engine: `run` executes it, and the attributes then hold the final state."""
 
     def __init__(
         self, problem: WorkingProblem, settings: Settings, recorder: Recorder, begin: Beginning, tol: float,
@@ -95,7 +95,7 @@ class ScreenedPath:
         self.near = np.empty(0, dtype=np.intp)
 
     def run(self, max_iter: int, stops: NDArray[np.int64]) -> str:
-        """Go on until `max_iter`, the stop rule, or the end of all growth; the status."""
+        """Run until `max_iter`, the stop rule, or the end of all growth; returns the status."""
         self._begin(stops)
         while True:
             soonest = self._soonest_far()
@@ -126,7 +126,7 @@ class ScreenedPath:
     # ------------------------------------------------------------------ near groups
 
     def _begin(self, stops: NDArray[np.int64]) -> None:
-        """Choose the first near groups, those of the run before if there was one, and start their path."""
+        """Choose the first near groups, those of the previous run if there was one, and start their path."""
         begin, known = self.begin, self.known
         if known.problem is None or not np.isin(begin.awake, known.groups).all():
             self.near = self._next_in_line(begin.awake)
@@ -146,20 +146,20 @@ class ScreenedPath:
         self.path = NearPath(known.problem, self.settings.restrict(self.near), near_begin, stops, self.tol, known.rows)
 
     def _restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
-        """The problem of some groups: on a copy of their columns, or on kept Gram rows."""
+        """The problem restricted to some groups: on a copy of their columns, or on kept Gram rows."""
         if self.kept is not None:
             return self.kept.restrict(which)
         return self.problem if not self.far.any() and which.size == self.far.size else self.problem.restrict(which)
 
     def _next_in_line(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
-        """These groups and those expected to wake first among the far; marks them as near."""
+        """These groups and the far groups expected to wake up first, all marked as near."""
         sizes = self.problem.layout.sizes
         wanted = max(FEW_COLUMNS, int(self.problem.design.near_share * self.problem.mean.size))
         self.far[first] = False
         order = np.argsort(self._steps_to_wake(), kind="stable")
         order = order[self.far[order]]
         filled = np.cumsum(sizes[order]) + sizes[first].sum()
-        # a handful more costs less than checks of a handful that is left
+        # including a few more groups costs less than checking a few remaining ones
         count = order.size if filled.size and filled[-1] <= 1.5 * wanted else int(np.searchsorted(filled, wanted)) + 1
         chosen = np.concatenate([first, order[:count]]).astype(np.intp)
         self.far[chosen] = False
@@ -182,25 +182,25 @@ class ScreenedPath:
         each = growth_of(self.rate * self.pull, self.settings.depth, 1)
         steps = np.full(each.size, np.inf)
         able = self.far & (each > 0)
-        with np.errstate(over="ignore"):  # never is far away
+        with np.errstate(over="ignore"):  # infinity means never
             steps[able] = (self.threshold - self.phi[able]) / each[able]
         return steps
 
     def _soonest_far(self) -> float:
-        """Iterations until the first far group would wake if correlations stayed as they are."""
+        """Iterations until the first far group would wake up at the current correlations."""
         return float(self._steps_to_wake().min(initial=2.0**62))
 
     # ------------------------------------------------------------------ checks
 
     def _check(self, draft: Draft) -> NDArray[np.intp]:
-        """Bring the far groups' growth up to date; those that should have woken on the way, if any."""
+        """Update the growth of the far groups; returns those that should have woken up in the draft, if any."""
         none = np.empty(0, dtype=np.intp)
         if not self.far.any():
             return none
         path = self.path
         look = self.look.join(path.problem, draft.joined.tolist())
         if not draft.steps.any():
-            # groups may join before any iteration is made, and the next draft has their columns
+            # groups may join before the first iteration, and the next draft has their columns
             self.look = look
             return none
         pieces = draft.pieces(PIECES, path.n_columns)
@@ -242,14 +242,14 @@ class ScreenedPath:
         return pulls_of(self.g[None, :], problem.starts, self.directions, self._was_frozen)[0]
 
     def _freeze(self) -> None:
-        """Directions of far groups stay as they are at the switch."""
+        """Freeze the directions of far groups at the switch."""
         self._was_frozen = True
         self.directions = unit_groups(self.g, self.problem.starts)
 
     # ------------------------------------------------------------------ results
 
     def _publish(self) -> None:
-        """Hand an accepted draft to the recorder."""
+        """Pass an accepted draft to the recorder."""
         draft = self.path.draft
         events = list(zip(self.near[draft.entered[0]].tolist(), draft.entered[1].tolist(), strict=True))
         self.recorder.record_all(draft, events, self.which, self.path.view.starts)
@@ -266,7 +266,7 @@ class ScreenedPath:
         return self.near[self.path.view.which].tolist()
 
     def state(self) -> PathState:
-        """Where the path stands."""
+        """The current state of the path."""
         path = self.path
         phi, directions = self.phi.copy(), self.directions.copy()
         phi[self.near] = path.phi

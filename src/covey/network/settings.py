@@ -1,4 +1,4 @@
-"""Network: the settings of a path. Settings: the same with every "auto" a number for the problem at hand."""
+"""Network: the settings of a path. Settings: the same with every "auto" resolved for a problem."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ALGORITHMS = ("single-stage", "two-stage")
 ENGINES = ("auto", "screened", "exact")
 UPDATES = ("fast", "printed")
 
-# A group has woken up when its norm passes this share of the largest group correlation with y. A thousandth is far
-# below anything a validation set can see, and late enough that the group is on its final, steep rise.
+# A group is awake once its norm exceeds this share of the largest group correlation with y. A thousandth is far below
+# anything a validation set can detect, and late enough that the group is on its final, steep rise.
 ENTER = 1e-3
 
 # N^2 gamma u^(2N - 2) at the largest magnitude: the rate at which a settled group returns to its level. For N = 2 it
@@ -44,25 +44,25 @@ RETURN_RATE = 0.2
 # A group may not grow by more than this factor in one iteration: with the default step it grows by a tenth.
 LARGEST_GROWTH = 1e3
 
-# The automatic start. With depth 2 groups grow exponentially, and a smaller start costs little time. From depth N = 3
-# on the strongest group wakes after about N / ((N - 2) RETURN_RATE start^(N - 2)) iterations: that many at most, which
-# leaves time within the default `max_iter` for groups that are fifty times as weak.
+# The automatic start. With depth 2 groups grow exponentially, and a smaller start costs little time. With depth N >= 3
+# the strongest group wakes up after about N / ((N - 2) RETURN_RATE start^(N - 2)) iterations. The second number limits
+# these, which leaves time within the default `max_iter` for groups that are fifty times weaker.
 SMALL_START, FIRST_WAKE = 1e-6, 2000.0
 
-# No group may start at a norm of more than this, in units of the response's standard deviation.
+# The largest norm at which a group may start, in units of the response's standard deviation.
 LARGEST_START = 100.0
 
-# The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default
-# step, and a tenth of that means that everything of the size of the signal has been learnt.
+# The practical switch rule of Algorithm 2 compares relative changes with tau. They start at 0.1 with the default step;
+# at a tenth of that, everything of the size of the signal has been learnt.
 SWITCH_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Network:
-    """The network of the paper, trained from a finite start by gradient descent.
+    """The paper's network, trained from a finite start by gradient descent.
 
-    Estimators take it as ``network=``; its fields are those options of `covey.group_path` that say how to descend. It
-    is checked when it is made.
+    Passed to estimators as ``network=``; its fields are the options of `covey.group_path` that define the descent. They
+    are checked on construction.
 
     Parameters
     ----------
@@ -83,17 +83,17 @@ class Network:
     max_iter : int
         The last iteration.
     engine : {"auto", "screened", "exact"}
-        Step the awake groups only and add up the growth of the others ("screened"), or step every group at every
-        iteration ("exact"). "auto" takes the screened one unless all groups are awake from the start, or nearly so.
+        Step only the awake groups and integrate the growth of the others ("screened"), or step every group at every
+        iteration ("exact"). "auto" is "screened" unless all groups are awake from the start, or nearly so.
     update : {"fast", "printed"}
-        One iteration. "fast" moves directions and magnitudes by one and the same correlation, that of the old
-        directions, with steps cut where they would oscillate: made for speed, and neither the paper's text nor the
+        The update of one iteration. "fast" moves directions and magnitudes by the same correlation, at the old
+        directions, and cuts steps that would oscillate; it is faster, and differs from both the paper's text and the
         authors' code. "printed" is the text of Algorithm 1: the magnitudes move by the correlation at the new
         directions, and no step is cut. It costs two products per iteration and runs in the exact engine.
     raw : bool
-        Run on the columns as they are, as the paper does: not centred, and so without an intercept, neither scaled nor
+        Run on the raw columns, as in the paper: not centred, and therefore without an intercept, neither scaled nor
         orthonormalised, and without group weights. The estimator's `standardize`, `group_weights` and `fit_intercept`
-        are then not used.
+        are then ignored.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Network:
     raw: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values that no problem could be run with."""
+        """Refuse values that are invalid for any problem."""
         whole(self.max_iter, "max_iter")
         check_engine(self.engine)
         check_update(self.update, self.engine)
@@ -129,7 +129,7 @@ class Network:
 
     @classmethod
     def paper(cls, algorithm: int = 1, **settings: Any) -> Network:
-        """The paper's Algorithm 1 or 2, to the letter: the printed step on raw columns, no weights, no factors.
+        """The paper's Algorithm 1 or 2 exactly: the printed step on raw columns, without weights or factors.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Network:
         return made | {"init_scale": start_scale(self.init_scale, self.depth)}
 
     def problem_options(self) -> dict[str, Any]:
-        """Those options of the problem that the network itself decides: all of them for raw columns, else none."""
+        """The options of the problem that the network determines: all of them for raw columns, otherwise none."""
         return {"standardize": False, "group_weights": None, "fit_intercept": False} if self.raw else {}
 
 
@@ -170,7 +170,7 @@ class Settings:
     gamma : float
         Step on the magnitudes.
     eta : float
-        Step on the directions after the switch; 0 for the largest stable one, decided at the switch.
+        Step on the directions after the switch; 0 for the largest stable one, computed at the switch.
     tau : float
         Relative change of the magnitudes below which Algorithm 2 switches; 0 for never.
     speeds : ndarray, shape (n_groups,)
@@ -178,11 +178,11 @@ class Settings:
     start : float
         Magnitude of every group at time zero.
     enter : float
-        Norm at which a group has woken up.
+        Norm above which a group is awake.
     printed : bool
-        Whether an iteration is the paper's text, without any cut of a step.
+        Whether an iteration follows the paper's text, without cutting steps.
     large : float
-        The s of the large direction step ``w + s g``: 1 where columns have unit variance.
+        The s of the large direction step ``w + s g``: 1 if columns have unit variance.
     """
 
     depth: int
@@ -249,7 +249,7 @@ def check_engine(engine: Any) -> None:
 
 
 def check_update(update: Any, engine: Any = "auto") -> None:
-    """Refuse an unknown update, or an engine that cannot make it."""
+    """Refuse an unknown update, or an engine that does not support it."""
     if update not in UPDATES:
         raise ValueError(f"update must be one of {', '.join(map(repr, UPDATES))}, not {update!r}.")
     if update == "printed" and engine == "screened":
@@ -264,7 +264,7 @@ def start_scale(init_scale: Any, N: int) -> float:
         return positive(init_scale, "init_scale")
     if N == 2:
         return SMALL_START
-    # asleep at the start, however deep
+    # asleep at the start, for any depth
     asleep = (0.1 * ENTER) ** (1 / N)
     return float(min((N / ((N - 2) * RETURN_RATE * FIRST_WAKE)) ** (1 / (N - 2)), asleep))
 
@@ -290,16 +290,16 @@ def _read_stages(algorithm: Any, direction_step: Any, switch_tol: Any) -> tuple[
         return (0.0 if given is None else given), tau
     if given is not None:
         raise ValueError(
-            "direction_step applies after the switch of algorithm='two-stage'; algorithm='single-stage' always takes "
+            "direction_step applies after the switch of algorithm='two-stage'; algorithm='single-stage' always uses "
             "the large step. Leave direction_step='auto' or choose 'two-stage'."
         )
     return 0.0, 0.0
 
 
 def step_unit(problem: WorkingProblem, N: int) -> float:
-    """What a step on the magnitudes, on the data's own scale, is worth in working coordinates.
+    """The factor from a step on the magnitudes on the data's own scale to working coordinates.
 
-    With ``y = s y~`` and ``X = k X~`` (k other than 1 only where columns are left alone), ``u = (s/k)^(1/N) u~`` and
+    With ``y = s y~`` and ``X = k X~`` (k differs from 1 only for unscaled columns), ``u = (s/k)^(1/N) u~`` and
     ``g = s k g~``, so the same trajectory needs ``gamma~ = gamma s^((2N-2)/N) k^(2/N)``.
     """
     return float(problem.y_scale ** ((2 * N - 2) / N) * problem.column_scale ** (2 / N))
@@ -311,7 +311,7 @@ def direction_to_working(problem: WorkingProblem, eta: float) -> float:
 
 
 def direction_to_user(problem: WorkingProblem, eta: float) -> float:
-    """The way back: a step on the directions on the response's own scale."""
+    """The inverse: a step on the directions on the response's own scale."""
     return eta / problem.y_scale / problem.y_scale
 
 

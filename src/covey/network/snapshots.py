@@ -1,4 +1,4 @@
-"""Stop rules, and what they are shown while a path runs."""
+"""Stop rules, and the models that they see while a path runs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ class Snapshot:
     time : int
         Iteration.
     columns : ndarray of int, shape (k,)
-        The design's columns of the groups that have woken up, in the order in which they did: from one snapshot to
-        the next columns are only appended.
+        The design's columns of the groups that have woken up, in order: later snapshots only append columns.
     coef : ndarray, shape (k,)
-        Their coefficients. Every other column has coefficient zero.
+        Their coefficients. All other columns have coefficient zero.
     intercept : float
     n_woken : int
         How many groups have woken up so far.
     n_risen : float
-        How many of them are up, each counted by how far it has come of where it is heading. This is the clock in
-        which patience should be counted: the model stands still for long times between wake-ups, and many groups
-        may wake together long before any of them is large enough to change a prediction.
+        How many of them have risen, each counted by its norm relative to where it is heading. Patience should be
+        counted in this unit: the model is constant for long times between events, and many groups may wake up together
+        long before any of them is large enough to change a prediction.
     """
 
     time: int
@@ -52,9 +51,9 @@ class Snapshots:
     ----------
     times, intercepts, n_woken, n_risen : ndarray, shape (n_models,)
     columns : ndarray of int, shape (k,)
-        Those of the last model.
+        The columns of the last model.
     widths : ndarray of int, shape (n_models,)
-        How many of the columns each model has.
+        The number of columns in each model.
     coefs : ndarray, shape (n_models, k)
         Coefficients; zero in columns that a model does not have.
     """
@@ -79,16 +78,16 @@ class Snapshots:
 
 
 class StopRule(ABC):
-    """Decides, while a path runs, where it ends; it is shown every recorded model, in order."""
+    """Decides, while a path runs, where it ends; it sees every recorded model, in order."""
 
     @abstractmethod
     def stop_at(self, snapshot: Snapshot) -> bool:
         """Whether the path ends at this model."""
 
     def stop_among(self, snapshots: Snapshots) -> int:
-        """The position of the first of several models at which the path ends; their number if it goes on.
+        """The index of the first of several models at which the path ends, or their number if it continues.
 
-        A rule that can score many models by one product overrides this.
+        A rule that can score many models in one product overrides this.
         """
         for i in range(len(snapshots)):
             if self.stop_at(snapshots[i]):
@@ -96,7 +95,7 @@ class StopRule(ABC):
         return len(snapshots)
 
 
-# What callers may give as `stop`: a rule, or a function that is true where the path is to end.
+# Accepted as `stop`: a rule, or a function that is true where the path should end.
 StopLike = StopRule | Callable[[Snapshot], bool]
 
 
@@ -111,7 +110,7 @@ class _Function(StopRule):
 
 
 def as_stop_rule(stop: StopLike | None) -> StopRule | None:
-    """The rule that ``stop=`` stands for."""
+    """Read ``stop=`` as a rule."""
     if stop is None or isinstance(stop, StopRule):
         return stop
     if not callable(stop):

@@ -1,4 +1,4 @@
-"""The records of a path on the user's scale: each has the groups of the one before, and some more."""
+"""The records of a path on the user's scale: each has the groups of the previous one, and perhaps more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from covey.compiling import njit
 
 @njit(cache=True)
 def models_to_user(factors, shapes, means, counts, rows, row_starts, y_scale, y_mean, coefs, coef_starts, intercepts):
-    """``coef_l = T_l w_l y_scale``, group after group, for several models; and their intercepts.
+    """``coef_l = T_l w_l y_scale``, group by group, for several models; and their intercepts.
 
     Model m has the first ``counts[m]`` groups; its w begins at ``rows[row_starts[m]]``, and its coefficients at
     ``coefs[coef_starts[m]]``.

@@ -1,4 +1,4 @@
-"""Gram rows of some near groups against all of them, as they were read of X; one run leaves them to the next."""
+"""Gram rows of some near groups against all of them, as read from X and reused by later runs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from covey.validation import FloatArray
 
 __all__ = ["StoredRows"]
 
-# Room for so many rows at first.
+# Initial capacity, in rows.
 ROWS = 64
 
-# Gram rows are fetched with those of the groups next in line, as many columns as cost hardly more than reading X. A
-# group is worth that when it would wake, at its present growth, before this many times the time now; or at any time
-# where reading X is dear.
+# Gram rows are fetched together with those of the next groups, up to as many columns as cost little more than reading
+# X. A group qualifies if it would wake up, at its current growth, before this multiple of the current time, or at any
+# time if reading X is expensive.
 AHEAD = 1.5
 
-# Where all Gram rows together cost no more multiplications than this, about a millisecond, they are read at once: that
-# is less than reading them group by group takes around its products. The columns are copied for it, up to so many
-# numbers.
+# If all Gram rows together cost no more multiplications than this, about a millisecond, they are computed at once: this
+# is less than the overhead of computing them group by group. The columns are copied for it, up to this many numbers.
 WHOLE, MOST_NUMBERS = 3e7, 2**17
 
 
@@ -34,7 +33,7 @@ class StoredRows:
     ----------
     rows : ndarray, shape (room, r)
     starts : ndarray, shape (n_groups,)
-        Where a group's rows begin; -1 where they have not been read.
+        The offset of a group's rows; -1 if they have not been read.
     """
 
     def __init__(self, problem: WorkingProblem) -> None:
@@ -48,14 +47,14 @@ class StoredRows:
         return bool(self.starts[l] < 0)
 
     def rows_of(self, l: int) -> FloatArray:
-        """The rows of a group, which have been read."""
+        """The rows of a group that have been read."""
         at = int(self.starts[l])
         return self.rows[at : at + int(self.problem.ranks[l])]
 
     def fetch(self, ready: NDArray[np.intp], t: int, steps: FloatArray) -> int:
-        """Read the rows of groups about to wake, and of those next in line, in one product; how many rows were read.
+        """Read the rows of groups about to wake up, and of the next ones, in one product; returns their number.
 
-        `steps` are the iterations until each group would wake at its present growth.
+        `steps` are the iterations until each group would wake up at its current growth.
         """
         needed = [l for l in ready.tolist() if self.lacks(l)]
         problem = self.problem
@@ -77,7 +76,7 @@ class StoredRows:
         return bool(self.problem.design.reads_columns) and n * r * r <= WHOLE and n * r <= MOST_NUMBERS
 
     def _upcoming(self, order: NDArray[np.intp], steps: FloatArray) -> NDArray[np.intp] | None:
-        """Columns that a design which reads all of X for any of them may read along, soonest first."""
+        """Columns that may be needed next, soonest first, for a design that always reads all of X."""
         design = self.problem.design
         if design.reads_columns:
             return None
@@ -85,7 +84,7 @@ class StoredRows:
         return np.concatenate([np.empty(0, dtype=np.intp), *soonest])
 
     def _next_in_line(self, order: NDArray[np.intp], steps: FloatArray, t: int, n_columns: int) -> list[int]:
-        """Groups whose rows are worth reading beside `n_columns` others; `order` sorts by `steps`."""
+        """Groups whose rows are worth reading along with `n_columns` others; `order` sorts by `steps`."""
         ranks, design = self.problem.ranks, self.problem.design
         latest = AHEAD * t if design.reads_columns else np.inf
         more = []
@@ -98,7 +97,7 @@ class StoredRows:
         return more
 
     def add(self, which: Sequence[int] | NDArray[np.intp], rows: NDArray[Any]) -> None:
-        """Keep the rows of some groups, one under the other."""
+        """Store the rows of some groups, stacked."""
         end = self._filled + rows.shape[0]
         if end > self.rows.shape[0]:
             longer = np.empty((max(end, 2 * self.rows.shape[0]), self.rows.shape[1]))

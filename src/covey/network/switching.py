@@ -11,7 +11,7 @@ from covey.validation import FloatArray
 
 __all__ = ["Switch"]
 
-# The relative change of the magnitudes means nothing before one has grown: the rule is armed once some group has
+# The relative change of the magnitudes is meaningless before one has grown: the rule is armed once some group has
 # reached this share of its first correlation.
 ARM_AT = 0.5
 
@@ -20,7 +20,7 @@ SAFE_SHARE = 4.0 / 9.0
 
 
 class Switch:
-    """Decides when to switch, and what the direction step is then.
+    """Decides when to switch, and the direction step after it.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class Switch:
 
     @property
     def frozen(self) -> bool:
-        """Whether sleeping groups keep the direction that they had: a constant step hardly moves them."""
+        """Whether sleeping groups keep their directions, which a constant step hardly moves."""
         return self.eta > 0
 
     @property
     def tau(self) -> float:
-        """The relative change to look out for; 0 when there is nothing to wait for."""
+        """The relative change that triggers the switch; 0 if no switch is pending."""
         return 0.0 if self.frozen else self.settings.tau
 
     def due(self, awake: AwakeGroups | AwakeView, change: float) -> bool:

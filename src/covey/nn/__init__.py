@@ -1,6 +1,6 @@
 """Torch layers with groups, structured pruning, and the autoencoders of the paper's last experiment.
 
-Torch and numpy are all that this room needs; `pip install 'covey[torch]'` brings torch.
+This package needs only torch and numpy; `pip install 'covey[torch]'` installs torch.
 """
 
 from covey.optional import optional

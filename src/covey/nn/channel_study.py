@@ -1,4 +1,4 @@
-"""Structured pruning compared: one network, one training loop, one order of deletion for every method.
+"""Comparison of structured pruning methods, with the same network, training loop and order of deletion for all.
 
 | method | layers | what makes channels small | strength |
 | --- | --- | --- | --- |
@@ -7,8 +7,8 @@
 | power 2, power 3 | ``u^N v`` | training alone, from a smaller start | the start, over torch's |
 | D-gating 2, D-gating 3 | D factors | weight decay on the factors: the group norm, or its power 2/3 | its weight |
 
-After training channels are deleted in the order of their scores (`covey.nn.pruning.channel_scores`), and the accuracy
-of what is left is recorded along the way, without any further training.
+After training, channels are deleted in order of their scores (`covey.nn.pruning.channel_scores`), and the accuracy of
+the remaining network is recorded, without further training.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from covey.nn.pruning import (
 from covey.nn.training import choose_device
 from covey.validation import positive, whole
 
-if TYPE_CHECKING:  # the images need numpy only, but their room has loaders that need more
+if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.datasets import DigitImages
 
 __all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
@@ -53,10 +53,10 @@ COLUMNS = (
     "validation", "test",
 )  # fmt: skip
 MOMENTUM = 0.9
-DECAY = 5e-4  # of the output layer, and of the plain network
-WARM_UP = 0.1  # the share of the steps in which the learning rate rises; then it falls like a cosine
-CLIP = 1.0  # the largest norm of a gradient: factors multiply, and so do their gradients
-AWAKE = 1e-3  # a channel that passes on less than this share of its layer's strongest is asleep
+DECAY = 5e-4  # weight decay of the output layer and of the plain network
+WARM_UP = 0.1  # the share of steps in which the learning rate rises, before its cosine decay
+CLIP = 1.0  # the largest norm of a gradient: products of factors can have large gradients
+AWAKE = 1e-3  # a channel with a score below this share of its layer's largest is asleep
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ChannelRun:
 
 @dataclass(frozen=True)
 class Digits:
-    """Images as numbers from 0 to 1, of shape (n, 1, 28, 28), and labels, on one device, in three parts."""
+    """Images as numbers from 0 to 1, of shape (n, 1, 28, 28), and labels, on one device, in three sets."""
 
     train: tuple[torch.Tensor, torch.Tensor]
     validation: tuple[torch.Tensor, torch.Tensor]
@@ -95,7 +95,7 @@ class Digits:
 
     @classmethod
     def of(cls, data: DigitImages, validation: int, device: Any = "auto") -> Digits:
-        """The last `validation` training images are kept apart."""
+        """Split off the last `validation` training images."""
         place = choose_device(device)
         if not 0 < validation < len(data.train_images):
             raise ValueError(f"validation must leave images to train on: {validation} of {len(data.train_images)}.")
@@ -117,7 +117,7 @@ def train_channels(
     epochs: int = 10,
     batch_size: int = 128,
 ) -> ChannelNet:
-    """Train one network by SGD with momentum on the cross entropy; the same seed gives the same start and order."""
+    """Train one network by SGD with momentum on the cross entropy; a seed fixes the start and the order."""
     kind, depth = METHODS[run.method]
     images, labels = data.train
     power = kind == "power"
@@ -152,7 +152,7 @@ def train_channels(
         torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
         optimizer.step()
         if run.method == "group lasso":
-            # momentum multiplies a steady gradient by 1/(1 - momentum), so the penalty's step is multiplied too
+            # momentum multiplies a constant gradient by 1/(1 - momentum), so the penalty's step is scaled likewise
             for layer in net.grouped():
                 shrink_groups(layer.weight, rate * run.strength / (1 - MOMENTUM))
     return net.eval()
@@ -165,7 +165,7 @@ def _schedule(share: float) -> float:
 
 
 def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
-    """Numbers of channels from all of them down to a few, evenly spaced on a log axis.
+    """Numbers of channels from all down to a few, evenly spaced on a log scale.
 
     >>> ladder(100, 4)
     [100, 39, 15, 6]
@@ -175,9 +175,9 @@ def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
 
 
 def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int = 24) -> list[dict[str, Any]]:
-    """Accuracy as channels are deleted: one row per rung, and one for the channels that are awake.
+    """Accuracy as channels are deleted: one row per rung, and one for the awake channels.
 
-    A network that has diverged has one row, with the accuracy that it has.
+    A diverged network has one row with its accuracy.
     """
     place = {
         "method": run.method, "strength": run.strength, "learning_rate": run.learning_rate, "seed": run.seed,
@@ -204,7 +204,7 @@ def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int 
 def all_runs(
     strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
 ) -> list[ChannelRun]:
-    """Every method at each of its strengths and learning rates, one seed after another."""
+    """All combinations of method, strength and learning rate, seed by seed."""
     rates = list(learning_rates)
     return [
         ChannelRun(method, strength, rate, seed)

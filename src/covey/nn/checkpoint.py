@@ -1,4 +1,4 @@
-"""Checkpoints: written in one go, read with care."""
+"""Checkpoints: written atomically and read safely."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FORMAT = "covey autoencoder 1"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is no checkpoint, or one of another model or run; the message says what to do."""
+    """A file that is not a checkpoint, or one of another model or run; the message says what to do."""
 
 
 def write_checkpoint(file: Path, model: Autoencoder, **rest: Any) -> None:
-    """Save the model with its settings, and whatever else a run needs to go on."""
+    """Save the model with its settings, and everything else needed to resume a run."""
     buffer = io.BytesIO()
     torch.save({"format": FORMAT, "settings": model.settings, "model": model.state_dict(), **rest}, buffer)
     write_atomically(file, buffer.getvalue())
 
 
 def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
-    """Everything in a checkpoint, on the CPU; no code in it is run."""
+    """Everything in a checkpoint, on the CPU; no code in it is executed."""
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"There is no checkpoint {path}.")
@@ -39,7 +39,7 @@ def read_checkpoint(file: str | os.PathLike[str]) -> dict[str, Any]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, KeyError, ValueError) as reason:
         why = (str(reason) or type(reason).__name__).splitlines()[0]
-        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {why}") from None
+        raise CheckpointError(f"{path} is not a checkpoint, or it is damaged: {why}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of covey.nn.train.")
     return content
@@ -52,7 +52,7 @@ def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencode
     ----------
     file : path
     best : bool
-        Where the run had an early stop, the weights with the least validation loss instead of the last ones.
+        If the run used early stopping, load the weights with the least validation loss instead of the last ones.
     """
     content = read_checkpoint(file)
     model = rebuild(content["settings"])
@@ -61,7 +61,7 @@ def load_model(file: str | os.PathLike[str], *, best: bool = True) -> Autoencode
 
 
 def check_same(path: Path, kind: str, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to go on with a checkpoint of another `kind` (model, run)."""
+    """Refuse to resume from a checkpoint of another `kind` (model, run)."""
     names = sorted({*saved, *wanted}, key=str)
     different = [f"{n} {saved.get(n)!r} there, {wanted.get(n)!r} here" for n in names if saved.get(n) != wanted.get(n)]
     if different:

@@ -1,4 +1,4 @@
-"""A small classifier of digits, which judges what autoencoders draw: its confidence and its features."""
+"""A small classifier of digits, whose confidence and features are used to judge the autoencoders' images."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Classifier(nn.Module):
 
     @torch.no_grad()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """The 64 numbers before the last layer, of images as `as_images` makes them."""
+        """The 64 features before the last layer, for images made by `as_images`."""
         return torch.cat([self.body(prepare(part)) for part in images.split(1000)])
 
     def confidence(self, images: torch.Tensor) -> torch.Tensor:
@@ -45,7 +45,7 @@ class Classifier(nn.Module):
         return self.head(self.features(images)).softmax(1).max(1).values.detach()
 
     def accuracy(self, images: torch.Tensor, labels: torch.Tensor) -> float:
-        """The share of images whose label is right."""
+        """The share of correctly classified images."""
         return float((self.head(self.features(images)).argmax(1) == labels).float().mean())
 
 

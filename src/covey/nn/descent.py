@@ -19,13 +19,13 @@ EPSILON = 1e-12  # in the practical switch rule, as in `covey.dynamics.SwitchSet
 class NormalizedDescent:
     r"""Train the `GroupedDiagonalLinear` layers of a model with directions kept at unit norm.
 
-    A step asks for the loss twice. First the directions move, each along its own gradient and back to unit norm,
+    A step evaluates the loss twice. First the directions move, each along its own gradient and back to unit norm,
 
     .. math::
 
         v_l \leftarrow z_l/\|z_l\|, \qquad z_l = v_l - \eta_l \nabla_{v_l}, \qquad \eta_l = 1/u_l^{2N} \text{ or } \eta,
 
-    then, with gradients at the new directions, the wrapped optimiser moves the magnitudes and every other parameter.
+    then, with gradients at the new directions, the wrapped optimiser updates the magnitudes and all other parameters.
     With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.dynamics.normalized_descent`.
 
     Parameters
@@ -33,15 +33,15 @@ class NormalizedDescent:
     model : Module
         With at least one `GroupedDiagonalLinear`.
     optimizer : type of torch.optim.Optimizer
-        Made here, on all parameters that are not directions.
+        Created for all parameters that are not directions.
     direction_step : "large" or float
         ``"large"`` is Algorithm 1. A number is used from the start, or, with `switch`, after it: Algorithm 2.
     switch : None, int or float
-        After which step to go over from the large step to the number: this one (an int), or the first at which no
-        magnitude has changed by more than this share (a float). The share means nothing before magnitudes have grown,
-        so that rule is armed when some group has half of its first estimate.
+        The step after which to switch from the large step to `direction_step`: this one (an int), or the first at which
+        no magnitude has changed by more than this share (a float). The share is meaningless before magnitudes have
+        grown, so that rule is armed only once some group has reached half of its first estimate.
     magnitude_at : {"new", "old"}
-        Directions at which the other gradients are taken. ``"old"`` asks for the loss once only; so does the authors'
+        Directions at which the other gradients are evaluated. ``"old"`` evaluates the loss only once, like the authors'
         code.
     **options
         For the optimiser, such as ``lr=1e-3``.
@@ -51,7 +51,7 @@ class NormalizedDescent:
     optimizer : torch.optim.Optimizer
         For learning-rate schedules.
     t : int
-        Steps done.
+        The number of steps done.
     switched : int or None
         The step after which the direction step was decreased.
 
@@ -131,7 +131,7 @@ class NormalizedDescent:
 
     @torch.no_grad()
     def _turn(self, layer: GroupedDiagonalLinear) -> torch.Tensor:
-        """The new directions of a layer; one whose ``z_l`` is zero stays as it is."""
+        """The new directions of a layer; a direction with ``z_l = 0`` is unchanged."""
         v, gradient, power = layer.direction, layer.direction.grad, layer.power
         if gradient is None:
             return v.detach()
@@ -139,7 +139,7 @@ class NormalizedDescent:
         if self.targets is None or len(self.targets) < len(self.layers):
             # g = -gradient/u^N; at the tiny start this is the correlation with nothing fitted, X_l'y/n
             self.targets = [*(self.targets or []), power.norms(-gradient / size) / 2]
-        # the large step, v + g/u^N, is taken times u^N: the same direction, w + g, without a division by u^(2N)
+        # the large step v + g/u^N, multiplied by u^N: the same direction, w + g, without a division by u^(2N)
         z = size * v - gradient / size if self.large else v - self.eta * gradient
         norms = power.norms(z)[..., power.labels]
         return torch.where((norms > 0) & torch.isfinite(norms), z / norms, v)
@@ -160,7 +160,7 @@ class NormalizedDescent:
         return self.armed and max(changes) < self.tol
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear all gradients, those of the directions too."""
+        """Clear all gradients, including those of the directions."""
         self.optimizer.zero_grad(set_to_none=set_to_none)
         for layer in self.layers:
             if set_to_none:
@@ -169,7 +169,7 @@ class NormalizedDescent:
                 layer.direction.grad.zero_()
 
     def state_dict(self) -> dict[str, Any]:
-        """All that changes, apart from the model's own weights."""
+        """The mutable state, apart from the model's own weights."""
         return {
             "optimizer": self.optimizer.state_dict(),
             "t": self.t,
@@ -179,7 +179,7 @@ class NormalizedDescent:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
         targets = state["targets"]

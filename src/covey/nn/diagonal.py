@@ -40,7 +40,7 @@ class GroupPower(nn.Module):
         return (magnitude**self.depth)[..., self.labels] * direction
 
     def right_inverse(self, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Magnitudes and unit-norm directions with this product; a zero group gets the equal direction."""
+        """Magnitudes and unit-norm directions with this product; a zero group gets a direction with equal entries."""
         norms = self.norms(weight)
         sizes = torch.from_numpy(np.array(self.groups.sizes)).to(weight)
         spread = norms[..., self.labels]
@@ -71,9 +71,9 @@ class GroupedDiagonalLinear(nn.Module):
     depth : int
         The power N, at least 2.
     out_features : int
-        Outputs; each has magnitudes and directions of its own.
+        Outputs; each has its own magnitudes and directions.
     in_features : int, optional
-        The number of inputs, where `groups` does not say.
+        The number of inputs, if `groups` does not determine it.
     init_scale : float
         Start of the magnitudes, alpha in the paper. Directions start equal, ``1/sqrt(p_l)``.
     device, dtype

@@ -35,8 +35,8 @@ class FactoredWeight(nn.Module):
 
         \frac{1}{D} \Big( N \sum_k \gamma_{l,k}^2 + \|v_l\|^2 \Big) \ge \|w_l\|^{2/D},
 
-    with equality where all factors have the same size: weight decay on the factors is a group penalty on the weight,
-    the group lasso for D = 2 and a quasi-norm beyond (Kolb, Frost, Bischl and Rügamer, "Differentiable Sparsity via
+    with equality if all factors have the same size: weight decay on the factors is a group penalty on the weight,
+    the group lasso for D = 2 and a quasi-norm for D > 2 (Kolb, Frost, Bischl and Rügamer, "Differentiable Sparsity via
     D-Gating", 2025, arXiv 2509.23898). Without decay, gradient descent prefers few groups by itself, because a group
     grows in proportion to its own size.
 
@@ -51,8 +51,8 @@ class FactoredWeight(nn.Module):
     power : int
         N, to which their product is raised.
     start : {"balanced", "unit"}
-        All factors of one size, ``norm(w_l)^(1/D)``; or directions of unit norm, as the paper starts, with gates of
-        size ``norm(w_l)^(1/(KN))``. From a unit start a small group grows in its first direction, at a rate that
+        All factors of equal size, ``norm(w_l)^(1/D)``; or directions of unit norm, as in the paper, with gates of size
+        ``norm(w_l)^(1/(KN))``. From a unit start a small group first grows in its initial direction, at a rate that
         depends on how well that fits, and turns later.
 
     Attributes
@@ -85,7 +85,7 @@ class FactoredWeight(nn.Module):
         with torch.no_grad():
             norms = self.norms(weight)
             size = norms ** (1 / (self.factors if start == "balanced" else self.factors - 1))
-            # a group of zeros has no direction to start in, and its factors stay at zero
+            # a zero group has no direction, and its factors stay at zero
             unit = weight / self._spread(torch.where(norms > 0, norms, torch.ones_like(norms)), weight.ndim)
             length = size if start == "balanced" else torch.ones_like(size)
             self.gate = nn.Parameter(size.repeat(self.gates, 1))
@@ -116,7 +116,7 @@ class FactoredWeight(nn.Module):
 
 
 class _FactoredLayer(nn.Module):
-    """What the four layers share: a factored weight, an optional bias, and the way back to a plain layer."""
+    """Base of the four layers: a factored weight, an optional bias, and the conversion to a plain layer."""
 
     factored: FactoredWeight
     bias: nn.Parameter | None
@@ -125,7 +125,7 @@ class _FactoredLayer(nn.Module):
         self, plain: nn.Linear | nn.Conv2d, channel_groups: Any, init_scale: float, gates: int, power: int
     ) -> None:
         first = plain.weight.detach() * positive(init_scale, "init_scale")
-        # a power starts as in the paper, gates as in their paper
+        # a power starts as in the group-sparsity paper, gates as in the D-gating paper
         start: Literal["balanced", "unit"] = "unit" if power > 1 else "balanced"
         self.factored = FactoredWeight(first, channel_groups, gates=gates, power=power, start=start)
         self.bias = None if plain.bias is None else nn.Parameter(plain.bias.detach().clone())
@@ -158,7 +158,7 @@ class GroupedPowerLinear(_FactoredLayer):
     r"""A linear layer with ``w_l = u_l^N v_l`` in each group of output units: powerpropagation, by groups.
 
     Powerpropagation (Schwarz and others, 2021) raises every weight to a power, so that large weights learn faster than
-    small ones. Here one magnitude per group is raised, and whole units are left behind.
+    small ones. Here one magnitude per group is raised to a power, and entire units stay small.
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ class GroupedPowerLinear(_FactoredLayer):
     channel_groups : int, labels, lists or Groups, optional
         Groups of output units; by default each is a group.
     init_scale : float
-        The start, as a multiple of that of `torch.nn.Linear`. 1 is powerpropagation's; smaller ones prune more and take
-        longer. Directions start at unit norm.
+        The start, relative to `torch.nn.Linear`. 1 is powerpropagation's; smaller values prune more and take longer.
+        Directions start at unit norm.
     bias : bool
     device, dtype
         As in `torch.nn.Linear`.
@@ -206,7 +206,7 @@ class DGatedLinear(_FactoredLayer):
     """A linear layer with ``w_l = prod_k gamma_{l,k} omega_l`` in each group of output units.
 
     With `penalty` times a strength added to the loss, its minima are those of the loss plus that strength times
-    ``sum_l norm(w_l)^(2/D)``: the explicit twin of `GroupedPowerLinear` with ``depth = D - 1``.
+    ``sum_l norm(w_l)^(2/D)``: the explicit counterpart of `GroupedPowerLinear` with ``depth = D - 1``.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class GroupedPowerConv2d(_FactoredConv2d):
     channel_groups : int, labels, lists or Groups, optional
         Groups of output channels; by default each is a group.
     init_scale : float
-        The start, as a multiple of that of `torch.nn.Conv2d`.
+        The start, relative to `torch.nn.Conv2d`.
     stride, padding, bias, device, dtype
         As in `torch.nn.Conv2d`.
 
@@ -296,7 +296,7 @@ class GroupedPowerConv2d(_FactoredConv2d):
 class DGatedConv2d(_FactoredConv2d):
     """A convolution with ``W_l = prod_k gamma_{l,k} Omega_l`` in each group of output channels.
 
-    The explicit twin of `GroupedPowerConv2d` with ``depth = D - 1``; see `DGatedLinear`.
+    The explicit counterpart of `GroupedPowerConv2d` with ``depth = D - 1``; see `DGatedLinear`.
 
     Parameters
     ----------
@@ -333,5 +333,5 @@ def factor_penalty(model: nn.Module) -> torch.Tensor:
     """The sum of `penalty` over all factored weights of a model, to be added to its loss times a strength."""
     parts = [module.penalty() for module in model.modules() if isinstance(module, FactoredWeight)]
     if not parts:
-        raise ValueError("The model has no factored weights, such as those of DGatedConv2d: there is nothing to decay.")
+        raise ValueError("The model has no factored layers such as DGatedConv2d, so there is nothing to decay.")
     return torch.stack(parts).sum()

@@ -1,4 +1,4 @@
-"""What the autoencoders take as images, checked once."""
+"""Check and convert the autoencoders' images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_images(images: Any, device: Any = None) -> torch.Tensor:
     Parameters
     ----------
     images : array or tensor of shape (n, 28, 28), (n, 1, 28, 28), or the same with 32
-        Bytes (0 to 255) or numbers from 0 to 1. Of images of 32 x 32 the inner 28 x 28 are taken.
+        Bytes (0 to 255) or numbers from 0 to 1. Images of 32 x 32 are cropped to the inner 28 x 28.
     device : torch.device, optional
     """
     tensor = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
@@ -28,7 +28,7 @@ def as_images(images: Any, device: Any = None) -> torch.Tensor:
         tensor = tensor.unsqueeze(1)
     if tensor.ndim != 4 or tensor.shape[1] != 1 or tuple(tensor.shape[2:]) not in ((28, 28), (32, 32)):
         raise ValueError(
-            f"Images must be of shape (n, 28, 28), (n, 1, 28, 28) or the same with 32, not {tuple(np.shape(images))}."
+            f"Images must have shape (n, 28, 28), (n, 1, 28, 28) or the same with 32, not {tuple(np.shape(images))}."
         )
     if tensor.shape[0] == 0:
         raise ValueError("There are no images.")
@@ -41,7 +41,7 @@ def as_images(images: Any, device: Any = None) -> torch.Tensor:
 
 
 def prepare(batch: torch.Tensor) -> torch.Tensor:
-    """What the networks see: float32 in 0 to 1, padded to 32 x 32."""
+    """The networks' input: float32 in 0 to 1, padded to 32 x 32."""
     x = batch.to(torch.float32) / 255 if batch.dtype == torch.uint8 else batch
     return F.pad(x, (MARGIN,) * 4) if x.shape[-1] == IMAGE_SIZE else x
 

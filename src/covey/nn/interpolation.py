@@ -1,4 +1,4 @@
-"""Straight lines in latent space, and how good the images along them are."""
+"""Straight lines in latent space, and the quality of the images along them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = 1000
 
 @torch.no_grad()
 def encode_all(model: Autoencoder, images: torch.Tensor) -> torch.Tensor:
-    """The codes of images as `as_images` makes them, in batches; float32 on their device."""
+    """The codes of images made by `as_images`, in batches; float32 on their device."""
     return torch.cat([model.encode(prepare(part)) for part in images.split(BATCH)])
 
 
@@ -33,11 +33,11 @@ def interpolate(model: Autoencoder, first: Any, second: Any, steps: int = 9) -> 
     Parameters
     ----------
     model : Autoencoder
-        Used as it stands, on its own device.
+        Used unchanged, on its own device.
     first, second : arrays of shape (n, 28, 28)
-        The ends; as many of the one as of the other.
+        The ends, in equal numbers.
     steps : int
-        At least 2; the ends count.
+        The number of points including the ends, at least 2.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def interpolate(model: Autoencoder, first: Any, second: Any, steps: int = 9) -> 
     place = next(model.parameters()).device
     a, b = (as_images(end, place) for end in (first, second))
     if len(a) != len(b):
-        raise ValueError(f"There must be as many images at both ends, not {len(a)} and {len(b)}.")
+        raise ValueError(f"There must be the same number of images at both ends, not {len(a)} and {len(b)}.")
     was_training = model.training
     model.eval()
     codes = _line(encode_all(model, a), encode_all(model, b), steps)
@@ -63,7 +63,7 @@ def _line(a: torch.Tensor, b: torch.Tensor, steps: int) -> torch.Tensor:
 
 
 def random_pairs(n_images: int, n_pairs: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pairs of two different images, the same for every model."""
+    """Random pairs of different images, the same for every model."""
     generator = torch.Generator().manual_seed(seed)
     first = torch.randint(n_images, (n_pairs,), generator=generator)
     shift = torch.randint(1, n_images, (n_pairs,), generator=generator)
@@ -85,14 +85,14 @@ def _squared_distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def midpoint_ratio(path: torch.Tensor, references: torch.Tensor) -> float:
-    """How much further from the data the middle of a path is than its ends; 1 is no further.
+    """How much further the middle of a path is from the data than its ends; 1 means equally far.
 
-    The mean distance of middle images to their nearest training image, over that of the decoded end points.
+    The mean distance of the middle images to their nearest training images, divided by that of the decoded ends.
 
     Parameters
     ----------
     path : tensor of shape (n, steps, 28, 28)
-        As `interpolate` gives; an odd number of steps.
+        The result of `interpolate`, with an odd number of steps.
     references : tensor of shape (m, 1, 28, 28)
         Training images.
     """

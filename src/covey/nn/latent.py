@@ -1,4 +1,4 @@
-"""What the latent space is like: its spectrum, samples from it, and what a few labels make of it."""
+"""Properties of the latent space: its spectrum, samples from it, and classification with few labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def spectrum(codes: torch.Tensor) -> torch.Tensor:
 def effective_rank(values: torch.Tensor) -> float:
     """The exponential of the entropy of the normalised singular values (Roy and Vetterli, 2007).
 
-    k equal values and zeros have effective rank k; unlike the rank it needs no threshold.
+    k equal values and otherwise zeros have effective rank k; unlike the rank, it needs no threshold.
 
     >>> round(effective_rank(torch.tensor([2.0, 2.0, 0.0])), 6)
     2.0
@@ -30,7 +30,7 @@ def effective_rank(values: torch.Tensor) -> float:
 
 
 def components(values: torch.Tensor, share: float = 0.99) -> int:
-    """How many principal components hold this share of the variance."""
+    """The number of principal components that explain this share of the variance."""
     held = values.cumsum(0) / values.sum().clamp_min(torch.finfo(values.dtype).tiny)
     return int((held < share).sum()) + 1
 
@@ -52,7 +52,7 @@ def frechet_distance(a: torch.Tensor, b: torch.Tensor) -> float:
     (mean_a, cov_a), (mean_b, cov_b) = _moments(a), _moments(b)
     values, vectors = torch.linalg.eigh(cov_a)
     root = (vectors * values.clamp_min(0).sqrt()) @ vectors.T
-    # the trace of the square root of S_a S_b is that of the symmetric root S_b root
+    # the square root of S_a S_b has the same trace as that of the symmetric matrix root S_b root
     cross = torch.linalg.eigvalsh(root @ cov_b @ root).clamp_min(0).sqrt().sum()
     return float((mean_a - mean_b).square().sum() + cov_a.trace() + cov_b.trace() - 2 * cross)
 
@@ -68,10 +68,10 @@ def probe_accuracy(
     decay: float = 1e-3,
     seed: int = 0,
 ) -> float:
-    """Test accuracy of logistic regression on the codes of a few labelled images, a mean over draws of them.
+    """Mean test accuracy of logistic regression on the codes of a few labelled images, over several draws.
 
-    Codes are centred and divided by one number, the root mean square norm, so that directions of little variance stay
-    small; `decay` is the weight of half the squared norm of the coefficients.
+    Codes are centred and divided by their root mean square norm, so that directions of little variance stay small;
+    `decay` is the weight of half the squared norm of the coefficients.
     """
     centre = codes.mean(0)
     scale = (codes - centre).square().sum(1).mean().sqrt().clamp_min(1e-30)
@@ -104,8 +104,8 @@ def _logistic(x: torch.Tensor, labels: torch.Tensor, classes: int, decay: float)
 
 
 def _moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and covariance in float64, worked out where the rows are and handed over on the CPU."""
-    x = (rows.detach().cpu() if rows.device.type == "mps" else rows.detach()).double()  # Apple's has no float64
+    """Mean and covariance in float64, computed on the rows' device and returned on the CPU."""
+    x = (rows.detach().cpu() if rows.device.type == "mps" else rows.detach()).double()  # Apple's device has no float64
     mean = x.mean(0)
     centred = x - mean
     return mean.cpu(), (centred.T @ centred / max(1, len(x) - 1)).cpu()

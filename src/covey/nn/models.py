@@ -19,8 +19,7 @@ __all__ = ["AE", "GAE", "IRMAE", "MODELS", "VAE", "Autoencoder", "build", "rebui
 class Autoencoder(nn.Module):
     """Encoder, linear layers in latent space (or none), decoder; trained on the mean squared error.
 
-    Subclasses say what stands in the latent space and what the loss is. `settings` is all that is needed to build the
-    model again.
+    Subclasses define the latent layers and the loss. `settings` suffices to rebuild the model.
     """
 
     encoder: Encoder
@@ -57,7 +56,7 @@ class Autoencoder(nn.Module):
         return self.decode(self.encode(x))
 
     def loss(self, x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-        """What training makes small; a generator where the loss is random."""
+        """The training loss; it takes a generator if it is random."""
         return F.mse_loss(self(x).float(), x)
 
     def latent_parameter_count(self) -> int:
@@ -65,7 +64,7 @@ class Autoencoder(nn.Module):
         return sum(parameter.numel() for parameter in self.stack.parameters())
 
     def fold(self) -> Autoencoder:
-        """A copy for inference, with the linear layers multiplied into one."""
+        """A copy for inference, with the linear layers multiplied together."""
         folded = copy.deepcopy(self)
         if isinstance(self.stack, GroupedLinearStack):
             folded.stack = self.stack.fold()
@@ -83,7 +82,7 @@ class VAE(Autoencoder):
     ----------
     latent, width : int
     beta : float
-        0.1 as in IRMAE's comparison.
+        0.1, as in the IRMAE paper's comparison.
     """
 
     def __init__(self, latent: int = 512, *, width: int = 32, beta: float = 0.1) -> None:
@@ -104,7 +103,7 @@ class VAE(Autoencoder):
         return torch.sigmoid(self.decoder(z))
 
     def loss(self, x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-        """Cross entropy of the pixels plus beta KL, a mean over images of sums."""
+        """Cross entropy of the pixels plus beta KL, summed per image and averaged over images."""
         mean, log_variance = self.encoder(x).float().chunk(2, dim=1)
         noise = torch.randn(mean.shape, generator=generator, device=mean.device)
         logits = self.decoder(mean + noise * torch.exp(0.5 * log_variance)).float()
@@ -190,7 +189,7 @@ def build(title: str, *, seed: int = 0, **options: Any) -> Autoencoder:
     """
     name = title.upper()
     if name not in MODELS:
-        raise ValueError(f"There is no model {title!r}; there are {', '.join(MODELS)}.")
+        raise ValueError(f"There is no model {title!r}; the models are {', '.join(MODELS)}.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return MODELS[name](**options)
@@ -202,5 +201,5 @@ def rebuild(settings: dict[str, Any]) -> Autoencoder:
     classes: dict[str, Callable[..., Autoencoder]] = {"AE": AE, "VAE": VAE, "GAE": GAE, "IRMAE": IRMAE}
     name = options.pop("model", None)
     if name not in classes:
-        raise ValueError(f"There is no model class {name!r}; there are {', '.join(classes)}.")
+        raise ValueError(f"There is no model class {name!r}; the classes are {', '.join(classes)}.")
     return classes[name](**options)

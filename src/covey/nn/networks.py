@@ -1,4 +1,4 @@
-"""The one encoder and the one decoder that all autoencoders share: those of IRMAE on MNIST."""
+"""The encoder and decoder shared by all autoencoders: those of IRMAE on MNIST."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Decoder", "Encoder"]
 
 
 class Encoder(nn.Module):
-    """Four convolutions, 32 x 32 down to 2 x 2, and a fifth that reads the 2 x 2 into the codes.
+    """Four convolutions, from 32 x 32 down to 2 x 2, and a fifth that maps the 2 x 2 to the codes.
 
-    The fifth is what is often written as a linear layer on the flattened map. As a convolution it can be grouped:
-    each of `groups` groups of codes then sees its own group of channels only.
+    The fifth is often written as a linear layer on the flattened map. As a convolution it can be grouped: each of
+    `groups` groups of codes then sees only its own group of channels.
 
     Parameters
     ----------
     codes : int
         Channels out.
     width : int
-        Channels of the first convolution; they double from one to the next.
+        Channels of the first convolution; each convolution doubles them.
     groups : int
         Groups of the last convolution; must divide its channels on both sides.
     """
@@ -47,14 +47,14 @@ class Encoder(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Images (n, 1, 32, 32) to codes (n, codes)."""
         if x.ndim != 4 or tuple(x.shape[1:]) != (1, MODEL_SIZE, MODEL_SIZE):
-            raise ValueError(f"The encoder takes images of shape (n, 1, 32, 32), not {tuple(x.shape)}; see as_images.")
+            raise ValueError(f"The encoder needs images of shape (n, 1, 32, 32), not {tuple(x.shape)}; see as_images.")
         return self.last(self.body(x)).flatten(1)
 
 
 class Decoder(nn.Module):
     """A linear layer to an 8 x 8 map, two transposed convolutions to 32 x 32, and one of kernel 1 to an image.
 
-    Returns what goes into the last activation.
+    Returns the input of the last activation.
     """
 
     def __init__(self, latent: int, width: int = 32) -> None:

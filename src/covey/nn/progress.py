@@ -1,4 +1,4 @@
-"""One line on the terminal: how far, the loss, the time left."""
+"""A progress line on the terminal: steps done, the loss, and the time left."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """A line that is written over as the work goes on; silent where the stream is no terminal, unless `always`.
+    """A line that is overwritten as the work proceeds; silent if the stream is not a terminal, unless `shown`.
 
     Parameters
     ----------
     title : str
     total : int
-        Steps in all.
+        The total number of steps.
     done : int
-        Steps that earlier runs did; they do not count for the time left.
+        Steps done in earlier runs, which are ignored in the estimate of the time left.
     stream : text stream, optional
         Standard error by default.
     shown : bool or None
-        None is "on a terminal only".
+        None shows it only on a terminal.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Progress:
         self.start = self.last = time.perf_counter()
 
     def advance(self, epoch: int, loss: float | None = None, note: str = "") -> None:
-        """One more step is done."""
+        """Count one more step."""
         self.done += 1
         now = time.perf_counter()
         if not self.shown or (now - self.last < 0.2 and self.done < self.total):
@@ -48,7 +48,7 @@ class Progress:
         self.stream.flush()
 
     def wants_loss(self) -> bool:
-        """Whether the next `advance` would show the loss: asking a GPU for it is not free."""
+        """Whether the next `advance` would show the loss; reading it from a GPU is not free."""
         return self.shown and time.perf_counter() - self.last >= 0.2
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Progress:
 
 
 def clock(seconds: float) -> str:
-    """A time to read.
+    """A duration in readable form.
 
     >>> clock(75), clock(3700)
     ('1:15', '1:01:40')

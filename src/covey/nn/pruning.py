@@ -1,7 +1,7 @@
-"""A small convolutional network whose channels can be taken out, and the order in which they are.
+"""A small convolutional network from which channels can be deleted, and the order of deletion.
 
 The network has two convolutions, a hidden layer and an output layer. Every output channel of a convolution and every
-hidden unit is a group; without biases a group of zero weights gives nothing to the next layer and can be deleted.
+hidden unit is a group; without biases, a group of zero weights contributes nothing to the next layer and is removable.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ChannelNet(nn.Module):
     depth : int
         The power N of ``"power"``, or the number of factors D of ``"gates"``.
     init_scale : float
-        The start of the grouped layers, as a multiple of torch's.
+        The start of the grouped layers, relative to torch's.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ def shrink_groups(weight: torch.Tensor, amount: float) -> None:
 
 @torch.no_grad()
 def channel_scores(net: ChannelNet) -> list[torch.Tensor]:
-    """How much each channel of the three layers passes on, 1 for the largest of its layer.
+    """The contribution of each channel of the three layers, relative to the largest of its layer.
 
-    The root of the sum, over all paths from the image to the outputs that lead through the channel, of the squared
-    products of their weights. With ReLU a channel may be scaled up and what reads it down without any effect; sums over
-    paths do not change with it.
+    The root of the sum, over all paths through the channel from the image to the outputs, of the squared products of
+    their weights. With ReLU, scaling a channel up and the weights that read it down has no effect; sums over paths are
+    invariant to it.
     """
-    # a layer as a whole may have any scale: its largest weight is 1 here, so that no product underflows
+    # the scale of a layer is arbitrary: its largest weight is set to 1, so that no product underflows
     tiny = torch.finfo(net.output.weight.dtype).tiny
     first, second, hidden, output = ((w / w.abs().max().clamp_min(tiny)).square() for w in net.weights())
     second, hidden = second.sum((2, 3)), hidden.reshape(len(hidden), -1, MAP).sum(2)
@@ -124,11 +124,11 @@ def channel_scores(net: ChannelNet) -> list[torch.Tensor]:
 
 @torch.no_grad()
 def take_out(net: ChannelNet, kept: Sequence[torch.Tensor]) -> ChannelNet:
-    """The plain network of the kept channels alone; one mask per layer, at least one channel each."""
+    """The plain network with only the kept channels; one mask per layer, each with at least one channel."""
     if len(kept) != 3 or any(len(mask) != width for mask, width in zip(kept, net.widths, strict=True)):
         raise ValueError(f"kept must be three masks of lengths {net.widths}.")
     if not all(bool(mask.any()) for mask in kept):
-        raise ValueError("Every layer must keep a channel: without one the network computes nothing.")
+        raise ValueError("Every layer must keep at least one channel: otherwise the network computes nothing.")
     a, b, c = kept
     first, second, hidden, output = net.weights()
     small = ChannelNet([int(mask.sum()) for mask in kept]).to(first.device, first.dtype)
@@ -145,13 +145,13 @@ def take_out(net: ChannelNet, kept: Sequence[torch.Tensor]) -> ChannelNet:
 
 @torch.no_grad()
 def accuracy(net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
-    """The share of images whose label is right."""
+    """The share of correctly classified images."""
     right = [(net(part).argmax(1) == y).sum() for part, y in zip(images.split(2000), labels.split(2000), strict=True)]
     return float(torch.stack(right).sum()) / len(labels)
 
 
 def largest_channels(scores: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
-    """Masks of the `count` channels with the largest scores over all layers, and of the best of every layer."""
+    """Masks of the `count` channels with the largest scores over all layers, including the best of every layer."""
     total = sum(len(score) for score in scores)
     if not 1 <= whole(count, "count") <= total:
         raise ValueError(f"count must lie between 1 and the {total} channels, not {count}.")
@@ -165,7 +165,7 @@ def largest_channels(scores: Sequence[torch.Tensor], count: int) -> list[torch.T
 
 
 def parameter_count(widths: Sequence[int]) -> int:
-    """Weights of a `ChannelNet` of these widths."""
+    """The number of weights of a `ChannelNet` with these widths."""
     sizes = [1, *widths]
     kernels = [KERNEL**2, KERNEL**2, MAP]
     inner = sum(k * a * b for k, (a, b) in zip(kernels, itertools.pairwise(sizes), strict=True))

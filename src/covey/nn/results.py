@@ -1,4 +1,4 @@
-"""The results of a study as small files: measures, singular values, pictures. Numpy is all that this file needs."""
+"""The results of a study as small files: measures, singular values, pictures. This file needs only numpy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from covey.files import write_atomically
 __all__ = ["GRIDS", "MEASURES", "SPECTRA", "StudyResults"]
 
 MEASURES, SPECTRA, GRIDS = "measures.csv", "singular_values.csv", "interpolations.npz"
-DECIDED = 1e-7  # singular values below this share of the largest are rounding errors of float32 codes
+DECIDED = 1e-7  # singular values below this share of the largest are round-off error of float32 codes
 
 
 @dataclass
 class StudyResults:
-    """What a study found.
+    """The results of a study.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class StudyResults:
     def add(
         self, model: str, seed: int, numbers: dict[str, float], values: NDArray[Any], grid: NDArray[np.uint8]
     ) -> None:
-        """Put in what one trained model gave."""
+        """Add the results of one trained model."""
         self.measures[model, seed] = numbers
         self.spectra[model, seed] = values
         self.grids.setdefault(model, grid)
 
     def merge(self, other: StudyResults) -> None:
-        """Put in what another study found."""
+        """Add the results of another study."""
         self.measures |= other.measures
         self.spectra |= other.spectra
         self.grids = {**other.grids, **self.grids}
@@ -99,7 +99,7 @@ class StudyResults:
 
 
 def standard_error(values: Any) -> float:
-    """Of the mean; not a number for a single value."""
+    """The standard error of the mean; NaN for a single value."""
     v = np.asarray(values, dtype=float)
     return float(v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("nan")
 

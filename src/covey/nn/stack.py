@@ -20,8 +20,8 @@ class GroupedLinearStack(nn.Module):
 
         y_l = W_l^{(K)} \cdots W_l^{(2)} W_l^{(1)} x_l, \qquad l = 1, \dots, g,
 
-    where ``x_l`` is the l-th run of ``dim/groups`` channels: a block-diagonal matrix, held as a product. As a map it is
-    one matrix, but gradient descent on the factors prefers matrices of low rank. ``groups=1`` is the stack of the
+    where ``x_l`` is the l-th run of ``dim/groups`` channels: a block-diagonal matrix, stored as a product. The map is a
+    single matrix, but gradient descent on the factors prefers matrices of low rank. ``groups=1`` is the stack of the
     implicit rank-minimising autoencoder (Jing, Zbontar and LeCun, 2020); with g groups there are g times fewer
     parameters and g times less work.
 
@@ -39,8 +39,8 @@ class GroupedLinearStack(nn.Module):
     Attributes
     ----------
     weight : Parameter of shape (layers, groups, dim/groups, dim/groups)
-        ``weight[k, l]`` maps by ``x -> weight[k, l] @ x``. It starts as `torch.nn.Linear` does, uniform within
-        ``sqrt(groups/dim)``.
+        ``weight[k, l]`` maps by ``x -> weight[k, l] @ x``. It is initialised like `torch.nn.Linear`, uniformly
+        within ``sqrt(groups/dim)``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class GroupedLinearStack(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start again: every factor as `torch.nn.Linear` starts."""
+        """Initialise every factor like `torch.nn.Linear`."""
         bound = math.sqrt(self.groups / self.dim)
         nn.init.uniform_(self.weight, -bound, bound)
 
@@ -91,7 +91,7 @@ class GroupedLinearStack(nn.Module):
 
     @torch.no_grad()
     def fold(self) -> GroupedLinearStack:
-        """The same map as a stack of one layer, for inference."""
+        """The same map as a single layer, for inference."""
         folded = GroupedLinearStack(self.dim, self.groups, layers=1, device=self.weight.device, dtype=self.weight.dtype)
         folded.weight.copy_(self.blocks().unsqueeze(0))
         return folded.train(self.training)

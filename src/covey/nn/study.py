@@ -20,7 +20,7 @@ from covey.nn.models import Autoencoder, build
 from covey.nn.results import StudyResults
 from covey.nn.training import CHECKPOINT, choose_device, train
 
-if TYPE_CHECKING:  # the images need numpy only, but their room has loaders that need more
+if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
     from covey.datasets import DigitImages
 
 __all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
@@ -31,7 +31,7 @@ GRID_ROWS = 6  # pairs of digits in the pictures
 
 @dataclass
 class Judge:
-    """What every model is measured with: the same images, the same classifier, the same pairs.
+    """The images, classifier and pairs with which every model is measured.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Judge:
         epochs: int = 2,
         classifier: Classifier | None = None,
     ) -> Judge:
-        """Put the data on the device and, unless one is given, train a classifier for so many epochs."""
+        """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
         place = choose_device(device)
         train_labels, test_labels = (
             torch.from_numpy(np.array(labels)).to(place) for labels in (data.train_labels, data.test_labels)
@@ -70,7 +70,7 @@ class Judge:
         return cls(train_images, train_labels, test_images, test_labels, classifier.to(place).eval(), pairs)
 
     def blend_ratio(self) -> float:
-        """The midpoint ratio of blending pixels, without any model: what interpolation has to beat."""
+        """The midpoint ratio of blended pixels, without any model: the baseline for interpolation."""
         first, second = random_pairs(len(self.test), self.pairs)
         a, b = (self.test[i.to(self.test.device)].float() / self._full for i in (first, second))
         return midpoint_ratio(torch.stack([a, (a + b) / 2, b], dim=1).squeeze(2), self.train)
@@ -122,7 +122,7 @@ def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.T
 def grid(model: Autoencoder, judge: Judge, rows: int = GRID_ROWS) -> np.ndarray:
     """Interpolations between pairs of test digits of different classes, as bytes (rows, steps, 28, 28).
 
-    The pairs are the same for every model: row r leads from the first test image of digit r to that of digit r + 3.
+    The pairs are the same for every model: row r goes from the first test image of digit r to that of digit r + 3.
     """
     labels = judge.test_labels.cpu()
     place = judge.test.device
@@ -155,19 +155,19 @@ def run_study(
     ----------
     data : DigitImages
     models : iterable of str
-        Names of `build`.
+        Names for `build`.
     seeds : iterable of int
-        Each draws the weights, the order of the images and the noise.
+        Each determines the weights, the order of the images and the noise.
     epochs, batch_size, learning_rate, device, amp, progress
         As in `train`.
     judge : Judge, optional
-        By default one made of the data.
+        By default made from the data.
     folder : path, optional
-        Where runs are kept, in ``MODEL-SEED/``; the same call again goes on from there.
+        Where runs are stored, in ``MODEL-SEED/``; the same call resumes from there.
     options : dict, optional
         For the models, such as ``{"width": 8}``.
     told : callable
-        Hears a line after each model.
+        Called with a line of text after each model.
 
     Returns
     -------
@@ -206,9 +206,7 @@ def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lam
     """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
     files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
     if not files:
-        raise FileNotFoundError(
-            f"There are no checkpoints in {folder}: {CHECKPOINT} is looked for one folder below it."
-        )
+        raise FileNotFoundError(f"There are no checkpoints in {folder}: {CHECKPOINT} is expected one folder below it.")
     results = StudyResults()
     for file in files:
         saved = read_checkpoint(file)

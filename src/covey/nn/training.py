@@ -1,4 +1,4 @@
-"""Training an autoencoder: seeds, checkpoints, early stop, log."""
+"""Train an autoencoder, with seeds, checkpoints, early stopping and a log."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ VALIDATION_BATCH = 1000
 
 @dataclass
 class TrainingResult:
-    """What came of a training run.
+    """The result of a training run.
 
     Attributes
     ----------
     model : Autoencoder
-        On the device it was trained on, in evaluation mode; with an early stop, the best weights.
+        On the training device, in evaluation mode; with early stopping, the best weights.
     history : list of dict
-        One row an epoch: epoch, loss, validation_loss, seconds.
+        One row per epoch: epoch, loss, validation_loss, seconds.
     status : str
         ``"completed"``, ``"stopped early"`` or ``"diverged"``.
     best_epoch : int or None
-        The epoch with the least validation loss, where there is one.
+        The epoch with the least validation loss, if there is one.
     """
 
     model: Autoencoder
@@ -72,28 +72,28 @@ def train(
     model : Autoencoder
         Trained in place.
     images : array of shape (n, 28, 28)
-        Bytes, or numbers from 0 to 1. All of them are kept on the device.
+        Bytes, or numbers from 0 to 1. All images are kept on the device.
     validation : array, optional
-        Images whose loss is logged after each epoch; the early stop needs them.
+        Images whose loss is logged after each epoch; needed for early stopping.
     epochs, batch_size : int
     learning_rate : float
-        Of Adam, constant.
+        Adam's constant learning rate.
     seed : int
-        Of the order of the images and of the noise in a variational loss; the weights are drawn when the model is
-        made (see `build`).
+        Seed for the order of the images and for the noise in a variational loss; the weights are drawn when the model
+        is built (see `build`).
     device : str or torch.device
         ``"auto"`` is CUDA, else Apple's, else the CPU.
     amp : bool or "auto"
-        Mixed precision (bfloat16, or float16 with scaled losses on older cards). ``"auto"`` is on CUDA only.
+        Mixed precision (bfloat16, or float16 with scaled losses on older cards). ``"auto"`` uses it on CUDA only.
     patience : int, optional
-        Stop after so many epochs without a new least validation loss.
+        Stop after this many epochs without a better validation loss.
     folder : path, optional
-        Where ``checkpoint.pt`` and ``log.csv`` are written after every epoch, each in one go.
+        Where ``checkpoint.pt`` and ``log.csv`` are written after every epoch, each atomically.
     resume : bool
-        Go on from the folder's checkpoint. On the CPU the weights come out the same, to the bit, as without the
-        interruption. `epochs` may be larger than it was, everything else must be the same.
+        Resume from the folder's checkpoint. On the CPU the weights are the same, to the bit, as without the
+        interruption. `epochs` may be larger than before; everything else must be the same.
     progress : bool, optional
-        Show a line with the loss and the time left; by default on a terminal only.
+        Show a line with the loss and the time left; by default only on a terminal.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def train(
     if patience is not None:
         whole(patience, "patience")
         if validation is None:
-            raise ValueError("patience needs validation images: without them nothing says when to stop.")
+            raise ValueError("patience needs validation images, which determine when to stop.")
     place = choose_device(device)
     data = as_images(images, place)
     held_out = None if validation is None else as_images(validation, place)
@@ -137,7 +137,7 @@ def train(
 
 
 def choose_device(device: str | torch.device = "auto") -> torch.device:
-    """The device that a name stands for; ``"auto"`` is the fastest there is."""
+    """The device with this name; ``"auto"`` is the fastest one available."""
     if str(device) != "auto":
         place = torch.device(device)
         if place.type == "cuda" and not torch.cuda.is_available():
@@ -150,7 +150,7 @@ def choose_device(device: str | torch.device = "auto") -> torch.device:
 
 @dataclass
 class _Run:
-    """The state of a training run between two epochs; all of it goes into the checkpoint."""
+    """The state of a training run between two epochs, all of which is saved in the checkpoint."""
 
     model: Autoencoder
     place: torch.device
@@ -171,10 +171,10 @@ class _Run:
         self.scaler = torch.amp.GradScaler(self.place.type, enabled=self.amp and half == torch.float16)
 
     def one_epoch(self, data: torch.Tensor, held_out: torch.Tensor | None, line: Progress) -> None:
-        """Every image once, in an order that depends on the seed and the epoch only."""
+        """Train on every image once, in an order that depends only on the seed and the epoch."""
         start = time.perf_counter()
         self.model.train()
-        # one generator an epoch: an interrupted run needs no state of random numbers to go on
+        # one generator per epoch, so that an interrupted run needs no random state to resume
         mixed = 1_000_003 * self.settings["seed"] + self.epoch
         order = torch.randperm(len(data), generator=torch.Generator().manual_seed(mixed)).to(self.place)
         noise = torch.Generator(self.place).manual_seed(mixed)
@@ -200,7 +200,7 @@ class _Run:
 
     @torch.no_grad()
     def validate(self, held_out: torch.Tensor) -> float:
-        """The loss on the held-out images; random losses with the same noise after every epoch."""
+        """The loss on the validation images; random losses use the same noise after every epoch."""
         self.model.eval()
         noise = torch.Generator(self.place).manual_seed(0)
         total = 0.0
@@ -210,7 +210,7 @@ class _Run:
         return total / len(held_out)
 
     def watch(self, value: float) -> None:
-        """Keep the best weights; stop when there have been no better ones for too long."""
+        """Keep the best weights, and stop when the patience is exhausted."""
         values = [row["validation_loss"] for row in self.history[:-1]]
         if self.best_model is None or value < min(values):
             self.best_epoch = self.epoch
@@ -219,7 +219,7 @@ class _Run:
             self.status = "stopped early"
 
     def save(self) -> None:
-        """The checkpoint, then the log."""
+        """Write the checkpoint, then the log."""
         if self.file is None:
             return
         write_checkpoint(
@@ -241,7 +241,7 @@ class _Run:
         write_atomically(self.file.parent / LOG, text.getvalue().encode())
 
     def restore(self) -> None:
-        """Take up the folder's checkpoint."""
+        """Restore the folder's checkpoint."""
         assert self.file is not None
         saved = read_checkpoint(self.file)
         check_same(self.file, "model", saved["settings"], self.model.settings)
@@ -254,7 +254,7 @@ class _Run:
 
 
 def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:
-    """Adam in one kernel where this torch has it for the device: a fifth of the time of a step on the CPU."""
+    """Fused Adam if this torch has it for the device (on the CPU: a fifth of the time of a step)."""
     try:
         return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
     except RuntimeError:
@@ -262,6 +262,6 @@ def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:
 
 
 def _fingerprint(images: torch.Tensor) -> str:
-    """Enough of a data set to tell it from another: its shape and some of its images."""
+    """A fingerprint of a data set: its shape and some of its images."""
     some = images[:: max(1, len(images) // 64)].contiguous().cpu().numpy()
     return f"{len(images)} images {hashlib.sha256(some.tobytes()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""Models in files, through skops: no pickle, an explicit list of trusted types, and nothing else is ever made."""
+"""Save and load models with skops: no pickle, and only types on an explicit list are ever created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TRUSTED", "ModelFileError", "dump_bytes", "import_skops", "load", "s
 
 ESTIMATORS = tuple(FITTED)
 
-# What a file may hold besides numbers, text, arrays and scikit-learn's own estimators, which skops trusts by itself.
+# Types allowed in a file besides numbers, text, arrays and scikit-learn's estimators, which skops trusts by default.
 TRUSTED = (
     *ESTIMATORS,
     "covey.estimators.terms.TermGroups",
@@ -44,9 +44,9 @@ TRUSTED = (
     "covey.stopping.window.TheoryWindow",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
-    # a fitted SplineTransformer holds scipy's splines, and these the function that made their arrays
+    # a fitted SplineTransformer holds scipy's splines, and these hold the function that made their arrays
     "scipy.interpolate._bsplines.BSpline",
-    "scipy.interpolate._bsplines._BSpline",  # what one holds from scipy 1.18 on
+    "scipy.interpolate._bsplines._BSpline",  # held by a BSpline since scipy 1.18
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     # splitters that may be given as selection=
     *(
@@ -74,29 +74,29 @@ TRUSTED = (
 
 LARGER = "give covey.load a larger largest= if you know where it comes from."
 UNCHECKED = (
-    "covey.load could not check its arrays before compiled code trusts them: keep such a model by pickle, or by skops "
+    "covey.load cannot check its arrays before compiled code uses them: save such a model with pickle, or with skops "
     "itself."
 )
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model of covey's, or a model that cannot be put into a file; the message says why."""
+    """A file that does not contain a covey model, or a model that cannot be saved; the message says why."""
 
 
 def save(model: Any, file: str | Path) -> None:
-    """Write a model to a file, whole or not at all.
+    """Write a model to a file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
         A `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, or a scikit-learn pipeline around one.
     file : str or Path
-        By habit it ends in ``.skops``.
+        By convention it ends in ``.skops``.
 
     Raises
     ------
     ModelFileError
-        Where the model holds something that `load` would not trust, such as a function of one's own for ``groups=``.
+        If the model holds something that `load` would not trust, such as a user-defined function for ``groups=``.
 
     Examples
     --------
@@ -114,44 +114,44 @@ def save(model: Any, file: str | Path) -> None:
 
 
 def dump_bytes(model: Any) -> bytes:
-    """The content of a model's file."""
+    """The content of a model file."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if hasattr(last, "formula_"):
         raise ModelFileError(
-            "A model of a formula holds formulaic's objects, which covey.load would not trust: pickle it."
+            "A model made from a formula holds formulaic's objects, which covey.load would not trust: pickle it."
         )
     skops = import_skops()
     try:
         content: bytes = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
         held = skops.get_untrusted_types(data=content)
     except Exception as reason:
-        raise ModelFileError(f"{type(model).__name__} cannot be put into a file: {reason}") from reason
+        raise ModelFileError(f"{type(model).__name__} cannot be saved: {reason}") from reason
     unchecked = foreign_types(inspect(content))
     if unchecked:
         raise ModelFileError(f"The model holds {', '.join(unchecked)}, and {UNCHECKED}")
     foreign = sorted(set(held) - set(TRUSTED))
     if foreign:
         raise ModelFileError(
-            f"The model holds {', '.join(foreign)}, which covey.load would not trust. Groups given by a function of "
-            "one's own can be given as covey.Groups or covey.TermGroups; a model with a loss of one's own is kept by "
-            "pickle, or by skops itself with that type trusted."
+            f"The model holds {', '.join(foreign)}, which covey.load would not trust. Instead of a function for "
+            "groups=, give covey.Groups or covey.TermGroups; save a model with your own loss by pickle, or by skops "
+            "itself with that type trusted."
         )
     if not set(held) & set(ESTIMATORS):
-        raise ModelFileError(f"{type(model).__name__} holds no estimator of covey's; save it with skops itself.")
+        raise ModelFileError(f"{type(model).__name__} contains no covey estimator; save it with skops itself.")
     return content
 
 
 def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is run: types outside an explicit list are refused before anything is made, and whatever is
-    indexed later (sparse matrices, splines, groups, shapes against each other) is checked like a user's input.
+    Nothing in the file is executed: types outside an explicit list are refused before anything is created, and
+    everything that is indexed later (sparse matrices, splines, groups, matching shapes) is checked like user input.
 
     Parameters
     ----------
     file : str or Path
     largest : int
-        Bytes that the file may take once it is inflated.
+        The most bytes that the decompressed file may have.
 
     Returns
     -------
@@ -161,33 +161,35 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     ------
     FileNotFoundError
     ModelFileError
-        Where the file is damaged, too large, or no model of covey's.
+        If the file is damaged, too large, or not a covey model.
     """
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
     if path.stat().st_size > largest:
-        raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, and at most {largest:,} are allowed: {LARGER}")
+        raise ModelFileError(f"{path} has {path.stat().st_size:,} bytes, but at most {largest:,} are allowed: {LARGER}")
     skops = import_skops()
     content = path.read_bytes()
     try:
         unchecked = foreign_types(inspect(content, largest=largest))
         held = set(skops.get_untrusted_types(data=content))
     except zipfile.BadZipFile:
-        raise ModelFileError(f"{path} is no model file, or it is damaged; models are written by covey.save.") from None
+        raise ModelFileError(
+            f"{path} is not a model file, or it is damaged; models are written by covey.save."
+        ) from None
     except TooLargeError as reason:
         raise ModelFileError(f"{path} is too large: {reason}; {LARGER}") from None
     except Exception as reason:
-        raise ModelFileError(f"{path} is no model file, or it is damaged ({_said(reason)}).") from None
+        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_said(reason)}).") from None
     foreign = sorted(held - set(TRUSTED))
     if foreign:
         raise ModelFileError(
-            f"{path} asks for {', '.join(foreign[:6])}, which covey does not trust; nothing of it was loaded."
+            f"{path} requests {', '.join(foreign[:6])}, which covey does not trust; nothing was loaded."
         )
     if unchecked:
-        raise ModelFileError(f"{path} asks for {', '.join(unchecked[:6])}; nothing of it was loaded, for {UNCHECKED}")
+        raise ModelFileError(f"{path} requests {', '.join(unchecked[:6])}; nothing was loaded: {UNCHECKED}")
     if not held & set(ESTIMATORS):
-        raise ModelFileError(f"{path} holds no model of covey's.")
+        raise ModelFileError(f"{path} does not contain a covey model.")
     try:
         model = skops.loads(content, trusted=list(TRUSTED))
         check_contents(model)
@@ -201,11 +203,11 @@ def _said(reason: Exception) -> str:
 
 
 def import_skops() -> ModuleType:
-    """skops, imported when it is needed and without the libraries that it has no use for.
+    """Import skops on demand, without libraries that it does not need.
 
-    To list scikit-learn's estimators skops imports all of scikit-learn, and with it torch, dask and pytest where they
-    are installed: seconds, of which nothing is used. For the name of every function of numpy it then looks through the
-    modules that are loaded: whoever will need it anyway does well to import it first.
+    To list scikit-learn's estimators, skops imports all of scikit-learn, and with it torch, dask and pytest if they are
+    installed, which takes seconds for nothing. It then searches all loaded modules for the name of every numpy
+    function, so importing it before other modules is faster.
     """
     absent = _Absent()
     sys.meta_path.insert(0, absent)
@@ -219,7 +221,7 @@ def import_skops() -> ModuleType:
 
 
 class _Absent(MetaPathFinder):
-    """Lets libraries that are not imported yet seem not to be installed."""
+    """Hides libraries that are not imported yet, as if they were not installed."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name in ("torch", "dask", "pytest"):

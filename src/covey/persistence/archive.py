@@ -1,4 +1,4 @@
-"""What a model's file announces: how large it is, and what it asks for, before anything in it is made."""
+"""Inspect the declared sizes and types of a model file before anything in it is created."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 __all__ = ["LARGEST", "TooLargeError", "foreign_types", "inspect"]
 
-# Bytes that a file may hold once it is inflated; a model of a million columns has a tenth of that.
+# The most bytes of a decompressed file; a model with a million columns has a tenth of that.
 LARGEST = 2**30
 
-# Bytes of the description of all objects, which takes ten times as much memory once it is parsed.
+# The most bytes of the schema, which takes ten times as much memory once parsed.
 LARGEST_SCHEMA = 2**26
 
-# Packages of scikit-learn whose models are numpy arrays used by numpy. Trees, neighbours, clusters and support vector
-# machines hand theirs to compiled code that trusts every index in them, and a file could crash the process.
+# Packages of scikit-learn whose models are numpy arrays used only by numpy. Trees, neighbours, clusters and support
+# vector machines pass theirs to compiled code that does not check indices, so a file could crash the process.
 CHECKED = (
     "_loss", "base", "compose", "covariance", "cross_decomposition", "decomposition", "feature_extraction",
     "feature_selection", "impute", "kernel_approximation", "linear_model", "model_selection", "multioutput", "pipeline",
@@ -33,13 +33,13 @@ class TooLargeError(ValueError):
 
 
 def inspect(content: bytes, *, largest: int = LARGEST) -> set[str]:
-    """The names of the types that a file asks for.
+    """The names of the types that a file requests.
 
     Raises
     ------
     TooLargeError
     ValueError
-        Where an array is not of the size that it announces.
+        If an array does not have its declared size.
     zipfile.BadZipFile
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -51,7 +51,7 @@ def inspect(content: bytes, *, largest: int = LARGEST) -> set[str]:
             if "__class__" in node:
                 types.add(f"{node.get('__module__')}.{node['__class__']}")
             if "file" in node:
-                # one member may be asked for by many objects, each of which would have a copy
+                # several objects may refer to one member, and each would get a copy
                 used += _check_array(archive, str(node["file"]), largest)
                 if used > largest:
                     raise TooLargeError(f"its arrays take more than {largest:,} bytes")
@@ -59,20 +59,20 @@ def inspect(content: bytes, *, largest: int = LARGEST) -> set[str]:
 
 
 def foreign_types(types: set[str]) -> list[str]:
-    """The types of scikit-learn among these whose arrays cannot be checked."""
+    """The scikit-learn types among these whose arrays cannot be checked."""
     own = (name for name in types if name.startswith("sklearn."))
     return sorted(name for name in own if name.split(".")[1] not in CHECKED)
 
 
 def _sizes(archive: zipfile.ZipFile, largest: int) -> dict[str, int]:
-    """The inflated sizes of all members: what they announce, which is also the most that is ever read of them."""
+    """The declared decompressed sizes of all members, which also limit how much of them is read."""
     members = archive.infolist()
     sizes = {member.filename: member.file_size for member in members}
     if len(sizes) < len(members):
         raise ValueError("two of its members have the same name")
     if sum(sizes.values()) > largest:
         raise TooLargeError(
-            f"it takes {sum(sizes.values()):,} bytes once it is inflated, and at most {largest:,} are allowed"
+            f"it takes {sum(sizes.values()):,} bytes when decompressed, but at most {largest:,} are allowed"
         )
     return sizes
 
@@ -90,7 +90,7 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_array(archive: zipfile.ZipFile, name: str, largest: int) -> int:
-    """The bytes of a member; of an array, refuse a header that announces another size than there is."""
+    """The size of a member in bytes; an array whose header declares another size is refused."""
     size = archive.getinfo(name).file_size
     if name.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
@@ -102,7 +102,7 @@ def _check_array(archive: zipfile.ZipFile, name: str, largest: int) -> int:
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
             if dtype.hasobject or min(shape, default=0) < 0:
-                raise ValueError("an array in it is of a kind that is never written")
+                raise ValueError("it contains an array of a kind that covey never writes")
             if math.prod(shape) * dtype.itemsize != size - stream.tell():
-                raise ValueError("an array in it is not of the size that it announces")
+                raise ValueError("it contains an array that does not have its declared size")
     return size

@@ -1,7 +1,7 @@
-"""What each attribute of a fitted estimator must be, for models that come from a file.
+"""Checks of the attributes of fitted estimators that come from a file.
 
-An estimator has a row in `FITTED`: whatever it has beside `MODEL` is named there, and nowhere else; a length of its own
-has a row in `LENGTHS`.
+Each estimator has an entry in `FITTED` with its attributes besides those in `MODEL`; lengths of its own are in
+`LENGTHS`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["FITTED", "LENGTHS", "PATH", "STATE", "Check", "Each", "Kind", "Numbe
 
 @dataclass(frozen=True)
 class Check(ABC):
-    """What a value must be; `optional` ones may be None, those that may be `absent` need not be there."""
+    """A condition on a value; `optional` values may be None, and `absent` ones may be missing."""
 
     optional: bool = False
     absent: bool = False
@@ -37,14 +37,14 @@ class Check(ABC):
 
     @abstractmethod
     def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        """Whether the value is what it must be."""
+        """Whether the value meets the condition."""
 
 
 @dataclass(frozen=True)
 class Numbers(Check):
     """Real numbers in an array of a shape such as ``"outputs columns"``; ``""`` for one number.
 
-    Where there are several shapes, one of them; a length that is not among those of the model is not checked.
+    With several shapes, one of them must match; a length that the model does not have is not checked.
     """
 
     shapes: tuple[str, ...] = ("",)
@@ -84,7 +84,7 @@ class Sparse(Check):
 
 @dataclass(frozen=True)
 class Each(Check):
-    """A list or array, all of whose entries are of a kind; of some length, where that is given."""
+    """A list or array with entries of one kind, and of the given length, if any."""
 
     kind: Any = object
     length: str = ""
@@ -101,7 +101,7 @@ class Each(Check):
 
 @dataclass(frozen=True)
 class Event(Check):
-    """A pair of a group's position and a time."""
+    """A pair of a group index and a time."""
 
     def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
         return (
@@ -143,12 +143,12 @@ class Length(Check):
 
 
 def _is_ordinary(array: Any) -> bool:
-    """Whether floats are of single or double precision, in this machine's order of bytes."""
+    """Whether floats have single or double precision, in the machine's byte order."""
     return bool(array.dtype.isnative) and (array.dtype.kind != "f" or array.dtype in (np.float32, np.float64))
 
 
 def _fits(shape: tuple[int, ...], wanted: list[str], lengths: Mapping[str, int]) -> bool:
-    if wanted == ["one"]:  # one output has no axis of its own
+    if wanted == ["one"]:  # a single output has no axis
         return lengths["outputs"] == 1 and shape == ()
     if wanted[:1] == ["one"]:
         return lengths["outputs"] == 1 and _fits(shape, wanted[1:], lengths)
@@ -206,7 +206,7 @@ MODEL: dict[str, Check] = {
     "n_splits_": Numbers(whole=True, least=0),
     "n_features_in_": Length(length="columns"),
     "feature_names_in_": Each(kind=str, length="columns", absent=True),
-    # parameters that describe the model later; the others are read by `fit`, which checks them
+    # parameters used to describe the fitted model; `fit` reads and checks the others
     "rule": OneOf(values=("min", "1se")),
     "average": Kind(kind=bool | np.bool_),
 }
@@ -231,7 +231,7 @@ FITTED: dict[str, dict[str, Check]] = {
     },
 }
 
-# Lengths that an attribute of an estimator sets for the others.
+# Lengths that one attribute determines for the others.
 LENGTHS = {
     "classes": "classes_",
     "strata": "strata_",

@@ -1,4 +1,4 @@
-"""What must hold in a model that came from a file: everything that is indexed, counted or multiplied later."""
+"""Check the contents of a model from a file: everything that is indexed, counted or multiplied later."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["check_contents"]
 
 
 def check_contents(model: Any) -> None:
-    """Refuse a model of which a part is damaged, or does not belong to the others.
+    """Refuse a model with parts that are damaged or do not match each other.
 
     Raises
     ------
     ValueError
-        Which names the part.
+        Names the part.
     """
     for part in _parts(model):
         name = f"{type(part).__module__}.{type(part).__qualname__}"
         if sp.issparse(part):
             _check_sparse(part)
-        elif type(part).__module__ == BSpline.__module__:  # a spline, and from scipy 1.18 on the one that it holds
+        elif type(part).__module__ == BSpline.__module__:  # a spline, or since scipy 1.18 its inner one
             _check_spline(part)
         elif isinstance(part, Pipeline):
             if not all(isinstance(step, tuple) and len(step) == 2 and step[1] is not None for step in part.steps):
@@ -44,7 +44,7 @@ def check_contents(model: Any) -> None:
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """Everything that a model is made of, the inner parts first, each once."""
+    """All parts of a model, inner parts first, each once."""
     left, found, seen = [model], [], set()
     while left:
         part = left.pop()
@@ -72,7 +72,7 @@ def _check_sparse(table: Any) -> None:
 
 
 def _check_spline(spline: BSpline) -> None:
-    """As scipy checks the splines that it makes; these came without its constructor."""
+    """Repeat the checks of scipy's constructor, which loading bypasses."""
     if not all(isinstance(part, np.ndarray) and part.dtype == np.float64 for part in (spline.t, spline.c)):
         raise ValueError("a spline without numbers")
     if not (spline.t.flags.c_contiguous and spline.c.flags.c_contiguous and np.isfinite(spline.c).all()):
@@ -91,7 +91,7 @@ def _check_dataclass(part: Any) -> None:
 
 
 def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
-    """A fitted model has all attributes that it should have, and they agree with each other."""
+    """Check that a fitted model has all its attributes, and that they agree with each other."""
     absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
     absent += [name for name in wanted if name not in vars(model) and not wanted[name].absent]
     fitted = any(name.endswith("_") and name in vars(model) for name in wanted)

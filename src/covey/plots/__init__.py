@@ -1,4 +1,4 @@
-"""Displays: one picture a file; the values stay on the object. matplotlib is imported in this room only."""
+"""Displays: one plot per file, with its values kept on the object. Only this package imports matplotlib."""
 
 from covey.optional import optional
 

@@ -53,7 +53,7 @@ class BalanceDisplay:
         first = self.axes_[0]
         for (name, drift), colour in zip(self.drifts.items(), PALETTE, strict=False):
             largest = np.abs(drift.drift).max(axis=1)
-            # the start is zero by definition and has no place on a log axis
+            # the drift starts at zero, which a log axis cannot show
             first.plot(drift.t[1:], np.maximum(largest[1:], 1e-18), color=colour, lw=1.4, label=name)
         first.set_yscale("log")
         first.legend(frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""CandidatesDisplay: what candidates were judged by, and which one was chosen."""
+"""CandidatesDisplay: the errors of the candidates, and the chosen one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from covey.selection.judged import Judged, judged
 
 __all__ = ["CandidatesDisplay"]
 
-# A logarithmic axis of errors, or of a network's times, where they span more than this factor.
+# Errors, or a network's times, that span more than this factor get a logarithmic axis.
 STEEP = 10.0
 
-# Numbers below the axis of groups.
+# The most numbers below the axis of groups.
 MOST_TICKS = 16
 
 
 class CandidatesDisplay:
-    """The judged error of the best candidate of each number of groups, with one standard error, and the chosen one.
+    """The error of the best candidate for each number of groups, with one standard error, and the chosen one.
 
-    For a model of a network (``network=``) the error is drawn against its iterations.
+    For the network (``network=``) the error is drawn against its iterations.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class CandidatesDisplay:
         """Draw the candidates of a fitted estimator."""
         found = judged(fitted_step(estimator))
         if found is None:
-            raise ValueError("There was nothing to choose from: the model is at a time that was given.")
+            raise ValueError("There are no candidates to draw: the model's time was given.")
         return cls(found).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> CandidatesDisplay:

@@ -1,4 +1,4 @@
-"""CoherenceDisplay: cross-group coherence as a heat map or as a profile, worst pairs named."""
+"""CoherenceDisplay: cross-group coherence as a heat map or a profile, with the worst pairs named."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from covey.theory import Bounds, Coherence, coherence, coherence_matrix
 
 __all__ = ["CoherenceDisplay"]
 
-# Up to this many groups a heat map can still be read; above, the profile is drawn.
+# The most groups for which a heat map is readable; beyond it the profile is drawn.
 MAX_HEAT_MAP = 150
 
 
 class CoherenceDisplay:
-    """Coherence of a design, group by group.
+    """The coherence of a design, by group.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CoherenceDisplay:
 
     @property
     def kind(self) -> str:
-        """What `plot` draws beside the list of worst pairs."""
+        """What `plot` draws next to the list of worst pairs."""
         return "profile" if self.matrix is None else "heat map"
 
     def plot(self, *, ax: Any = None) -> CoherenceDisplay:

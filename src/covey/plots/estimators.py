@@ -1,4 +1,4 @@
-"""Which estimators displays take."""
+"""The estimators that displays accept."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["fitted_step"]
 
 
 def fitted_step(estimator: Any) -> Any:
-    """The fitted estimator of covey's that was given, or that a pipeline ends in."""
+    """The fitted covey estimator that was given, or the last step of a pipeline."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if hasattr(last, "path_") and hasattr(last, "selected_groups_"):
         return last
     if hasattr(last, "group_table"):
         raise ValueError(f"{type(last).__name__} is not fitted: call fit first.")
     raise ValueError(
-        f"{type(last).__name__} is no estimator that this display takes: give a GroupSparseRegressor, "
+        f"{type(last).__name__} is not an estimator that this display accepts: give a GroupSparseRegressor, "
         "GroupSparseClassifier or GroupSparseCox, or a pipeline that ends in one."
     )

@@ -17,16 +17,16 @@ __all__ = ["FrequencyDisplay"]
 
 
 class FrequencyDisplay:
-    """In how many folds each group was chosen, as bars: the selected groups in colour, those left out in grey.
+    """In how many folds each group was chosen, as bars: selected groups in colour, the others in grey.
 
-    Groups that no fold chose are not drawn. Selected groups below the line, half of the folds, and groups above it that
-    were left out depend on how the rows were split.
+    Groups that were chosen in no fold are not drawn. The line marks half of the folds. Selected groups below it, and
+    groups above it that were not selected, depend on how the rows were split.
 
     Parameters
     ----------
     counts : mapping from a group's name to its number of folds
     n : int
-        How many folds there were.
+        The number of folds.
     selected : iterable
         The groups of the model.
 
@@ -54,13 +54,13 @@ class FrequencyDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
-        """Draw the folds that judged a fitted estimator: any of covey's three."""
+        """Draw the folds of any of covey's three fitted estimators."""
         estimator = fitted_step(estimator)
         counts = fold_counts(estimator)
         if not counts:
             raise ValueError(
-                "There are no folds to count: they judge with selection=5, for instance, and a dense model has every "
-                "group in each."
+                "There are no folds to count: fit with a number of folds, such as selection=5. A dense model has every "
+                "group in every fold."
             )
         always = set(estimator.always_groups_)
         chosen = [name for name in estimator.selected_groups_ if name not in always]
@@ -68,7 +68,7 @@ class FrequencyDisplay:
 
     @classmethod
     def from_score(cls, score: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
-        """Draw the outer folds of `covey.nested_score`: each group as often as a whole fit chose it."""
+        """Draw the outer folds of `covey.nested_score`: how often the whole fit chose each group."""
         return cls(score.frequencies, score.n_folds, score.frequencies).plot(ax=ax, n_bars=n_bars)
 
     def plot(self, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
@@ -78,7 +78,7 @@ class FrequencyDisplay:
         ----------
         ax : Axes, optional
         n_bars : int
-            At most so many groups, the most frequent ones.
+            The most groups to draw, in order of frequency.
         """
         inside = set(self.selected)
         every = [(name, self.counts.get(name, 0)) for name in self.selected]

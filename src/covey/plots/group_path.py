@@ -1,4 +1,4 @@
-"""GroupPathDisplay: which groups woke up, when, and how large they became."""
+"""GroupPathDisplay: which groups woke up, when, and how strong they became."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from covey.validation import FloatArray
 
 __all__ = ["GroupPathDisplay"]
 
-# How far to the right of a limit path the fitted model stands, in parts of the path.
+# Distance of the fitted model from the end of a limit path, relative to the path's length.
 GAP = 0.1
 
-# How far above the strongest group of the fitted model the path is shown.
+# The top of the plot, relative to the strongest group of the fitted model.
 MOST_OUTGROWN = 2.0
 
 
 class GroupPathDisplay:
-    """Strength of every group against time, with the fitted model marked and the selected groups labelled.
+    """The strength of every group against time, with the fitted model marked and the selected groups labelled.
 
-    A limit path is drawn in steps, since nothing changes between its events; the fitted model, in which groups may have
-    been dropped again, is to the right of it. The strength (`Path.strengths`) is the group's norm in the coordinates in
-    which it was fitted, so that groups can be compared; for paths without strengths, such as those of the baselines, it
-    is the norm of the coefficients.
+    A limit path is drawn in steps, since nothing changes between its events. The fitted model, from which groups may
+    have been dropped again, is at the right of it. The strength (`Path.strengths`) is the group's norm in the
+    coordinates of the fit, so that groups are comparable; for paths without strengths, such as those of the baselines,
+    it is the norm of the coefficients.
 
     Parameters
     ----------
     path : Path
     time : float, optional
-        A time to mark; the last one of an estimator's path is that of the fitted model.
+        A time to mark; an estimator's path ends with the fitted model.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class GroupPathDisplay:
         ----------
         ax : Axes, optional
         n_labels : int
-            How many of the largest selected groups get their name and a colour of their own.
+            How many of the largest selected groups to label, each in its own colour.
         """
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
         ax, path = self.ax_, self.path
@@ -90,7 +90,7 @@ class GroupPathDisplay:
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
         times, mark = self._places()
         x, lines = times, norms
-        if path.ends_apart:  # the last level of the path is drawn on for a bit
+        if path.ends_apart:  # extend the last level of the path a little
             x, lines = np.append(times[:-1], times[-2:].mean()), np.vstack([norms[:-1], norms[-2:-1]])
         style = "steps-post" if path.stepwise else "default"
         for l in np.setdiff1d(np.flatnonzero(norms.any(axis=0)), named):
@@ -101,7 +101,7 @@ class GroupPathDisplay:
             if path.ends_apart:
                 ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour)
         if path.ends_apart and norms[-1].any():
-            # least squares on many groups that resemble each other makes them as large as you like
+            # least squares on many similar groups can make their strengths arbitrarily large
             ax.set_ylim(0, min(1.05 * norms.max(), MOST_OUTGROWN * norms[-1].max()))
         self._label(ax, named, norms[-1])
         if mark is not None:
@@ -112,16 +112,16 @@ class GroupPathDisplay:
         return self
 
     def _places(self) -> tuple[FloatArray, float | None]:
-        """Where models stand on the axis of time, and where the mark does."""
+        """Positions of the models and of the mark on the time axis."""
         path, times = self.path, np.array(self.path.times, dtype=float)
         if path.ends_apart and len(times) > 2:
-            # at a distance that can be seen
+            # at a visible distance
             times[-1] = times[-2] + GAP * (times[-2] - times[1]) or times[-1]
         mark = None if self.time is None else float(times[path.index(self.time)])
         return times, mark
 
     def _label(self, ax: Axes, named: Any, last: Any) -> None:
-        """Names at the right end, pushed apart so that they do not overlap."""
+        """Names at the right end, moved apart so that they do not overlap."""
         if len(named) == 0:
             return
         top = max(float(last[named].max()), np.finfo(float).tiny)
@@ -144,7 +144,7 @@ class GroupPathDisplay:
 
 
 def _mark(ax: Axes, time: float, text: str) -> None:
-    """A vertical line with its name on the left."""
+    """A vertical line with its label on the left."""
     ax.axvline(time, color=MARK, lw=1, ls="--")
     ax.annotate(
         text,

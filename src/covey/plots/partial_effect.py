@@ -1,4 +1,4 @@
-"""PartialEffectDisplay: what a group adds to the prediction, over the variable that it was made from."""
+"""PartialEffectDisplay: a group's contribution to the prediction against its underlying variable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from covey.validation import FloatArray, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
 
-# What the linear predictor of a loss is, in a reader's words.
+# The scale of the linear predictor of each loss, in words.
 UNITS = {
     "squared": "prediction",
     "multi-squared": "prediction",
@@ -27,9 +27,9 @@ UNITS = {
 
 
 class PartialEffectDisplay:
-    """The effect of one group on the linear predictor: a curve over a number, a dot per level of a category.
+    """The effect of one group on the linear predictor: a curve for a number, one dot per level of a category.
 
-    It is centred: zero is the mean over the rows that are drawn.
+    It is centred: zero is the mean over the drawn rows.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class PartialEffectDisplay:
         The variable.
     effect : ndarray of shape (n_rows,) or (n_rows, n_outputs)
     name : str
-        What the variable is called.
+        The name of the variable.
     outputs : sequence of str, optional
-        Names of the classes or responses, where there are several.
+        Names of the classes or responses, if there are several.
     unit : str
-        What the effect is on.
+        The scale of the effect.
 
     Attributes
     ----------
@@ -82,14 +82,14 @@ class PartialEffectDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, also one of `from_formula`; or
-            a pipeline that ends in one.
+            A fitted `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, which may be made by
+            `from_formula`; or a pipeline that ends in one.
         X : as for the estimator's `predict`
         group : str or int, optional
             The name of a group; by default the strongest one.
         values : array-like of shape (n_rows,), optional
-            The variable that the group was made from. It need not be given where X has it: as a column that a
-            pipeline or a formula makes the group from, or as the only column of the group.
+            The variable from which the group was made. Optional if X contains it, as a column that a pipeline or a
+            formula expands into the group, or as the group's only column.
         ax : Axes, optional
         """
         last = fitted_step(estimator)
@@ -121,7 +121,7 @@ class PartialEffectDisplay:
             colour = PALETTE[k % len(PALETTE)]
             self.ax_.plot(x, effects[order, k], "-" if numeric else "o", color=colour, lw=1.6, label=label)
         self.ax_.axhline(0.0, color=MARK, lw=0.8, ls=":")
-        if numeric:  # where the rows are
+        if numeric:  # a rug that shows the rows
             self.ax_.plot(
                 x, np.zeros(len(x)), "|", color=GREY, ms=6, transform=self.ax_.get_xaxis_transform(), clip_on=False
             )
@@ -132,7 +132,7 @@ class PartialEffectDisplay:
 
 
 def _variable(model: Any, given: Any, made: Any, group: Any) -> tuple[str, Any]:
-    """The variable that a group was made from, where X has it."""
+    """The name and values of the variable from which a group was made."""
     columns = model.groups_[group]
     if isinstance(given, pd.DataFrame):
         names = [str(name) for name in given.columns]
@@ -146,6 +146,6 @@ def _variable(model: Any, given: Any, made: Any, group: Any) -> tuple[str, Any]:
         named = isinstance(made, pd.DataFrame)
         return str(made.columns[j] if named else group), made.iloc[:, j] if named else np.asarray(made)[:, j]
     raise ValueError(
-        f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable that "
-        "it was made from, one entry per row."
+        f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable from "
+        "which it was made, one entry per row."
     )

@@ -15,12 +15,12 @@ __all__ = ["draw_phase"]
 
 
 def draw_phase(frame: pd.DataFrame, needed: pd.DataFrame, methods: Sequence[str]) -> Figure:
-    """A heat map per method; the line marks where half of the runs recover.
+    """One heat map per method; the line marks where half of the runs recover.
 
     Parameters
     ----------
     frame : DataFrame
-        As `covey.experiments.phase.run` returns it: n, s, method, recovered.
+        The result of `covey.experiments.phase.run`: n, s, method, recovered.
     needed : DataFrame
         method, s, rows.
     methods : sequence of str
@@ -45,7 +45,7 @@ def draw_phase(frame: pd.DataFrame, needed: pd.DataFrame, methods: Sequence[str]
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
-    """Cell borders half way between grid points."""
+    """Cell borders halfway between grid points."""
     if centres.size == 1:
         return np.array([centres[0] - 0.5, centres[0] + 0.5])
     middle = (centres[1:] + centres[:-1]) / 2

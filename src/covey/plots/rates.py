@@ -24,7 +24,7 @@ def draw_rates(frame: pd.DataFrame, slopes: pd.DataFrame, axes: Mapping[str, str
     Parameters
     ----------
     frame : DataFrame
-        As `covey.experiments.rates.run` returns it: axis, value, method, error, corollary, minimax.
+        The result of `covey.experiments.rates.run`: axis, value, method, error, corollary, minimax.
     slopes : DataFrame
         axis, method, slope, se; written into each panel.
     axes : mapping from the axis to its label

@@ -13,7 +13,7 @@ __all__ = ["StabilityDisplay"]
 
 
 class StabilityDisplay:
-    """Frequency of every group against the number of groups that each half-sample selects, with the threshold.
+    """The frequency of every group against the number of groups selected per half-sample, with the threshold.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class StabilityDisplay:
         ----------
         ax : Axes, optional
         n_labels : int
-            How many of the most frequent selected groups get their name and a colour of their own.
+            How many of the most frequent selected groups to label, each in its own colour.
         """
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
         ax, found = self.ax_, self.selection
@@ -69,7 +69,7 @@ class StabilityDisplay:
         for i, l in enumerate(chosen[:n_labels]):
             colour = PALETTE[i % len(PALETTE)]
             ax.plot(counts, shares[:, l], color=colour, lw=1.6)
-            height = min(shares[-1, l], height - 0.05)  # labels do not overlap
+            height = min(shares[-1, l], height - 0.05)  # keep labels from overlapping
             ax.annotate(
                 str(found.groups.names[l]), (1.0, height), xycoords=("axes fraction", "data"), xytext=(4, 0),
                 textcoords="offset points", va="center", fontsize=8, color=colour, annotation_clip=False,

@@ -1,4 +1,4 @@
-"""One look for every picture: a palette that colour-blind readers can tell apart, and quiet axes."""
+"""The common style of all plots: a palette that is safe for colour-blind readers, and plain axes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 
 __all__ = ["GREY", "MARK", "PALETTE", "make_axes", "quiet"]
 
-# Okabe and Ito's colours, without the yellow that vanishes on white.
+# Okabe and Ito's colours, without yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#B8B8B8"
 MARK = "#444444"
 
 
 def make_axes(ax: Any, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    """``n`` axes: those that were given, or new ones in a row."""
+    """``n`` axes: the given ones, or new ones in a row."""
     if ax is None:
         figure, axes = plt.subplots(1, n, figsize=(width * n, height), layout="constrained", squeeze=False)
         return figure, list(axes[0])
@@ -30,7 +30,7 @@ def make_axes(ax: Any, n: int, width: float = 3.6, height: float = 2.9) -> tuple
 
 
 def quiet(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """Label an axes and take its top and right lines away."""
+    """Label an axes and remove its top and right spines."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_title(title, fontsize=10, loc="left")
     ax.spines[["top", "right"]].set_visible(False)

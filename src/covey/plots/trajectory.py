@@ -25,8 +25,8 @@ class TrajectoryDisplay:
     ----------
     trajectory : Trajectory
     w_star : array of shape (p,), optional
-        The truth: decides which groups are drawn in colour and gives the dashed target lines. Without it the groups
-        that are awake at the end are taken.
+        The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
+        that are awake at the end are coloured.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class TrajectoryDisplay:
         quiet(ax, title="Group magnitudes", xlabel="iteration t", ylabel=r"$\|w_l(t)\|$")
 
     def _directions(self, ax: Axes) -> None:
-        """Inner product with the true direction, or with the last one where the truth is not known."""
+        """Inner product with the true direction, or with the last one if the truth is unknown."""
         groups = self.trajectory.groups
         target = self.trajectory.w[-1] if self.w_star is None else self.w_star
         for position, l in enumerate(self.support):

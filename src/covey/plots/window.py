@@ -1,4 +1,4 @@
-"""TimeWindowDisplay: the error on and off the support, and the times at which the promised bounds hold."""
+"""TimeWindowDisplay: the error on and off the support, and the times at which the theorem's bounds hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: self-contained pages, and the same on a terminal."""
+"""Reports as self-contained HTML pages and on the terminal."""
 
 from covey.report.fit import FitReport, fit_report, render, write
 from covey.report.held_out import HeldOut

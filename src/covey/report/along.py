@@ -1,4 +1,4 @@
-"""How the error of the rows of a fit falls along its path: deviance, and the share of rows whose class is missed."""
+"""Training errors along the path: the deviance, and the share of misclassified rows."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from covey.validation import FloatArray
 
 __all__ = ["Along", "along_plot", "along_the_path"]
 
-DEVIANCE, WRONG = "deviance, as a share of that of the best constant", "rows whose class is missed, as a share"
+DEVIANCE, WRONG = "deviance, relative to the best constant", "share of misclassified rows"
 
 
 @dataclass(frozen=True)
 class Along:
-    """Errors on the rows of the fit, at every frame.
+    """Errors on the training rows, at every frame.
 
     Attributes
     ----------
     deviance : ndarray, shape (n_frames,)
-        As a share of that of the best constant.
+        Relative to the deviance of the best constant.
     wrong : ndarray, shape (n_frames,), or None
-        For classes: the share of rows whose class is not predicted.
+        For classes: the share of misclassified rows.
     """
 
     deviance: FloatArray
     wrong: FloatArray | None
 
     def words(self, frame: int) -> str:
-        """What is said of a frame."""
+        """The text for a frame."""
         text = f"deviance {self.deviance[frame]:.0%} of the constant's"
         return text if self.wrong is None else f"{text}, {self.wrong[frame]:.1%} of rows misclassified"
 
 
 def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames: Frames) -> Along | None:
-    """The errors of the models at some times.
+    """The training errors at the frames' times.
 
-    None for squared loss, whose plateaus the strengths show well enough, and for survival times, whose deviance is no
-    share of anything.
+    None for squared loss, where the strengths already show the plateaus, and for survival times, where no constant
+    gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
     if isinstance(loss, Squared | MultiSquared) or loss.coupled:
@@ -78,7 +78,7 @@ def along_plot(frames: Frames, times: Axis, along: Along) -> str:
     lines = "".join(_line(i, error, x, values, frames) for i, error in enumerate(errors))
     end = ", ".join(f"{error[-1]:.3g}" for error in errors)
     what = "deviance" if along.wrong is None else "deviance and share of misclassified rows"
-    description = f"Line plot: {what} on the rows of the fit against time; {end} at the fitted model."
+    description = f"Line plot: {what} on the training rows against time; {end} at the fitted model."
     names = (DEVIANCE, WRONG)[: len(errors)]
     legend = "".join(f"<span>{swatch(i)}{name}</span> " for i, name in enumerate(names))
     drawn = plot(

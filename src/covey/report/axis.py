@@ -28,14 +28,14 @@ class Axis:
     end: float = 1.0
 
     def position(self, values: Any) -> NDArray[np.float64]:
-        """Where values lie, 0 at the low end and `end` at the high one; what lies beyond is put there."""
+        """Positions of values, from 0 at the low end to `end` at the high one; values outside are clipped."""
         values, low, high = np.asarray(values, dtype=float), self.low, self.high
         if self.log:
             values, low, high = np.log(np.maximum(values, low)), math.log(low), math.log(high)
         return ((values - low) / (high - low)).clip(0, 1) * self.end
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Round numbers on the axis, at most so many."""
+        """Round numbers on the axis, at most `most` of them."""
         if not self.log:
             return round_ticks(self.low, self.high, most)
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)

@@ -1,4 +1,4 @@
-"""How well classes are predicted: a table of mistakes and a plot of the probabilities, from rows held out."""
+"""Held-out class predictions: a confusion table and a calibration plot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from covey.report.numbers import shown
 
 __all__ = ["class_section"]
 
-# Classes of a whole table of mistakes; of more, the commonest mistakes are listed.
+# The most classes of a full confusion table; beyond it, the most common mistakes are listed.
 MOST_CLASSES = 12
 MOST_MISTAKES = 20
 
@@ -21,8 +21,8 @@ def class_section(held_out: HeldOut) -> str:
     """The section, without its heading."""
     n = held_out.n_folds
     told = (
-        f"From the same {n} repetitions of the whole fit: every row is predicted by a model that has not seen it. "
-        f"{held_out.accuracy:.1%} of the rows are predicted right; the log loss is {shown(held_out.log_loss, 4)}."
+        f"From the same {n} outer folds: each row is predicted by a model that was chosen and fitted without it. "
+        f"{held_out.accuracy:.1%} of the rows are classified correctly; the log loss is {shown(held_out.log_loss, 4)}."
     )
     mistakes = _confusion(held_out) if len(held_out.classes) <= MOST_CLASSES else _mistakes(held_out)
     return f'<p>{told}</p><div class="classes"><div>{mistakes}</div><div>{_calibration(held_out)}</div></div>'
@@ -33,9 +33,9 @@ def _confusion(held_out: HeldOut) -> str:
     head = "".join(f'<th scope="col"><bdi>{short_name(name)}</bdi></th>' for name in held_out.classes)
     rows = "".join(_row(name, row, k) for k, (name, row) in enumerate(zip(held_out.classes, counts, strict=True)))
     return (
-        '<div class="scroll"><table class="confusion" id="confusion"><caption>Rows of each class (down), by the class '
-        'that is predicted (across)</caption><thead><tr><th scope="col">true class</th>'
-        f'{head}<th scope="col">right</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        '<div class="scroll"><table class="confusion" id="confusion"><caption>Number of rows by true class (down) '
+        'and predicted class (across)</caption><thead><tr><th scope="col">true class</th>'
+        f'{head}<th scope="col">correct</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
 
 
@@ -49,7 +49,7 @@ def _row(name: str, row: np.ndarray, k: int) -> str:
 
 
 def _mistakes(held_out: HeldOut) -> str:
-    """The commonest mistakes, where a table of all would be too wide."""
+    """The most common mistakes, for more classes than a table can show."""
     counts = held_out.confusion()
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:MOST_MISTAKES]
@@ -60,14 +60,14 @@ def _mistakes(held_out: HeldOut) -> str:
         if counts[a, b]
     )
     return (
-        '<div class="scroll"><table class="confusion" id="confusion"><caption>The commonest mistakes</caption>'
+        '<div class="scroll"><table class="confusion" id="confusion"><caption>The most common mistakes</caption>'
         '<thead><tr><th scope="col">true class</th><th scope="col">predicted</th><th scope="col">rows</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
 
 def _calibration(held_out: HeldOut) -> str:
-    """Observed shares against predicted probabilities; on the line where probabilities mean what they say."""
+    """Observed shares against predicted probabilities; calibrated probabilities lie on the diagonal."""
     bins, unit = held_out.calibration(), Axis(0.0, 1.0)
     ticks = [(t, f"{t:g}") for t in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
     bars = "".join(
@@ -80,7 +80,7 @@ def _calibration(held_out: HeldOut) -> str:
     of = f"of {held_out.classes[1]}" if len(held_out.classes) == 2 else "of the classes"
     description = (
         f"Calibration plot: observed share {of} against the predicted probability in {len(bins)} bins of rows; they "
-        f"differ most at {worst.predicted:.2f}, where the share is {worst.observed:.2f}."
+        f"differ most at a probability of {worst.predicted:.2f}, where the share is {worst.observed:.2f}."
     )
     drawn = plot(
         "calibration-plot",
@@ -92,5 +92,5 @@ def _calibration(held_out: HeldOut) -> str:
     return (
         f'<figure class="calibration"><p class="ylabel">Observed share {what}</p>{drawn}'
         '<p class="xlabel">predicted probability</p></figure>'
-        '<p class="note">On the broken line probabilities mean what they say; bars are two standard errors.</p>'
+        '<p class="note">Calibrated probabilities lie on the dashed line; bars are two standard errors.</p>'
     )

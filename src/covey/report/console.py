@@ -1,4 +1,4 @@
-"""``covey reproduce`` on a terminal: progress, notices, and the table of claims at the end."""
+"""Terminal output of ``covey reproduce``: progress, notices and the table of claims."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int) -> int:
-    """Run, report, print; returns the exit code of the command."""
+    """Run the experiments, write the report and print the claims; returns the exit code."""
     console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         if jobs == 0:
-            raise ValueError("--jobs must be a number of repeats at a time, or -1 for one per core, not 0.")
+            raise ValueError("--jobs must be a positive number, or -1 for one per core, not 0.")
         wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
         prepare_folder(folder)
     except (UnknownExperimentError, OSError, ValueError) as reason:
@@ -44,7 +44,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     except KeyboardInterrupt:
         console.print(
             f"\nStopped. {len(outcomes)} of {len(wanted)} are finished and kept in {escape(str(folder))}; "
-            "the same command goes on from there.",
+            "run the same command again to resume.",
             soft_wrap=True,
         )
         return INTERRUPTED
@@ -52,7 +52,7 @@ def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int)
     for outcome in outcomes:
         if outcome.problem:
             console.print(f"[yellow]{outcome.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
-    console.print(f"{time.perf_counter() - start:.0f} s in all. The report is {escape(str(page))}", soft_wrap=True)
+    console.print(f"{time.perf_counter() - start:.0f} s in total. The report is {escape(str(page))}", soft_wrap=True)
     return FAILED if any(outcome.failed for outcome in outcomes) else 0
 
 
@@ -84,7 +84,7 @@ def _took(outcome: Outcome) -> str:
 
 
 def print_claims(frame: pd.DataFrame, console: Console) -> None:
-    """The table of claims and verdicts, and how many of each."""
+    """Print the claims with their verdicts, and the number of each verdict."""
     table = Table(title="The paper's claims", title_justify="left", show_lines=False, pad_edge=False)
     table.add_column("id", no_wrap=True)
     table.add_column("claim", ratio=3)

@@ -1,4 +1,4 @@
-"""``covey diagnose`` on a terminal: the theorems' conditions, one by one, and a picture of the coherence."""
+"""Terminal output of ``covey diagnose``: the conditions of the theorem, and a plot of the coherence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["diagnose_and_print"]
 def diagnose_and_print(
     X: pd.DataFrame, y: FloatArray, groups: Groups, weight: FloatArray | None, out: Path | None, as_json: bool
 ) -> None:
-    """Check, print and draw, for squared loss with these row weights."""
+    """Check the conditions for squared loss with these row weights, print them and plot the coherence."""
     console = Console()
     X, y = X - np.average(X, axis=0, weights=weight), y - np.average(y, weights=weight)
     if weight is not None:
@@ -47,14 +47,14 @@ def diagnose_and_print(
 
 
 def print_report(report: AssumptionReport, console: Console) -> None:
-    """The verdict, one row per condition, and what each failure means."""
+    """Print the verdict, one row per condition, and the consequence of each violation."""
     b = report.bounds
     console.print(
         f"{b.n} rows, {b.p} columns, {b.L} groups; a pilot fit finds {b.s} groups with signal, "
         f"norms {b.u_min**2:.3g} to {b.u_max**2:.3g}.",
         highlight=False,
     )
-    table = Table("condition", "measured", "", "required", "", title="What the convergence theorem asks for")
+    table = Table("condition", "measured", "", "required", "", title="Conditions of the convergence theorem")
     for c in report.conditions:
         verdict = "[green]met[/]" if c.passed else "[red]not met[/]"
         table.add_row(c.name, f"{c.measured:.3g}", c.relation, f"{c.required:.3g}", verdict)

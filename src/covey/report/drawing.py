@@ -1,8 +1,8 @@
-"""What the plots of a report are drawn with: grids, ticks, lines and marks.
+"""Elements of the report's plots: grids, ticks, lines and marks.
 
-Lines live in a square of 1000 by 1000 that is stretched to whatever room there is, with strokes of constant width;
-text and dots are HTML on top, placed in per cent. So text has one size on a phone, a screen and paper, and no script
-is needed to fit the page.
+Lines are drawn in a 1000 by 1000 square that stretches to the available space, with strokes of constant width. Text and
+dots are HTML on top, positioned in per cent, so that text has the same size on phones, screens and paper without a
+script.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Ticks = list[tuple[float, str]]
 
 
 def points(x: Vector, y: Vector) -> str:
-    """A path through the points, in whole thousandths; points in the middle of a level stretch are left out."""
+    """An SVG path through the points, in integer thousandths; interior points of level stretches are left out."""
     across, down = np.rint(1000 * x).astype(int), np.rint(1000 * y).astype(int)
     level = np.zeros(len(down), dtype=bool)
     level[1:-1] = (down[1:-1] == down[:-2]) & (down[1:-1] == down[2:])
@@ -29,14 +29,14 @@ def points(x: Vector, y: Vector) -> str:
 
 
 def grid(ticks: Ticks, values: Axis, most: int = 5) -> str:
-    """Lines across at round values, at most so many, and down at the ticks."""
+    """Horizontal lines at up to `most` round values, and vertical lines at the ticks."""
     rows = "".join(f"M0 {1000 * from_top(v, values):.0f}H1000" for v in _value_ticks(values, most))
     columns = "".join(f"M{1000 * x:.0f} 0V1000" for x, _ in ticks)
     return f'<path class="grid" d="{rows}{columns}"/>'
 
 
 def tick_labels(ticks: Ticks, values: Axis, most: int = 5) -> str:
-    """The numbers at both axes."""
+    """The numbers on both axes."""
     across = "".join(f'<b class="xtick" style="left:{100 * x:.2f}%">{label}</b>' for x, label in ticks)
     down = "".join(
         f'<b class="ytick" style="top:{100 * from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values, most)
@@ -49,28 +49,28 @@ def _value_ticks(values: Axis, most: int) -> list[float]:
 
 
 def from_top(value: float, values: Axis) -> float:
-    """Where a value lies, 0 at the top and 1 at the bottom."""
+    """The position of a value, from 0 at the top to 1 at the bottom."""
     return 1 - float(values.position(value))
 
 
 def place(left: float, top: float) -> str:
-    """A style that puts an element there, in parts of the area."""
+    """A style that positions an element, with coordinates relative to the plot area."""
     return f"left:{100 * left:.2f}%;top:{100 * top:.2f}%"
 
 
 def rule(mark: float) -> str:
-    """A broken line from top to bottom."""
+    """A dashed vertical line."""
     return f'<path class="rule" d="M{1000 * mark:.0f} 0V1000"/>'
 
 
 def mark_label(mark: float, text: str) -> str:
-    """A name at the top, beside its line."""
+    """A label at the top of a vertical line."""
     side = "before" if mark > 0.12 else "after"
     return f'<b class="rule-label {side}" style="left:{100 * mark:.2f}%" aria-hidden="true">{escape(text)}</b>'
 
 
 def plot(id: str, description: str, drawing: str, overlay: str) -> str:
-    """An area with lines, and text and dots on top of them."""
+    """A plot area with lines, and text and dots on top."""
     return (
         f'<div class="plot" id="{id}"><div class="area">'
         f'<svg role="img" aria-label="{escape(description)}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'

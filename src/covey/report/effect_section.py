@@ -1,4 +1,4 @@
-"""The section on what splines and categories do."""
+"""The section on the effects of splines and categories."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def effect_section(effects: tuple[Effect, ...], unit: str) -> str:
     levels = [one for one in effects if not one.is_curve]
     n_refits = max(one.n_refits for one in effects)
     band = (
-        f" The band runs from the least to the largest effect in {n_refits} refits, each of which was chosen and "
-        "fitted without a part of the rows; a refit that leaves a column out counts as zero."
+        f" The band spans the effects in {n_refits} refits, each chosen and fitted without one outer fold; a column "
+        "that a refit does not select has zero effect there."
         if n_refits
         else ""
     )
-    told = f"<p>What a column does to the prediction, in {unit}, while all others stay as they are.{band}</p>"
+    told = f"<p>The effect of each column on the prediction, in {unit}, with all other columns held fixed.{band}</p>"
     return f"{told}{_curves(curves, unit)}{''.join(map(_contrasts, levels))}"
 
 
@@ -33,7 +33,7 @@ def _refits(one: Effect) -> str:
 
 
 def _curves(curves: list[Effect], unit: str) -> str:
-    """Plots on one scale, so that they can be compared."""
+    """Plots on a common scale."""
     if not curves:
         return ""
     parts = [part for one in curves for part in (one.effect, one.low, one.high) if part is not None]
@@ -41,7 +41,7 @@ def _curves(curves: list[Effect], unit: str) -> str:
     margin = 0.05 * (high - low) or 1.0
     values = Axis(low - margin, high + margin)
     drawn = "".join(_curve(i, one, values) for i, one in enumerate(curves))
-    note = '<p class="note">All on one scale; zero is the mean over the rows, and ticks at the bottom are deciles.</p>'
+    note = '<p class="note">All plots share one scale. Zero is the mean over the rows; bottom ticks are deciles.</p>'
     return f'{note}<div class="effects">{drawn}</div>'
 
 

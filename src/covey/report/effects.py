@@ -1,4 +1,4 @@
-"""What each expanded column does: curves of splines and contrasts of categories, with their spread over refits."""
+"""Effects of expanded columns: spline curves and contrasts of categories, with their spread over refits."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from covey.validation import FloatArray
 
 __all__ = ["Effect", "term_effects"]
 
-# Effects that a page shows, points of a curve, and levels of a category: the most common ones.
+# The most effects on a page, points on a curve, and levels of a category (the most common ones).
 MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
 
-# A curve is zero on average over the rows, of which so many stand for all.
+# Quantiles of the column over which a curve is centred, instead of all rows.
 N_QUANTILES = 200
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What one column of the table does to the linear predictor, all others held fixed.
+    """The effect of one table column on the linear predictor, with all others held fixed.
 
     Attributes
     ----------
     column : str
     values : ndarray
-        Where it is known: numbers along a curve, or levels, the most common first.
+        Points along a curve, or levels with the most common first.
     effect : ndarray
-        Of a curve, the difference to its mean over the rows; of levels, the difference to the first one.
+        For a curve, the difference from its mean over the rows; for levels, the difference from the first level.
     low, high : ndarray or None
-        The least and the largest effect over the refits, each of which lacks a part of the rows.
+        The smallest and largest effect over the refits, each without one outer fold.
     n_in, n_refits : int
-        How many refits have the column, and how many there were; it does nothing in the others.
+        The number of refits that select the column, and of all refits; the effect is zero in the others.
     counts : ndarray of int
-        Rows of each level; empty for a curve.
+        The number of rows per level; empty for a curve.
     deciles : ndarray
-        Of the column, for a curve; empty for levels.
+        Deciles of the column, for a curve; empty for levels.
     """
 
     column: str
@@ -58,19 +58,19 @@ class Effect:
 
     @property
     def is_curve(self) -> bool:
-        """Whether it is a curve, and not a list of levels."""
+        """Whether this is a curve rather than a list of levels."""
         return len(self.counts) == 0
 
 
 def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect, ...]:
-    """The effects of columns that a `ColumnTransformer` expands, the largest first.
+    """The effects of columns that a `ColumnTransformer` expands, largest first.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted. Only a pipeline of a `ColumnTransformer` and an estimator with one linear predictor has effects.
+        Fitted. Effects need a pipeline of a `ColumnTransformer` and an estimator with one linear predictor.
     X : DataFrame
-        The columns before they are expanded.
+        The columns before expansion.
     nested : NestedScore, optional
         With `estimators`, for the spread over refits.
     """
@@ -101,7 +101,7 @@ def _has_terms(model: Any) -> bool:
 
 
 def _expanded(columns: ColumnTransformer) -> Iterator[tuple[str, Any, str, slice]]:
-    """Each column that becomes several: its block, what expands it, its name, and where the block lies."""
+    """For each expanded column: the name of its block, the transformer, the column's name, and the block's slice."""
     for name, step, own in columns.transformers_:
         place = columns.output_indices_[name]
         if isinstance(step, str) or isinstance(own, str | slice) or not all(isinstance(one, str) for one in own):
@@ -148,7 +148,7 @@ def _effect(
 
 
 def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
-    """The block's part of the linear predictor as a column changes; None where a level is not known to a refit."""
+    """The block's part of the linear predictor as the column varies; None if a refit does not know a level."""
     columns, last = fitted.steps[0][1], fitted.steps[-1][1]
     step = columns.named_transformers_[block]
     own = next(list(names) for name, _, names in columns.transformers_ if name == block)

@@ -1,6 +1,6 @@
-"""The report of a fit: which model was chosen, how well it predicts, its groups, the path, and how to repeat it.
+"""The report of a fit: the chosen model, how well it predicts, its groups, the path, and how to repeat it.
 
-`FitReport.from_model` gathers plain data, `render` makes one self-contained page of it, `write` puts that in a file,
+`FitReport.from_model` collects plain data, `render` turns it into a self-contained page, `write` writes that to a file,
 and `fit_report` does all three.
 """
 
@@ -35,10 +35,10 @@ from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
-# What the strength of a group is where groups were made comparable.
+# The definition of a group's strength if groups are comparable.
 SPREAD = "standard deviation of the group's part of the prediction"
 
-# What linear predictors are, where their exponentials have a name.
+# The scale of the linear predictor, for effects with a name.
 UNITS = {
     "odds ratio": "log odds",
     "rate ratio": "the logarithm of the rate",
@@ -49,7 +49,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class FitReport:
-    """What a report of a fit shows, as plain data.
+    """The contents of a fit's report, as plain data.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class FitReport:
     estimator : str
         The name of its class.
     target : str
-        What is predicted.
+        The name of the response.
     n_rows : int or None
-        None where the data were not given.
+        None if the data were not given.
     n_columns, n_groups : int
     model : str
-        What the model is, and whether it is shrunk.
+        The model in words, and whether it is shrunk.
     how_chosen : str
         How it was chosen.
     n_selected, n_selected_columns : int
@@ -71,45 +71,45 @@ class FitReport:
     frames : Frames
         The path; its last frame is the model.
     strength_label : str
-        What the strength of a group is.
+        The definition of a group's strength.
     n_folds : int
-        How many folds judged; 0 where it is not known in which of them groups were selected.
+        The number of folds; 0 if the groups selected in each are unknown.
     judged : Judged or None
-        What candidates were judged by.
+        The errors of the candidates.
     remarks : tuple of Remark
-        What to mind, in words.
+        What to keep in mind.
     settings, versions : mapping of str to str
-        What to repeat it with.
+        What is needed to repeat the fit.
     unpenalised : str
-        What the models on the path are.
+        The kind of model on the path.
     effect : str or None
-        What the exponential of a coefficient is called.
+        The name of a coefficient's exponential.
     strength_unit : str
-        What the strength is measured in.
+        The unit of the strength.
     classes : tuple of str
-        The labels, where classes are predicted.
+        The labels, for classes.
     always : tuple of str
-        Groups that are in every model: they count neither as selected nor as groups to select from.
+        Groups that are in every model; they are counted neither as selected nor as candidates.
     along : Along or None
-        How the error on the rows of the fit falls along the path, for other losses than squared.
+        Training errors along the path, for losses other than squared.
     nested : NestedScore or None
-        How well rows are predicted that took no part in choosing.
+        The score on rows that played no part in choosing the model.
     no_nested : str
-        Why that is not known.
+        Why there is no such score.
     responses : tuple of ResponsePart
-        Where there are several.
+        The responses, if there are several.
     survival : SurvivalPart or None
         Curves and hazard ratios of survival times.
     stability : StabilitySelection or None
-        Which groups are found again in halves of the rows.
+        How often each group is found in random halves of the rows.
     effects : tuple of Effect
-        What columns do that were expanded.
+        Effects of expanded columns.
     residuals : Residuals or None
-        Observed and predicted, for a response of numbers.
+        Observed and predicted values, for a numeric response.
     command : str
-        The command line that repeats it, where there is one.
+        The command line that repeats the fit, if there is one.
     membership : tuple of (str, str)
-        Every column and its group, for a file that repeats it with the groups as they were.
+        All columns with their groups, for a file from which the fit can be repeated.
     """
 
     title: str
@@ -148,7 +148,7 @@ class FitReport:
 
     @property
     def moves(self) -> bool:
-        """Whether the strength of a group is how far it moves the prediction."""
+        """Whether a group's strength measures how far it moves the prediction."""
         return self.strength_label == SPREAD
 
     @classmethod
@@ -171,39 +171,38 @@ class FitReport:
         command: str = "",
         membership: Sequence[tuple[str, str]] | None = None,
     ) -> FitReport:
-        """Gather what a report shows.
+        """Collect the contents of a report.
 
         Parameters
         ----------
         model : GroupSparseRegressor, GroupSparseClassifier or GroupSparseCox, or a Pipeline that ends with one
             Fitted.
         X, y : array-like, optional
-            The data that it was fitted on. Without them the report has no training R^2 and no word on correlated
-            groups.
+            The training data. Without them the report has no training R^2 and no remarks on correlated groups.
         sample_weight, offset : array-like, optional
-            As they were given to `fit`.
+            As given to `fit`.
         title : str, optional
         target : str, optional
-            The name of the response; by default that of `y`, where it has one.
+            The name of the response; by default the name of `y`, if it has one.
         outputs : sequence of str, optional
-            The names of several responses; by default those of the columns of `y`, where it has names.
+            The names of several responses; by default the column names of `y`, if it has any.
         test : (X, y), or (X, y, offset), optional
-            Rows that were kept apart throughout: the report then leads with the R^2 on them.
+            Test rows that were used for nothing else; the report then leads with the R^2 on them.
         nested : int or NestedScore
-            In how many outer folds the whole fit is repeated, for a score of rows that took no part in choosing beside
-            those of a lasso and a ridge, and for classes a table of mistakes and a plot of the probabilities; 0 for
-            none. Or what `covey.nested_score` has given.
+            The number of outer folds in which to repeat the whole fit, for a score on rows that played no part in
+            choosing the model, compared with a lasso and a ridge; for classes also a confusion table and a
+            calibration plot. 0 for none. Or a result of `covey.nested_score`.
         stability : StabilitySelection, optional
-            What `covey.stability_selection` found on the same data, for a section of its own.
+            The result of `covey.stability_selection` on the same data, shown in its own section.
         effects : tuple of Effect, optional
-            What columns do that were expanded; by default found from a pipeline of a `ColumnTransformer` and an
+            Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
             estimator.
         settings : mapping, optional
-            Further lines for the section on how to repeat the fit: the file and its hash, the seed.
+            Further lines for the section on repeating the fit, such as the file, its hash and the seed.
         command : str
             The command line that repeats the fit.
         membership : sequence of (str, str), optional
-            Every column of the table and its group; by default those of the fit.
+            All columns of the table with their groups; by default the columns of the fit.
 
         Returns
         -------
@@ -241,7 +240,7 @@ class FitReport:
             frames=frames,
             strength_label=SPREAD
             if model.standardize == "group"
-            else "norm of the group's coefficients on the columns as they were scaled for the fit",
+            else "norm of the group's coefficients on the scaled columns",
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
             remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
@@ -266,12 +265,12 @@ class FitReport:
 
 
 def render(report: FitReport) -> str:
-    """The report as one HTML page that needs nothing else."""
+    """The report as one self-contained HTML page."""
     return render_page(report)
 
 
 def write(report: FitReport, path: str | os.PathLike[str]) -> Path:
-    """Write the page; the file is whole or not there."""
+    """Write the page to a file, completely or not at all."""
     file = Path(path)
     write_atomically(file, render(report).encode())
     return file
@@ -310,7 +309,7 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
 
 
 def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]:
-    """What each of several outputs is of: a class, or a response."""
+    """The names of several outputs: classes or responses."""
     m = model.path_.n_outputs
     if hasattr(model, "classes_"):
         return tuple(map(str, model.classes_)) if m > 1 else ()
@@ -326,7 +325,7 @@ def _outputs(model: Any, y: Any, given: Sequence[str] | None) -> tuple[str, ...]
 def _nested(
     model: Any, X: Any, y: Any, weight: Any, offset: Any, given: NestedScore | int
 ) -> tuple[NestedScore | None, str]:
-    """The score of rows that were not seen, or why there is none."""
+    """The nested score, or the reason why there is none."""
     if isinstance(given, NestedScore):
         return given, ""
     if X is None or not given:
@@ -338,7 +337,7 @@ def _nested(
 
 
 def _numbers(model: Any, y: Any) -> Any:
-    """A response of one number per row; it does not matter which where groups are compared."""
+    """A response with one number per row; its values do not matter when groups are compared."""
     if y is None or isinstance(model.loss_, Squared):
         return y
     response = coded(model, y)
@@ -346,7 +345,7 @@ def _numbers(model: Any, y: Any) -> Any:
 
 
 def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, Any, tuple[Any, ...] | None]:
-    """The estimator at the end of a pipeline, with the data as it sees them."""
+    """The estimator at the end of a pipeline, with the data after the preceding steps."""
     if not hasattr(model, "steps"):
         return model, X, test
     before, last = model[:-1], model[-1]

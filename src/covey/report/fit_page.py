@@ -1,4 +1,4 @@
-"""The page of a fit: every section, in order."""
+"""The HTML page of a fit, section by section."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["render_page"]
 
 LIMIT = (
-    "Groups wake up one after another, the strongest first, and those awake are fitted by {how}. The fitted "
-    "model stands apart at the right: groups that it does not need were dropped again."
+    "Groups wake up one after another, strongest first, and all groups that are awake are fitted by {how}. The "
+    "fitted model is shown separately at the right, without the groups that turned out not to be needed."
 )
-NETWORK = "Groups of the network wake up one after another, the strongest first, up to the chosen iteration."
+NETWORK = "The network's groups wake up one after another, strongest first, up to the chosen iteration."
 
 
-# Names of columns and groups that a page carries for the file of groups.
+# The most characters of column and group names that a page holds for the file of groups.
 MOST_LETTERS = 150_000
 
 
@@ -68,7 +68,7 @@ def render_page(report: FitReport) -> str:
         else "",
         strength_words=_strength_words(report),
         strength_head=label,
-        folds_words=f" Folds: in how many of the {report.n_folds} folds the chosen recipe has the group."
+        folds_words=f" Folds: in how many of the {report.n_folds} folds the chosen recipe selects the group."
         if report.n_folds
         else "",
         folds_heading='<th scope="col">folds</th>' if report.n_folds else "",
@@ -103,7 +103,7 @@ def _lead(report: FitReport) -> str:
     if report.always:
         n = len(report.always)
         what += f", and {n} more that {'is' if n == 1 else 'are'} always in"
-        found += f", beside <bdi>{escape(_listed(report.always))}</bdi>"
+        found += f", plus <bdi>{escape(_listed(report.always))}</bdi>"
     verb = "are" if report.responses else "is"
     return (
         f"From {what}, <bdi>{escape(report.target)}</bdi> {verb} predicted with {found}. The model is "
@@ -121,40 +121,40 @@ def _unit(report: FitReport) -> str:
 
 
 def _strength_words(report: FitReport) -> str:
-    """What the strength of the strongest group says."""
+    """An explanation of strength, with the strongest group as the example."""
     first = report.frames.groups[0] if report.frames.groups else None
     strength = 0.0 if first is None else first.strength(report.frames.chosen)
     if first is None or strength == 0 or not report.moves:
-        return "The strongest group first; strengths can be compared between groups."
+        return "Strongest group first; strengths are comparable between groups."
     number = shown(strength)
     unit = f"on the scale of {_unit(report)}" if report.effect else _unit(report)
     return (
-        f"The strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, "
-        "one standard deviation</b>: so far from the mean is a typical row by this group alone. That is its strength, "
-        "which can be compared between groups."
+        f"Strongest group first. <b><bdi>{short_name(first.name)}</bdi> moves the prediction by {number} {unit}, "
+        "one standard deviation</b>: this is how far the group alone moves a typical row from the mean. We call it the "
+        "group's strength; it is comparable between groups."
     )
 
 
 def _ratio_words(report: FitReport) -> str:
-    """What the exponentials of coefficients mean."""
+    """An explanation of the exponentials of coefficients."""
     if report.effect is None:
         return ""
     if report.frames.outputs:
         return (
-            f" Coefficients are shown as {escape(report.effect)}s, of each class against the geometric mean of all: "
-            "what its odds are multiplied by when the column grows by one."
+            f" Coefficients are shown as {escape(report.effect)}s of each class against the geometric mean of all: "
+            "the factor that multiplies its odds when the column increases by one."
         )
     grown = {"odds ratio": "odds", "rate ratio": "rate", "hazard ratio": "hazard"}.get(report.effect, "mean")
     if report.classes:
         grown = f"odds of <bdi>{escape(report.classes[-1])}</bdi> against <bdi>{escape(report.classes[0])}</bdi>"
-    return f" The {escape(report.effect)} is what the {grown} is multiplied by when the column grows by one."
+    return f" The {escape(report.effect)} is the factor that multiplies the {grown} when the column increases by one."
 
 
 def _along(report: FitReport, times: Axis, xlabel: str) -> str:
     if report.along is None:
         return ""
     return (
-        '<figure><p class="note">On the rows of the fit, which always flatters the later models:</p>'
+        '<figure><p class="note">On the training rows, where later models always look better:</p>'
         f'{along_plot(report.frames, times, report.along)}<p class="xlabel">{xlabel}</p></figure>'
     )
 
@@ -163,17 +163,17 @@ def _nested(report: FitReport) -> str:
     if report.nested is not None:
         body = nested_section(report.nested)
     elif report.no_nested:
-        body = f"<p>It is not known how well rows are predicted that were not seen: {escape(report.no_nested)}.</p>"
+        body = f"<p>There is no held-out score: {escape(report.no_nested)}.</p>"
     else:
         return ""
-    return _section("nested", "Rows that took no part in choosing", body)
+    return _section("nested", "Score on held-out rows", body)
 
 
 def _classes(report: FitReport) -> str:
     held_out = HeldOut.from_nested(report.nested)
     if held_out is None:
         return ""
-    return _section("classes", "Classes of rows that were not seen", class_section(held_out))
+    return _section("classes", "Held-out class predictions", class_section(held_out))
 
 
 def _responses(report: FitReport) -> str:
@@ -198,16 +198,16 @@ def _section(id: str, heading: str, body: str) -> str:
 
 
 def _choice(report: FitReport) -> str:
-    """The section on what the model was chosen from."""
+    """The section on the candidates and their errors."""
     chosen_by = report.judged
     if chosen_by is None:
         return "<p>There was nothing to choose from.</p>"
     counted, of = ("number of groups", "each number of groups") if chosen_by.by == "groups" else ("iteration", "")
-    best = f"The line is the best candidate of {of}" if of else "The line is the network's path"
-    told = f"It was chosen from {chosen_by.n_candidates} candidates by {escape(report.how_chosen)}. {best}"
+    best = f"The line shows the best candidate for {of}" if of else "The line shows the network's path"
+    told = f"The model was chosen from {chosen_by.n_candidates} candidates by {escape(report.how_chosen)}. {best}"
     if chosen_by.band is not None:
         told += "; the band is one standard error"
-        told += " of the difference to the best candidate" if of else ""
+        told += " of the difference from the best candidate" if of else ""
     label = f"{chosen_by.label[:1].upper()}{chosen_by.label[1:]}"
     return (
         f'<p>{told}.</p><figure><p class="ylabel">{escape(label)}</p>{judged_plot(chosen_by)}'
@@ -225,8 +225,8 @@ def _figures(report: FitReport) -> str:
 
 
 def _out_of(report: FitReport) -> str:
-    beside = f", beside {len(report.always)} always in" if report.always else ""
-    return f"Of {report.n_groups}{beside}; the model holds {report.n_selected_columns} of {report.n_columns} columns."
+    beside = f", plus {len(report.always)} always in" if report.always else ""
+    return f"Of {report.n_groups}{beside}; the model has {report.n_selected_columns} of {report.n_columns} columns."
 
 
 def _notice(remarks: tuple[Remark, ...]) -> str:
@@ -239,7 +239,7 @@ def _notice(remarks: tuple[Remark, ...]) -> str:
 
 
 def _readouts(report: FitReport) -> list[str]:
-    """What is said of each frame."""
+    """The text for each frame."""
     frames, of = report.frames, f"of {report.n_groups + len(report.always)} groups"
     if frames.stepwise:
         told = [
@@ -272,10 +272,10 @@ def _command(report: FitReport) -> str:
     if report.command:
         told = f'<h3>Command line</h3><pre id="command"><code>{escape(report.command)}</code></pre>'
     if _membership(report):
-        instead = ", in case files or names change: <code>--groups groups-as-they-were.csv</code> reads it"
+        instead = ", in case files or names change; pass it as <code>--groups groups-as-they-were.csv</code>"
         told += (
             '<p class="tools paperless live"><button type="button" id="save-groups">Download the groups as CSV</button>'
-            f"<span>Every column and its group{instead if report.command else ''}.</span></p>"
+            f"<span>All columns with their groups{instead if report.command else ''}.</span></p>"
         )
     return told
 
@@ -287,7 +287,7 @@ def _settings(values: Mapping[str, str]) -> str:
 
 
 def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> dict[str, object]:
-    """What fit.js reads: numbers, and sentences."""
+    """The numbers and sentences that fit.js reads."""
     frames = report.frames
     return {
         "x": positions(frames, times).round(5).tolist(),
@@ -305,7 +305,7 @@ def _data(report: FitReport, times: Axis, strengths: Axis, told: list[str]) -> d
 
 
 def _membership(report: FitReport) -> list[list[str]]:
-    """Every column and its group, a list per group that begins with its name; nothing where it is too much."""
+    """One list per group: its name, then its columns. Empty if that would be too large for the page."""
     columns_of: dict[str, list[str]] = {}
     for column, group in report.membership:
         columns_of.setdefault(group, [group]).append(column)
@@ -314,7 +314,7 @@ def _membership(report: FitReport) -> list[list[str]]:
 
 
 def _rows(report: FitReport) -> list[list[object]]:
-    """What the table as a file needs beside the numbers: of each group its name and what does not change."""
+    """The constant facts of each group for the downloaded table, starting with its name."""
     return [
         [group.name, group.size, None if np.isnan(group.woke) else group.woke, group.folds]
         for group in report.frames.groups
@@ -322,7 +322,7 @@ def _rows(report: FitReport) -> list[list[object]]:
 
 
 def _series(report: FitReport) -> str:
-    """Every group's numbers, frame after frame: its facts, then its coefficients; floats in base64."""
+    """The numbers of all groups as base64 floats: per group and frame, its facts and then its coefficients."""
     parts = [np.concatenate([group.facts, group.coefs], axis=1).ravel() for group in report.frames.groups]
     dtype = _dtype(report)
     flat = np.concatenate([np.empty(0, dtype), *parts]).astype(dtype.newbyteorder("<"))

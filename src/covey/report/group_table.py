@@ -1,4 +1,4 @@
-"""The table of groups: one row per group that ever wakes up; those that are not in the fitted model are hidden.
+"""The table of groups: one row per group that wakes up, hidden if the group is not in the fitted model.
 
 fit.js changes the numbers in these rows and their order, never their structure.
 """
@@ -15,28 +15,28 @@ from covey.validation import FloatArray
 
 __all__ = ["MOST_SHOWN", "group_table", "ratio", "short_name"]
 
-# Rows before "show all". The style sheet hides the rest by position, in fit.css under `tr:nth-child`.
+# Rows shown before "show all". fit.css hides the rest by position, under `tr:nth-child`.
 MOST_SHOWN = 40
 
-# A name longer than this says nothing more to a reader.
+# Longer names are shortened.
 LONGEST_NAME = 120
 
-# Exponentials of more are infinite.
+# Exponentials of larger numbers overflow.
 LARGEST_POWER = 700.0
 
 
 def group_table(frames: Frames, effect: str | None = None, n_folds: int = 0, label: str = "strength") -> str:
-    """The body of the table, the strongest group first.
+    """The body of the table, strongest group first.
 
     Parameters
     ----------
     frames : Frames
     effect : str, optional
-        What the exponential of a coefficient is called.
+        The name of a coefficient's exponential.
     n_folds : int
-        How many folds judged.
+        The number of folds.
     label : str
-        What the column of strengths is called.
+        The heading of the column of strengths.
     """
     strongest = max((group.strength(frames.chosen) for group in frames.groups), default=0.0) or 1.0
     return "".join(_row(i, group, frames, strongest, effect, n_folds, label) for i, group in enumerate(frames.groups))
@@ -71,7 +71,7 @@ def _folds(group: GroupTrace, n_folds: int) -> str:
 
 
 def ratio(value: float) -> float:
-    """The exponential of a coefficient, within what a number holds; `ratio` of fit.js gives the same."""
+    """The exponential of a coefficient, without overflow; `ratio` in fit.js gives the same."""
     return float(np.exp(np.clip(value, -LARGEST_POWER, LARGEST_POWER)))
 
 
@@ -85,12 +85,12 @@ def _details(group: GroupTrace, coefs: FloatArray, signs: str, outputs: tuple[st
     else:
         table = _one(group, coefs, effect)
     rest = group.size - len(group.columns)
-    note = f"<p>The {rest} smallest are not listed.</p>" if rest else ""
+    note = f"<p>The {rest} smallest coefficients are not listed.</p>" if rest else ""
     return f"<details><summary>{signs}</summary>{table}{note}</details>"
 
 
 def _one(group: GroupTrace, coefs: FloatArray, effect: str | None) -> str:
-    """A line per column: its coefficient, what it means where it has a name, and a bar."""
+    """One line per column: its coefficient, its exponential if that has a name, and a bar."""
     largest = float(np.abs(coefs).max(initial=0)) or 1.0
     rows = "".join(
         f'<tr><th scope="row"><bdi>{short_name(column)}</bdi></th><td>{shown(value, 4)}</td>'
@@ -105,7 +105,7 @@ def _one(group: GroupTrace, coefs: FloatArray, effect: str | None) -> str:
 
 
 def _many(group: GroupTrace, coefs: FloatArray, outputs: tuple[str, ...], effect: str | None) -> str:
-    """A line per column, a number for each output: its coefficient, or what it means where it has a name."""
+    """One line per column and one number per output: the coefficient, or its exponential if that has a name."""
     values = coefs.tolist() if effect is None else [[ratio(v) for v in row] for row in coefs.tolist()]
     head = "".join(f'<th scope="col"><bdi>{short_name(name)}</bdi></th>' for name in outputs)
     cells = ["".join(f"<td>{shown(v, 4)}</td>" for v in row) for row in values]
@@ -123,7 +123,7 @@ def _side(value: float) -> str:
 
 
 def short_name(name: str) -> str:
-    """A name as HTML, its middle left out where it is very long."""
+    """A name as HTML; the middle of a very long name is left out."""
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
     return escape(name)

@@ -1,4 +1,4 @@
-"""Classes of rows that a fit has not seen, from the outer folds of a nested score."""
+"""Held-out class predictions, from the outer folds of a nested score."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from covey.validation import FloatArray
 
 __all__ = ["Bin", "HeldOut"]
 
-# Bins of a calibration plot, and half as many with fewer rows than this.
+# Bins of a calibration plot; half as many with fewer rows than this.
 MOST_BINS, MANY_ROWS = 10, 150
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows of about the same predicted probability.
+    """Rows with similar predicted probabilities.
 
     Attributes
     ----------
     predicted, observed : float
-        The mean probability, and the share of rows that are of the class.
+        The mean probability, and the share of rows in the class.
     error : float
-        The standard error of that share, were the probability right.
+        The standard error of that share if the probability is right.
     n : int
-        How many rows.
+        The number of rows.
     """
 
     predicted: float
@@ -38,14 +38,14 @@ class Bin:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of models that were chosen and fitted without the rows that they are for.
+    """Predictions by models that were chosen and fitted without the predicted rows.
 
     Attributes
     ----------
     classes : tuple of str
         In the order of the estimator's `classes_`.
     codes : ndarray of int, shape (n_rows,)
-        The class of each row, as a position.
+        The class of each row, as an index into `classes`.
     probabilities : ndarray, shape (n_rows, n_classes)
     weight : ndarray, shape (n_rows,)
     n_folds : int
@@ -59,19 +59,19 @@ class HeldOut:
 
     @classmethod
     def from_nested(cls, nested: NestedScore | None) -> HeldOut | None:
-        """The predictions of the outer folds; None where there are none of classes."""
+        """The predictions of the outer folds; None without class predictions."""
         if nested is None or nested.classes is None or nested.predictions is None:
             return None
         p, values = nested.predictions, nested.response
         if p.ndim == 1:
             p, values = np.column_stack([1 - p, p]), np.column_stack([1 - values, values])
-        rows = ~np.isnan(p[:, 0])  # a splitter need not test every row
+        rows = ~np.isnan(p[:, 0])  # some splitters do not test every row
         codes = values[rows].argmax(axis=1)
         return cls(tuple(map(str, nested.classes)), codes, p[rows], nested.weight[rows], nested.n_folds)
 
     @property
     def accuracy(self) -> float:
-        """The share of the rows' weight whose most likely class is the right one."""
+        """The weighted share of rows whose most likely class is correct."""
         return float(np.average(self.predicted == self.codes, weights=self.weight))
 
     @property
@@ -81,17 +81,17 @@ class HeldOut:
 
     @property
     def log_loss(self) -> float:
-        """Minus the mean logarithm of the probability of the right class."""
+        """The negative mean logarithm of the true class's probability."""
         right = self.probabilities[np.arange(len(self.codes)), self.codes]
         return float(-np.average(np.log(np.maximum(right, np.finfo(float).tiny)), weights=self.weight))
 
     def confusion(self) -> NDArray[np.intp]:
-        """How many rows of each class (first axis) are predicted to be of which (second axis)."""
+        """The number of rows by true class (first axis) and predicted class (second axis)."""
         k = len(self.classes)
         return np.bincount(k * self.codes + self.predicted, minlength=k * k).reshape(k, k)
 
     def calibration(self) -> tuple[Bin, ...]:
-        """Rows in bins of equal width by their predicted probability: of the second class of two, or of every class."""
+        """Rows in equal-width bins of their predicted probability: of the second of two classes, or of every class."""
         p, is_it = self.probabilities, np.eye(len(self.classes))[self.codes]
         if len(self.classes) == 2:
             p, is_it = p[:, 1:], is_it[:, 1:]

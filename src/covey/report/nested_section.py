@@ -1,4 +1,4 @@
-"""How well rows are predicted that took no part in choosing, beside methods that know no groups."""
+"""The score on rows that played no part in choosing the model, next to methods without groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from covey.report.page import escape
 
 __all__ = ["nested_section"]
 
-# Groups that are named with how often they were selected.
+# The most groups to list with how often they were selected.
 MOST_NAMED = 12
 
 HEADS = {"null": "null model"}
@@ -20,9 +20,9 @@ def nested_section(nested: NestedScore) -> str:
     """The section, without its heading."""
     name = nested.measure.replace("^2", "²")
     told = (
-        f"The whole fit, choice of the model included, was repeated {nested.n_folds} times, each time without a part "
-        f"of the rows, which were then predicted. {_what(name)} On fresh rows the score should be within ± nine times "
-        "in ten."
+        f"The whole fit, including the choice of the model, was repeated in {nested.n_folds} outer folds; the rows of "
+        f"each fold were left out and then predicted. {_what(name)} Nine times in ten, the score on new rows should be "
+        "within ±."
     )
     rows = _row("this model", nested, "", nested.digits)
     rows += "".join(_row(HEADS.get(key, key), one, one.what, nested.digits) for key, one in nested.references.items())
@@ -36,15 +36,15 @@ def nested_section(nested: NestedScore) -> str:
 
 
 def _what(name: str) -> str:
-    """What the figures are, and what they are compared with."""
+    """What the scores mean, and what they are compared with."""
     if name == "concordance":
         return (
-            "Concordance is how often, of two rows that can be compared, the one of higher predicted risk has its "
-            "event first; 0.5 is chance."
+            "Concordance is the share of comparable pairs of rows in which the row with the higher predicted risk has "
+            "its event first; 0.5 is chance."
         )
     return (
-        f"{name} is the share of the null model's {'squared error' if name == 'R²' else 'deviance'} that is removed; "
-        "lasso and ridge are scikit-learn's, on the same columns and rows, each tuned by folds of its own."
+        f"{name} is the share of the null model's {'squared error' if name == 'R²' else 'deviance'} that is removed. "
+        "The lasso and ridge are scikit-learn's, on the same columns and rows, each tuned by its own cross-validation."
     )
 
 
@@ -57,12 +57,12 @@ def _row(head: str, one: MethodScore | NestedScore, what: str, digits: int) -> s
 
 
 def _selected(nested: NestedScore) -> str:
-    """How often each group was selected when the choice was repeated."""
+    """How often each group was selected in the outer folds."""
     counts = nested.frequencies
     if not counts:
-        return "<p>None of the repetitions selects any group.</p>"
+        return "<p>No group was selected in any outer fold.</p>"
     listed = ", ".join(
         f"<bdi>{short_name(str(name))}</bdi> {count}" for name, count in list(counts.items())[:MOST_NAMED]
     )
     more = f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
-    return f"<p>Of the {nested.n_folds} repetitions, so many select: {listed}{more}.</p>"
+    return f"<p>In how many of the {nested.n_folds} outer folds each group was selected: {listed}{more}.</p>"

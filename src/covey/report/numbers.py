@@ -1,4 +1,4 @@
-"""Numbers for people: a few significant digits, a real minus sign."""
+"""Numbers as readers see them: a few significant digits and a true minus sign."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["shown", "time"]
 
 
 def time(value: float) -> str:
-    """A time on a path: whole where it is whole, however large; a dash where there is none.
+    """A time on a path: integers in full, and a dash for NaN.
 
     >>> time(1234567.0), time(1.82249), time(float("nan"))
     ('1234567', '1.822', '–')
@@ -19,7 +19,7 @@ def time(value: float) -> str:
 
 
 def shown(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits; `shown` of fit.js writes the same.
+    """A number with this many significant digits; `shown` in fit.js writes the same.
 
     >>> shown(0.012345), shown(-1234.5), shown(0.0), shown(2.5e-9)
     ('0.0123', '−1234', '0', '2.50e-9')

@@ -1,4 +1,4 @@
-"""What our pages share: the frame, the style sheets, escaping, and plain text to HTML."""
+"""Parts shared by all pages: the frame, style sheets, escaping, and conversion of plain text to HTML."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def asset(name: str) -> str:
 
 
 def escape(value: object) -> str:
-    r"""Any text for HTML, in an element or in a quoted attribute.
+    r"""Escape text for an HTML element or a quoted attribute.
 
-    What no page can hold, a lone surrogate or a control character, becomes the replacement character.
+    Lone surrogates and control characters, which HTML cannot hold, become the replacement character.
 
     >>> escape("<img src=x>"), escape("a\x00b")
     ('&lt;img src=x&gt;', 'a�b')
@@ -31,7 +31,7 @@ def escape(value: object) -> str:
 
 
 def script_json(value: object) -> str:
-    r"""Plain data as JSON that may stand inside a script element, whatever is in it.
+    r"""Plain data as JSON that is safe inside a script element.
 
     >>> script_json(["</script>", "<!--", "\u2028"])
     '["\\u003c/script\\u003e","\\u003c!--","\\u2028"]'
@@ -41,14 +41,14 @@ def script_json(value: object) -> str:
 
 
 def fill(template: str, **parts: str) -> str:
-    """A template of the assets with its ``$names`` filled in; the parts are HTML already."""
+    """Fill in the ``$names`` of a template with parts that are already HTML."""
     return Template(asset(template)).substitute(parts)
 
 
 def page(title: str, body: str, *, styles: tuple[str, ...] = (), script: str = "") -> str:
-    """A whole page around a body, with our style and those named, and at most one script of the assets.
+    """A complete page around a body, with the common style, the named styles, and at most one script.
 
-    The page may run this script and no other, and may fetch nothing: browsers enforce both.
+    The content policy allows this script only and forbids loading anything.
     """
     code = asset(script) if script else ""
     allowed = f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" if code else "'none'"
@@ -67,7 +67,7 @@ def page(title: str, body: str, *, styles: tuple[str, ...] = (), script: str = "
 
 
 def paragraphs(text: str) -> str:
-    """Plain text as HTML: blank lines part paragraphs, lines with ``-`` are lists, with ``|`` tables, ticks are code.
+    """Plain text as HTML: blank lines separate paragraphs, ``-`` marks lists, ``|`` tables, and backticks code.
 
     >>> paragraphs("a < ``b``")
     '<div class="about"><p>a &lt; <code>b</code></p></div>'

@@ -1,4 +1,4 @@
-"""The two plots of every report, as SVG that stretches with the page: the path, and the judged candidates."""
+"""The two plots of every report, as SVG that stretches with the page: the path, and the errors of the candidates."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ __all__ = [
     "time_axis",
 ]
 
-# Groups with a colour and a label of their own; further ones are grey.
+# Groups with their own colour and label; the others are grey.
 MOST_NAMED = 7
 
-# Lines beyond these would only blacken the plot.
+# The most lines that a plot can hold and stay readable.
 MOST_DRAWN = 120
 
-# From here on a linear axis shows the first groups in its first few per cent, and a logarithmic one is drawn.
+# The ratio of times from which the axis is logarithmic: on a linear one the first groups would be squeezed together.
 WIDE_RANGE = 25.0
 
-# How much of the width the path has where the fitted model is set apart from it, and how far its last level is drawn.
+# The width of the path if the fitted model is shown separately, and how far its last level extends.
 PATH_END, LEVEL_END = 0.9, 0.94
 
-# How far above the strongest group of the fitted model the path is shown.
+# The top of the plot, relative to the strongest group of the fitted model.
 MOST_OUTGROWN = 2.0
 
-# Labels at the right end are at least this far apart, in parts of the height (of 18 rem: 1.2 rem).
+# The least distance of labels at the right end, relative to the height (1.2 of 18 rem).
 LABEL_GAP = 0.068
 
-# Numbers below an axis at most.
+# The most numbers below an axis.
 MOST_TICKS = 12
 
 
 def time_axis(frames: Frames) -> Axis:
-    """From a little before anything happens to the end of the path, with room for a model that is set apart."""
+    """From shortly before the first event to the end of the path, with room for a separate fitted model."""
     end = float(frames.times[-2 if frames.apart else -1]) or 1.0
     first_wake = min((group.woke for group in frames.groups if group.woke > 0), default=end)
     low = min(max(float(frames.times[0]), LEAD_IN * first_wake), 0.9 * end)
@@ -55,7 +55,7 @@ def time_axis(frames: Frames) -> Axis:
 
 
 def positions(frames: Frames, times: Axis) -> Vector:
-    """Where the frames lie on the axis of time; a model that is set apart lies at the right edge."""
+    """Positions of the frames on the time axis; a separate fitted model lies at the right edge."""
     x = times.position(frames.times)
     if frames.apart:
         x[-1] = 1.0
@@ -63,9 +63,9 @@ def positions(frames: Frames, times: Axis) -> Vector:
 
 
 def strength_axis(frames: Frames) -> Axis:
-    """From zero to a little above the strongest group; what outgrows the fitted model by far is cut off.
+    """From zero to slightly above the strongest group; strengths far above the fitted model are cut off.
 
-    Least squares on many groups that resemble each other makes them as large as you like.
+    Least squares on many similar groups can make their strengths arbitrarily large.
     """
     top = max((float(group.strengths.max(initial=0)) for group in frames.groups), default=0.0)
     in_model = max((group.strength(frames.chosen) for group in frames.groups), default=0.0)
@@ -74,7 +74,7 @@ def strength_axis(frames: Frames) -> Axis:
 
 
 def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
-    """Strength of every group against time, and in the fitted model."""
+    """The strength of every group against time, and in the fitted model."""
     x = positions(frames, times)
     drawn = list(enumerate(frames.groups[:MOST_DRAWN]))
     lines = "".join(_line(i, group, x, strengths, frames) for i, group in reversed(drawn))
@@ -83,8 +83,8 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
     dots = "".join(_dot(i, 1.0, group.strength(frames.chosen), strengths) for i, group in drawn[:MOST_NAMED])
     n_drawn = len(drawn)
     description = (
-        f"Line plot: strength of {n_drawn} group{'s' if n_drawn != 1 else ''} against time; the fitted model stands at "
-        "the right edge. The values are in the table of selected groups below."
+        f"Line plot: strength of {n_drawn} group{'s' if n_drawn != 1 else ''} against time; the fitted model is at the "
+        "right edge. The values are in the table of selected groups below."
     )
     ticks: Ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
     counts = "".join(f'<b class="toptick" style="left:{100 * at:.2f}%">{n}</b>' for at, n in count_ticks(frames, x))
@@ -100,7 +100,7 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
 
 
 def judged_plot(chosen_by: Judged) -> str:
-    """What candidates were judged by, against their number of groups or their time, and where the model lies."""
+    """The candidates' errors against their number of groups or their time, with the chosen model marked."""
     across, ticks = _judged_axis(chosen_by)
     values = _judged_values(chosen_by)
     y = 1 - values.position(chosen_by.values)
@@ -115,7 +115,7 @@ def judged_plot(chosen_by: Judged) -> str:
     unit = "groups" if chosen_by.by == "groups" else "iterations"
     best = float(chosen_by.x[int(np.argmin(chosen_by.values))])
     description = (
-        f"Line plot: {chosen_by.label} against the number of {unit}; it is least at {best:g}, and the model has "
+        f"Line plot: {chosen_by.label} against the number of {unit}; it is lowest at {best:g}, and the model has "
         f"{chosen_by.at:g} at {shown(chosen_by.value, 4)}."
     )
     return plot(
@@ -127,7 +127,7 @@ def judged_plot(chosen_by: Judged) -> str:
 
 
 def _judged_axis(chosen_by: Judged) -> tuple[Vector, Ticks]:
-    """Positions and ticks: numbers of groups evenly spaced, since 300 may follow 12; times by their size."""
+    """Positions and ticks: numbers of groups evenly spaced, since 300 may follow 12; times to scale."""
     x = chosen_by.x
     if chosen_by.by == "groups":
         across = np.linspace(0, 1, x.size) if x.size > 1 else np.array([0.5])
@@ -140,7 +140,7 @@ def _judged_axis(chosen_by: Judged) -> tuple[Vector, Ticks]:
 
 
 def _judged_values(chosen_by: Judged) -> Axis:
-    """Around the values; an error that grows without limit beyond the best candidate is cut off."""
+    """The range of the values; errors far above the best candidate's are cut off."""
     values = chosen_by.values
     band = np.zeros_like(values) if chosen_by.band is None else chosen_by.band
     upper, best = values + band, int(np.argmin(values))
@@ -153,13 +153,13 @@ def _judged_values(chosen_by: Judged) -> Axis:
 
 
 def swatch(i: int) -> str:
-    """The line of a group as the table's legend shows it."""
+    """A sample of a group's line, for the table."""
     style = f"c{i + 1}" if i < MOST_NAMED else "grey"
     return f'<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path class="line {style}" d="M0 4H24"/></svg>'
 
 
 def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, frames: Frames) -> str:
-    """A group's line along the path: in steps where models stand still between times."""
+    """A group's line along the path, in steps if models are constant between times."""
     if frames.stepwise:
         drawn = "".join(_steps(group, run, x, strengths, frames) for run in stretches(group, frames))
     else:
@@ -171,7 +171,7 @@ def _line(i: int, group: GroupTrace, x: Vector, strengths: Axis, frames: Frames)
 
 
 def _steps(group: GroupTrace, run: tuple[int, int], x: Vector, strengths: Axis, frames: Frames) -> str:
-    """One stretch of a path in steps: up where the group enters, and down again where it is dropped on the way."""
+    """One stretch of a stepwise path: up where the group enters, down if it is dropped along the path."""
     begin, end = run
     levels = 1 - strengths.position(group.strengths[begin - group.first : end - group.first + 1])
     across = np.append(np.repeat(x[begin : end + 1], 2)[1:], _end_of(run, x, frames))
@@ -192,7 +192,7 @@ def _dropped_on_the_way(run: tuple[int, int], frames: Frames) -> bool:
 
 
 def _crosses(group: GroupTrace, x: Vector, strengths: Axis, frames: Frames) -> str:
-    """Where a group is dropped, on the way or for the fitted model."""
+    """Crosses where a group is dropped, along the path or in the fitted model."""
     if not frames.stepwise:
         return ""
     chosen, made = group.strength(frames.chosen) > 0, ""
@@ -213,7 +213,7 @@ def _cursor(mark: float) -> str:
 
 
 def end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
-    """Names beside the ends of their lines, pushed apart so that they do not overlap."""
+    """Names next to the ends of their lines, moved apart so that they do not overlap."""
     downwards = sorted(named, key=lambda label: -label[1])
     tops = _spread([from_top(last, strengths) for _, last, _ in downwards])
     labels = "".join(
@@ -224,7 +224,7 @@ def end_labels(named: list[tuple[str, float, int]], strengths: Axis) -> str:
 
 
 def _spread(tops: list[float]) -> list[float]:
-    """Increasing positions between 0 and 1, moved as little as keeps them a gap apart: down first, then up again."""
+    """Increasing positions between 0 and 1, moved down and then up until they are at least a gap apart."""
     out: list[float] = []
     for top in tops:
         out.append(max(top, out[-1] + LABEL_GAP if out else 0.0))

@@ -1,4 +1,4 @@
-"""How well a model predicts, on rows that it has and has not seen: R^2, or its like for other losses."""
+"""How well a model predicts, on held-out and training rows: R^2, or its analogue for other losses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Score", "coded", "explained", "in_memory", "measure", "null_error", 
 
 @dataclass(frozen=True)
 class Score:
-    """One figure.
+    """One score.
 
     Attributes
     ----------
     label : str
     value : float
     note : str
-        What it is, in a sentence.
+        Its meaning, in a sentence.
     """
 
     label: str
@@ -39,42 +39,42 @@ def quality(
     model: Any, chosen_by: Judged | None, X: Any, y: Any, weight: Any, offset: Any, test: tuple[Any, ...] | None,
     nested: NestedScore | None,
 ) -> tuple[Score, ...]:  # fmt: skip
-    """The figures that can be had, the most telling first."""
+    """The available scores, most informative first."""
     name, found = measure(model), []
     if test is not None:
         shift = test[2] if len(test) > 2 else None
-        note = f"On {len(test[1])} rows that were kept apart throughout."
+        note = f"On {len(test[1])} test rows, which were used for nothing else."
         found.append(Score(f"{_capital(name)} on test rows", explained(model, test[0], test[1], offset=shift), note))
         if hasattr(model, "classes_"):
-            found.append(Score("Right on test rows", model.score(test[0], test[1], offset=shift), note))
+            found.append(Score("Accuracy on test rows", model.score(test[0], test[1], offset=shift), note))
     if nested is not None:
         note = (
-            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that took no part in "
-            f"choosing: the whole fit was repeated {nested.n_folds} times, each time without a part of the rows."
+            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that played no part "
+            f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
         found.append(Score(f"Held-out {name}", nested.mean, note))
         if (held_out := HeldOut.from_nested(nested)) is not None:
-            note = "Share of rows whose class is predicted right by a fit without them."
-            found.append(Score("Right, held out", held_out.accuracy, note))
+            note = "Share of rows that are classified correctly by a model fitted without them."
+            found.append(Score("Held-out accuracy", held_out.accuracy, note))
     if chosen_by is not None and chosen_by.r2 is not None:
-        found.append(Score(f"{name} of the rows that chose", chosen_by.r2, _how_judged(model)))
+        found.append(Score(f"{_capital(name)} on validation rows", chosen_by.r2, _how_judged(model)))
     if X is not None:
-        note = "On the rows of the fit: always flattering."
+        note = "On the rows the model was fitted to: always optimistic."
         found.append(Score(f"{_capital(name)} on training rows", explained(model, X, y, weight, offset), note))
     return tuple(found)
 
 
 def measure(model: Any) -> str:
-    """What `explained` is called: R² for squared loss, D², its like for the deviance, for others, or concordance."""
+    """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.coupled:
         return str(model.score_name)
     return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
 
 
 def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
-    """The share of the deviance of the best constant that a model removes: R^2 for squared loss.
+    """The share of the best constant's deviance that a model removes, which is R^2 for squared loss.
 
-    Concordance of survival times.
+    For survival times, the concordance.
     """
     if not hasattr(model, "classes_"):
         return float(model.score(X, y, weight, offset))
@@ -85,7 +85,7 @@ def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None
 
 
 def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
-    """The error of the best constant, in the units in which candidates are judged; NaN for survival times."""
+    """The error of the best constant, in the units of the candidates' errors; NaN for survival times."""
     if model.loss_.coupled:
         return float("nan")
     response, loss = coded(model, y), model.loss_
@@ -100,7 +100,7 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
 
 
 def coded(model: Any, y: Any) -> FloatArray:
-    """The response as the model's loss has it: numbers, 0 and 1, one column per class, or rows of survival times."""
+    """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
     if model.loss_.coupled:
         return survival_rows(model, y)
     if not hasattr(model, "classes_"):
@@ -111,7 +111,7 @@ def coded(model: Any, y: Any) -> FloatArray:
 
 
 def in_memory(values: Any) -> FloatArray:
-    """A vector as numpy has it, also from Dask and from a GPU."""
+    """A vector as a numpy array, also from Dask or a GPU."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
 
 
@@ -120,11 +120,11 @@ def _capital(name: str) -> str:
 
 
 def _chance(nested: NestedScore) -> str:
-    """What chance reaches, where that is not zero."""
+    """The score of chance, if that is not zero."""
     null = nested.references.get("null")
     return "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
 
 
 def _how_judged(model: Any) -> str:
-    where = f"Mean of {model.n_splits_} folds" if model.n_splits_ > 1 else "On rows set aside once"
-    return f"{where}. The model is the best of many on these very rows: flattering."
+    where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
+    return f"{where}. Optimistic, because the model was chosen as the best of many on these rows."

@@ -1,4 +1,4 @@
-"""What to mind when reading a fit, in plain words: what was found, what it means, what to do."""
+"""What to keep in mind when reading a fit: what was found, what it means, and what to do."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "cut_short", "remarks"]
 
-# From this canonical correlation on two groups say nearly the same.
+# Canonical correlation from which two groups carry nearly the same information.
 VERY_CLOSE = 0.9
 
-# Correlation within a group that is worth a word where groups were not orthonormalised. The paper asks for far less,
-# but only an eigenvalue this far from 1 delays a group visibly.
+# Correlation within a group that deserves a remark if groups were not orthonormalised. The paper requires far less, but
+# only an eigenvalue this far from 1 delays a group visibly.
 INNER = 0.9
 
-# Names in one sentence.
+# The most names in one sentence.
 MOST_NAMES = 5
 
-# Of at least so many groups, a share above which a model is hardly sparse.
+# With at least this many groups, a model with more than this share of them is hardly sparse.
 MANY, MOST_OF = 8, 0.5
 
-# Below this share of the error removed, a model hardly predicts.
+# A model that removes less than this share of the error hardly predicts.
 POOR_R2 = 0.05
 
-# Standard errors within which the model without any group cannot be told from the fitted one.
+# Standard errors within which the null model cannot be distinguished from the fitted one.
 WEAK = 2.0
 
-# A best time of a network beyond this share of max_iter may be the doing of the limit.
+# If the best time is beyond this share of max_iter, the limit may have determined it.
 EDGE = 0.98
 
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing to mind.
+    """One thing to keep in mind.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Remark:
     meaning : str
         What was found and what it means.
     remedy : str
-        What to do; empty where nothing needs doing.
+        What to do; empty if nothing is needed.
     serious : bool
-        Whether it can change what is concluded.
+        Whether it can change the conclusions.
     """
 
     heading: str
@@ -64,16 +64,16 @@ class Remark:
 def remarks(
     model: Any, chosen_by: Judged | None, X: Any = None, y: Any = None, nested: NestedScore | None = None
 ) -> tuple[Remark, ...]:
-    """Everything worth saying, serious things first.
+    """All remarks on a fit, serious ones first.
 
     Parameters
     ----------
     model : a fitted estimator
     chosen_by : Judged or None
-        What its candidates were judged by.
-    X, y : the data; without them nothing is said on correlated groups.
+        The errors of its candidates.
+    X, y : the data; without them there are no remarks on correlated groups.
     nested : NestedScore or None
-        How well rows are predicted that took no part in choosing.
+        The score on rows that played no part in choosing the model.
     """
     selected = np.flatnonzero(model.group_norms_)
     error = "squared error" if isinstance(model.loss_, Squared | MultiSquared) else "deviance"
@@ -83,7 +83,7 @@ def remarks(
             Remark(
                 "No group was selected",
                 _nothing_found(model),
-                "If you expect an effect, look at the first groups on the path, or gather more rows.",
+                "If you expect an effect, look at the first groups on the path, or collect more rows.",
                 True,
             )
         )
@@ -96,18 +96,15 @@ def remarks(
 
 def _nothing_found(model: Any) -> str:
     if model.always_groups_:
-        return "No candidate predicts better than the groups that are always in, as far as can be told."
+        return "No candidate predicts measurably better than the groups that are always in."
     if model.loss_.coupled:
-        return "No candidate orders the events better than chance, as far as can be told: every row has the same risk."
+        return "No candidate orders the events measurably better than chance: every row is given the same risk."
     value = "probabilities" if hasattr(model, "classes_") else "value"
-    return (
-        "No candidate predicts better than the mean, as far as can be told: the model gives the same "
-        f"{value} for every row."
-    )
+    return f"No candidate predicts measurably better than the mean: the model gives the same {value} for every row."
 
 
 def cut_short(model: Any) -> bool:
-    """Whether a network's limit on iterations, and not the data, decided on its model."""
+    """Whether the network's limit on iterations, not the data, determined the model."""
     if _network(model) is None or "time" not in model.candidates_ or len(model.candidates_.columns) <= 2:
         return False
     last, limit = model.candidates_["time"].max(), model.network.max_iter
@@ -128,7 +125,7 @@ def _on_the_network(model: Any) -> list[Remark]:
     return [
         Remark(
             "The path was cut short",
-            f"The network ran into max_iter={model.network.max_iter}: the limit chose the model, and not the data.",
+            f"The network ran into max_iter={model.network.max_iter}: the limit determined the model, not the data.",
             "Fit again with a larger max_iter.",
             True,
         )
@@ -141,36 +138,36 @@ def _on_the_error(chosen_by: Judged | None, nested: NestedScore | None, error: s
     r2 = nested.mean if nested is not None else None if chosen_by is None else chosen_by.r2
     if r2 is None or r2 >= POOR_R2:
         return []
-    rows = "rows that took no part in choosing" if nested is not None else "the very rows that chose it"
+    rows = "held-out rows" if nested is not None else "the rows used to choose it"
     return [
         Remark(
             "The model hardly predicts",
-            f"On {rows} it removes {max(r2, 0.0):.0%} of the {error} that is left without any "
-            "group. Which groups were selected then says little.",
-            "Look for better columns or more rows before reading on.",
+            f"On {rows} it removes {max(r2, 0.0):.0%} of the null model's {error}. The selected groups then mean "
+            "little.",
+            "Look for better columns or more rows before interpreting the groups.",
             True,
         )
     ]
 
 
 def _on_the_score(nested: NestedScore) -> list[Remark]:
-    """The same for survival times, whose score is no share of an error."""
+    """The same for survival times, where the score is not a share of an error."""
     null = nested.references.get("null")
     if null is None or nested.mean - null.mean > nested.std_error:
         return []
     return [
         Remark(
             "The model hardly predicts",
-            f"On rows that took no part in choosing, {nested.measure} is {nested.mean:.2f} ± {nested.std_error:.2f}, "
-            f"and chance is {null.mean:g}. Which groups were selected then says little.",
-            "Look for better columns or more rows and events before reading on.",
+            f"On held-out rows, {nested.measure} is {nested.mean:.2f} ± {nested.std_error:.2f}, and chance is "
+            f"{null.mean:g}. The selected groups then mean little.",
+            "Look for better columns or more rows and events before interpreting the groups.",
             True,
         )
     ]
 
 
 def _on_the_evidence(model: Any) -> list[Remark]:
-    """How sure the selection is: against no group at all, and over the folds."""
+    """How certain the selection is: compared with the null model, and across folds."""
     if _network(model) is not None or model.average or model.n_splits_ == 0:
         return []
     table = model.candidates_
@@ -180,9 +177,9 @@ def _on_the_evidence(model: Any) -> list[Remark]:
         return [
             Remark(
                 "The evidence for any group is weak",
-                "A model without any group lies within two standard errors of this one: the judging rows can hardly "
-                "rule out that no group matters.",
-                "Gather more rows, or repeat the fit with other folds, before relying on these groups.",
+                "The error of the model without any group is within two standard errors of this one, so the data can "
+                "hardly rule out that no group matters.",
+                "Collect more rows, or repeat the fit with other folds, before relying on these groups.",
                 True,
             )
         ]
@@ -192,15 +189,15 @@ def _on_the_evidence(model: Any) -> list[Remark]:
     names = [name for name in model.selected_groups_ if name not in model.always_groups_]
     fewer = {name: every[name] for name in names if every[name] < n}
     if not fewer:
-        return [Remark("The folds agree", f"Every fold selects the {_counted(len(names), 'group')} of the model.")]
-    remedy = f"Rely on the groups that all {n} folds select."
+        return [Remark("The folds agree", f"Every fold selects the model's {_counted(len(names), 'group')}.")]
+    remedy = f"Rely on the groups that are selected in all {n} folds."
     if model.rule == "min":
         remedy += " rule='1se' selects fewer groups."
     return [
         Remark(
             f"{_counted(len(fewer), 'group')} not selected in every fold",
-            f"Of {n} folds, {_listed([f'{name} in {count}' for name, count in fewer.items()])}. Other rows would have "
-            "given other groups in their place.",
+            f"Out of {n} folds: {_listed([f'{name} in {count}' for name, count in fewer.items()])}. With other rows, "
+            "other groups might have been selected instead.",
             remedy,
             min(fewer.values()) <= n / 2,
         )
@@ -208,7 +205,7 @@ def _on_the_evidence(model: Any) -> list[Remark]:
 
 
 def _on_the_split(model: Any, nested: NestedScore | None) -> list[Remark]:
-    """Whether the choice, repeated without parts of the rows, comes to other groups."""
+    """Whether the outer folds select different groups."""
     names = [name for name in model.selected_groups_ if name not in model.always_groups_]
     if nested is None or _is_dense(model) or model.average or not names:
         return []
@@ -218,10 +215,10 @@ def _on_the_split(model: Any, nested: NestedScore | None) -> list[Remark]:
     return [
         Remark(
             "The selection depends on the split",
-            f"The choice was repeated {nested.n_folds} times, each time without a part of the rows. "
+            f"The choice of the model was repeated in {nested.n_folds} outer folds. "
             f"{told.split(': ', 1)[1][:1].upper()}{told.split(': ', 1)[1][1:]}",
-            "Read the groups that nearly all repetitions select as found, and the others as candidates. "
-            "covey.stability_selection says more.",
+            "Treat groups that are selected in nearly all outer folds as findings, and the others as candidates. "
+            "covey.stability_selection tells you more.",
             True,
         )
     ]
@@ -238,20 +235,20 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
         return [
             Remark(
                 "The model is a mean of models",
-                f"Each of {int((model.candidates_['weight'] > 0).sum())} candidates is weighted by its error, and "
-                "everything here describes their mean. A group is in it if it is in any of them, and its coefficients "
-                "are shrunk.",
-                "For one model with few groups fit with average=False.",
+                f"It averages {int((model.candidates_['weight'] > 0).sum())} candidates, weighted by their errors, and "
+                "everything on this page describes the average. It contains every group that is in any candidate, with "
+                "shrunken coefficients.",
+                "For a single model with few groups, fit with average=False.",
             )
         ]
     if _network(model) is None and _is_dense(model):
         return [
             Remark(
                 "A dense model was chosen",
-                "Many groups that each do a little predict better together than a few alone, so the model is a ridge "
-                "on all groups. That a group is in it does not say that it matters; the strengths say how much each "
-                "does.",
-                "If you want few groups whatever it costs, choose by selection='ebic', or a number of groups, and "
+                "Many small contributions together predict better than a few groups, so the model is a ridge on all "
+                "groups. Being in the model does not mean that a group matters; the strengths show how much each "
+                "contributes.",
+                "If you want few groups even at the cost of accuracy, use selection='ebic' or a number of groups, and "
                 "compare the held-out errors.",
                 True,
             )
@@ -263,9 +260,9 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
         found.append(
             Remark(
                 "Most groups were selected",
-                f"The model has {n_selected} of {n_groups} groups: it is not sparse. Either many groups matter, or "
-                "groups resemble each other so much that they woke up together.",
-                "" if model.n_splits_ and not judged else f"For fewer groups that predict about as well use {fewer}.",
+                f"The model has {n_selected} of {n_groups} groups, so it is not sparse. Either many groups matter, or "
+                "groups are so similar that they woke up together.",
+                "" if model.n_splits_ and not judged else f"For fewer groups that predict about as well, use {fewer}.",
             )
         )
     if model.shrunk_ and " is infinite " in model.recipe_:
@@ -274,39 +271,39 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
         found.append(
             Remark(
                 "Coefficients are shrunk",
-                "Noise is strong here, and a small ridge on the selected groups predicts better than "
-                f"{model.loss_.unpenalised}. Strengths and coefficients are a little smaller than "
-                f"{model.loss_.unpenalised} would have them.",
+                "The noise is strong, and a small ridge on the selected groups predicts better than "
+                f"{model.loss_.unpenalised}. Strengths and coefficients are slightly smaller than those of "
+                f"{model.loss_.unpenalised}.",
             )
         )
     return found
 
 
 def _on_separation(model: Any) -> Remark:
-    """What it means that maximum likelihood is infinite."""
+    """The consequence of infinite maximum likelihood estimates."""
     if hasattr(model, "classes_"):
         return Remark(
-            "The classes are told apart without error",
-            "On the rows of the fit the selected groups separate the classes, so that maximum likelihood is infinite "
-            "and a small ridge was taken instead. The size of the coefficients, and how near to 0 and 1 the "
-            "probabilities are, is the ridge's doing.",
-            "Rely on the predicted classes rather than on the probabilities; more rows settle the coefficients.",
+            "The classes are perfectly separated",
+            "On the training rows the selected groups separate the classes perfectly. Maximum likelihood estimates are "
+            "then infinite, and a small ridge was used instead. It determines the size of the coefficients, and how "
+            "close the probabilities are to 0 and 1.",
+            "Rely on the predicted classes, not on the probabilities; more rows would pin down the coefficients.",
             True,
         )
     if model.loss_.coupled:
         return Remark(
-            "Maximum partial likelihood is infinite",
-            "Some combination of the selected columns is largest, at every event, in the row that has it, so that its "
-            "best coefficient is infinite and a small ridge was taken instead. The size of such hazard ratios is the "
-            "ridge's doing.",
-            "Look for a rare level of a category, and put it together with others; fewer groups or more events help.",
+            "Maximum partial likelihood estimates are infinite",
+            "At every event, some combination of the selected columns is largest in the row with the event. Its best "
+            "coefficient is infinite, and a small ridge was used instead, which determines the size of these hazard "
+            "ratios.",
+            "Look for a rare level of a category and merge it with others; fewer groups or more events also help.",
             True,
         )
     return Remark(
-        "Maximum likelihood is infinite",
-        "Some combination of the selected columns has rows of zero only, so that its best coefficient is infinite and "
-        "a small ridge was taken instead. The size of such coefficients is the ridge's doing.",
-        "Look for a rare level of a category, and put it together with others.",
+        "Maximum likelihood estimates are infinite",
+        "For some combination of the selected columns the response is zero in all rows. Its best coefficient is "
+        "infinite, and a small ridge was used instead, which determines the size of these coefficients.",
+        "Look for a rare level of a category and merge it with others.",
         True,
     )
 
@@ -320,9 +317,9 @@ def _on_the_groups(model: Any, selected: Any, X: Any, y: Any) -> list[Remark]:
         found.append(
             Remark(
                 "Linearly dependent columns",
-                f"In {_listed(names)} some columns are combinations of others. Predictions and strengths are not "
-                "affected, but the coefficients within are one of many equally good choices.",
-                "Do not read single coefficients there; drop the redundant columns if you need them.",
+                f"In {_listed(names)} some columns are linear combinations of others. Predictions and strengths are "
+                "not affected, but the individual coefficients are only one of many equally good solutions.",
+                "Do not interpret individual coefficients there. If you need them, drop the redundant columns.",
             )
         )
     if model.standardize != "group":
@@ -339,16 +336,17 @@ def _on_overlaps(model: Any, pairs: tuple[Overlap, ...], n: int) -> list[Remark]
         return [
             Remark(
                 "Groups too wide to compare",
-                f"The columns of two groups together outnumber the {n} rows, so any two groups explain each other.",
-                "Reduce wide groups to their leading directions, or gather more rows.",
+                f"Two groups together have more columns than there are rows ({n}), so any two groups explain each "
+                "other.",
+                "Reduce wide groups to their leading principal components, or collect more rows.",
                 True,
             )
         ]
     close = [pair for pair in judged if pair.is_close]
     worst = judged[0]
     how = (
-        "The number is the correlation of the best-matching combinations of the two groups' columns (1 is complete; "
-        f"unrelated groups of these sizes reach {worst.chance:.2f} with {n} rows)."
+        "The number is the largest canonical correlation of the two groups' columns (1 is complete overlap; unrelated "
+        f"groups of these sizes reach {worst.chance:.2f} with {n} rows)."
     )
     if not close:
         pair = f"{_quoted(names[worst.group])} and {_quoted(names[worst.other])}"
@@ -368,11 +366,11 @@ def _on_overlaps(model: Any, pairs: tuple[Overlap, ...], n: int) -> list[Remark]
     return [
         Remark(
             f"{_counted(len(close), 'selected group')} overlap{'s' if len(close) == 1 else ''} with another group",
-            f"These groups carry much the same information: {listed}{more}. {how} Between such groups the data can "
-            "hardly tell which one matters, and one may have woken up in the other's place.",
-            "Read each pair as one finding. Put the two into one group, or fit without one of them and see whether the "
-            "held-out error changes. Where many groups overlap, a common factor may drive them: factors=1 holds the "
-            "leading one in the model while the order of the groups is found.",
+            f"These groups carry much the same information: {listed}{more}. {how} The data can hardly tell which group "
+            "of a pair matters, and one may have been selected in place of the other.",
+            "Treat each pair as one finding. Merge the two groups, or fit without one of them and see whether the "
+            "held-out error changes. If many groups overlap, a common factor may drive them: factors=1 keeps the "
+            "leading factor in the model while the groups are ordered.",
             any(pair.correlation >= VERY_CLOSE for pair in close),
         )
     ]
@@ -386,9 +384,9 @@ def _on_correlated_columns(groups: Any, selected: Any, X: Any) -> list[Remark]:
     return [
         Remark(
             "Correlated columns within groups",
-            f"The columns of {_listed(names)} are strongly correlated among themselves, and the fit took them as they "
-            "are. Such a group wakes up late or in a poor direction.",
-            "Fit with standardize='group', which orthonormalises each group; coefficients stay those of your columns.",
+            f"The columns within {_listed(names)} are strongly correlated, and the fit did not orthonormalise them. "
+            "Such a group wakes up late or in a poor direction.",
+            "Fit with standardize='group', which orthonormalises each group; coefficients still refer to your columns.",
             True,
         )
     ]
@@ -403,7 +401,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _listed(names: Iterable[object]) -> str:
-    """Names for a sentence, the first few."""
+    """The first few names, for a sentence."""
     quoted = [_quoted(name) for name in names]
     if len(quoted) > MOST_NAMES:
         return f"{', '.join(quoted[:MOST_NAMES])} and {len(quoted) - MOST_NAMES} more"

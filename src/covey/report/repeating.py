@@ -1,4 +1,4 @@
-"""What to repeat a fit with: parameters, versions, and the groups as they were."""
+"""Everything needed to repeat a fit: parameters, versions and groups."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ __all__ = ["membership", "parameters", "shorten", "versions"]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 
-# A longer value of a setting, such as the list of every column's group, is cut: the page is for people.
+# Longer values, such as a list of every column's group, are shortened for readers.
 LONGEST_SETTING = 300
 
 
 def membership(groups: Any) -> tuple[tuple[str, str], ...]:
-    """Every column and its group; nothing where a column has several."""
+    """All columns with their groups; empty if groups overlap."""
     if groups.overlapping:
         return ()
     return tuple((groups.column_name(j), str(groups.names[l])) for j, l in enumerate(groups.labels.tolist()))
 
 
 def parameters(model: Any) -> dict[str, str]:
-    """The constructor's parameters, those that were changed and those that were not."""
+    """All parameters of the constructor, changed or not."""
     return {name: shorten(repr(value)) for name, value in model.get_params(deep=False).items()}
 
 
 def shorten(value: object) -> str:
-    """Text of a value, cut where it is long."""
+    """A value as text, shortened if it is long."""
     text = str(value)
     return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]} … ({len(text)} characters)"
 
 
 def versions() -> dict[str, str]:
-    """What it was made with."""
+    """The versions of Python and the libraries."""
     found = {"covey": covey.__version__, "Python": platform.python_version()}
     for name in PACKAGES:
         try:

@@ -1,7 +1,7 @@
-"""The reproduction as one page: figures, claims, verdicts, settings and tables, nothing fetched from anywhere.
+"""The reproduction as one self-contained page: figures, claims, verdicts, settings and tables.
 
-Everything that is not written here is escaped. Figures are embedded as images (which cannot run anything and cannot
-disturb one another), tables as downloads.
+All inserted text is escaped. Figures are embedded as images, which cannot run scripts or affect one another, and tables
+as downloads.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def render_report(outcomes: Sequence[Outcome], mode: Mode) -> str:
     contents = "".join(f'<a href="#{escape(o.id)}">{escape(o.id)}</a> ' for o in outcomes)
     sections = "\n".join(_section(outcome) for outcome in outcomes)
     table = _claims_table(claims, with_id=True)
-    repeats = "the paper's repeats" if mode == "full" else "a few repeats; --full has the paper's"
+    repeats = "the paper's number of repeats" if mode == "full" else "a few repeats; use --full for the paper's number"
     body = f"""<header>
 <h1>{TITLE}</h1>
-<p>Every figure and table of the ICLR 2023 paper, run again: what it claims, what we measured, and whether it holds.
-Where the paper's text and the authors' published code differ, both were run. Settings: <b>{escape(mode)}</b>
-({repeats}).</p>
+<p>Every figure and table of the ICLR 2023 paper, run again: what the paper claims, what we measured, and whether the
+claim holds. Where the paper's text and the authors' published code differ, both were run.
+Settings: <b>{escape(mode)}</b> ({repeats}).</p>
 <ul class="summary">{summary}</ul>
 <nav aria-label="figures and tables">{contents}</nav>
 </header>
@@ -57,9 +57,9 @@ Where the paper's text and the authors' published code differ, both were run. Se
 <section id="claims"><h2>All claims</h2>
 {table}</section>
 </main>
-<footer>covey {escape(covey.__version__)}, Python {escape(platform.python_version())}. Verdicts: <i>holds</i>,
-under the paper's text; <i>holds in the code only</i>, under the authors' code and not under the text;
-<i>does not hold</i>, under neither.</footer>"""
+<footer>covey {escape(covey.__version__)}, Python {escape(platform.python_version())}. Verdicts: <i>holds</i>
+as described in the paper's text; <i>holds in the code only</i>, that is, with the authors' code but not as described in
+the text; <i>does not hold</i> in either.</footer>"""
     return page(TITLE, body, styles=("reproduction.css",))
 
 

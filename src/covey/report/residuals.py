@@ -1,4 +1,4 @@
-"""Observed against predicted, and what is left over: two plots and the numbers."""
+"""Observed against predicted values, and residuals: two plots and a table."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from covey.validation import FloatArray
 
 __all__ = ["Residuals", "residual_section", "residuals"]
 
-# Rows that are drawn: evenly among all, in the order of the table.
+# The most rows to draw, evenly spaced in the order of the table.
 MOST_POINTS = 600
 
-# A mean below this share of the largest residual is rounding.
+# A mean below this share of the largest residual is round-off error.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """A response of numbers and its predictions.
+    """A numeric response and its predictions.
 
     Attributes
     ----------
     observed, fitted : ndarray, shape (n_rows,)
-        The response, and what the model makes of the rows that it was fitted to.
+        The response, and the model's predictions on the training rows.
     held_out : ndarray, shape (n_rows,), or None
-        What refits without the row predict; NaN where there is none.
+        Predictions by refits without the row; NaN if there is none.
     """
 
     observed: FloatArray
@@ -41,7 +41,7 @@ class Residuals:
 
 
 def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | None) -> Residuals | None:
-    """Predictions of a response of numbers; None for classes, survival times and several responses."""
+    """Predictions of a numeric response; None for classes, survival times and several responses."""
     if X is None or hasattr(model, "classes_") or model.loss_.coupled or model.loss_.vector:
         return None
     shift = {} if offset is None else {"offset": offset}
@@ -56,7 +56,7 @@ def residual_section(found: Residuals) -> str:
     """The section, without its heading."""
     held = found.held_out is not None
     predicted = found.held_out if found.held_out is not None else found.fitted
-    whose = "by refits that have not seen the row" if held else "by the model, on the rows of the fit: flattering"
+    whose = "by refits that did not see the row" if held else "by the model on its training rows, so optimistic"
     rows = np.flatnonzero(~np.isnan(predicted))
     drawn = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_POINTS)).astype(int))]
     x, y = predicted[drawn], found.observed[drawn]
@@ -66,7 +66,7 @@ def residual_section(found: Residuals) -> str:
     across, left = _axis(x), _axis(np.r_[y - x, 0.0])
     zero = f"M{_point(across, left, across.low, 0.0)}L{_point(across, left, across.high, 0.0)}"
     return (
-        f"<p>Predictions are {whose}; a residual is what was observed minus what was predicted.{few}</p>"
+        f"<p>Predictions are {whose}. A residual is the observed minus the predicted value.{few}</p>"
         '<div class="effects">'
         f"{_scatter('observed', 'Observed against predicted', x, y, both, both, line)}"
         f"{_scatter('left-over', 'Residual against predicted', x, y - x, across, left, zero)}"
@@ -87,7 +87,7 @@ def _point(across: Axis, values: Axis, x: float, y: float) -> str:
 def _scatter(id: str, title: str, x: Vector, y: Vector, across: Axis, values: Axis, line: str) -> str:
     ticks: Ticks = [(float(across.position(t)), f"{t:g}") for t in across.ticks(6)]
     left, top = 1000 * across.position(x), 1000 * (1 - values.position(y))
-    # a dot is a line of no length with round ends, which has one size however the plot is stretched
+    # a dot is a zero-length line with round ends, which keeps its size when the plot is stretched
     dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(left, top, strict=True))
     drawing = f'{grid(ticks, values)}<path class="dots" d="{dots}"/><path class="rule" d="{line}"/>'
     return (
@@ -98,7 +98,7 @@ def _scatter(id: str, title: str, x: Vector, y: Vector, across: Axis, values: Ax
 
 
 def _numbers(found: Residuals) -> str:
-    heads, columns = ["rows of the fit"], [_summary(found.observed, found.fitted)]
+    heads, columns = ["training rows"], [_summary(found.observed, found.fitted)]
     if found.held_out is not None:
         heads, columns = ["held-out rows", *heads], [_summary(found.observed, found.held_out), *columns]
     names = "".join(f'<th scope="col">{head}</th>' for head in heads)
@@ -122,6 +122,6 @@ def _summary(observed: FloatArray, predicted: FloatArray) -> dict[str, str]:
         "standard deviation": shown(float(left.std())),
         "median": shown(float(middle)),
         "middle half": f"{shown(float(quarter))} to {shown(float(three))}",
-        "nine in ten": f"{shown(float(low))} to {shown(float(high))}",
+        "90 % of rows": f"{shown(float(low))} to {shown(float(high))}",
         "largest": f"{shown(float(left[most]))} (row {int(np.flatnonzero(known)[most]) + 1})",
     }

@@ -1,4 +1,4 @@
-"""Several responses: how well each is predicted, and what each group does for it."""
+"""Several responses: how well each is predicted, and how much each group contributes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from covey.report.quality import in_memory
 
 __all__ = ["ResponsePart", "response_parts", "response_section"]
 
-# Responses with a table of their own, and groups in each of them.
+# The most responses with their own table, and the most groups in each table.
 MOST_RESPONSES, MOST_GROUPS = 50, 30
 
 
@@ -25,10 +25,10 @@ class ResponsePart:
     ----------
     name : str
     r2 : float or None
-        On the rows of the fit.
+        On the training rows.
     groups : tuple of (str, float, str, float)
-        The groups by the norm of their coefficients for this response, largest first: name, norm, the column of the
-        largest coefficient, and that coefficient.
+        The groups in decreasing order of the norm of their coefficients for this response: name, norm, the column with
+        the largest coefficient, and that coefficient.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ResponsePart:
 
 
 def response_parts(model: Any, X: Any, y: Any, outputs: tuple[str, ...]) -> tuple[ResponsePart, ...]:
-    """The responses of a model; none where there is one only, or classes."""
+    """The responses of a model; empty for a single response or classes."""
     if np.ndim(model.coef_) == 1 or hasattr(model, "classes_"):
         return ()
     groups, coefs = model.groups_, model.coef_
@@ -62,8 +62,8 @@ def response_parts(model: Any, X: Any, y: Any, outputs: tuple[str, ...]) -> tupl
 def response_section(parts: tuple[ResponsePart, ...]) -> str:
     """The section, without its heading."""
     told = (
-        "<p>A group is in the model for all responses or for none; its coefficients are each response's own. R² is "
-        "that of the rows of the fit.</p>"
+        "<p>A group is in the model for all responses or for none, with separate coefficients for each response. R² is "
+        "measured on the training rows.</p>"
     )
     more = f"<p>And {len(parts) - MOST_RESPONSES} more responses.</p>" if len(parts) > MOST_RESPONSES else ""
     return told + "".join(_part(part, i == 0) for i, part in enumerate(parts[:MOST_RESPONSES])) + more

@@ -1,4 +1,4 @@
-"""Which groups to believe: how often each is found in half of the rows, and how many of them are mistakes at most."""
+"""Which groups to believe: how often each is found in random halves of the rows, and a bound on the mistakes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from covey.stability import StabilitySelection
 
 __all__ = ["stability_section"]
 
-# Groups that the table has beside the selected ones, and at most.
+# The number of unselected groups to list, and the most groups in the table.
 OTHERS, MOST = 5, 50
 
 
@@ -19,8 +19,8 @@ def stability_section(found: StabilitySelection) -> str:
     shown = frame.head(min(n + OTHERS, MOST))
     shown = shown[shown["frequency"] > 0]
     told = (
-        f"<p>The rows were split in two halves {found.n_pairs} times, and each half selected {found.n_first} of "
-        f"{found.n_groups} groups. <b>{n} of them</b> were selected by at least {found.threshold:.0%} of the halves. "
+        f"<p>The rows were split into two halves {found.n_pairs} times, and {found.n_first} of {found.n_groups} groups "
+        f"were selected on each half. <b>{n} groups</b> were selected on at least {found.threshold:.0%} of the halves. "
         f"{escape(found.promise())}</p>"
     )
     rows = "".join(
@@ -30,9 +30,9 @@ def stability_section(found: StabilitySelection) -> str:
     )
     table = (
         '<div class="scroll"><table><thead><tr><th scope="col">group</th><th scope="col">columns</th>'
-        '<th scope="col">found in</th><th scope="col">to be believed</th></tr></thead>'
+        '<th scope="col">found in</th><th scope="col">selected</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-    more = f'<p class="note">And {n - MOST} more that were.</p>' if n > MOST else ""
+    more = f'<p class="note">And {n - MOST} more selected groups.</p>' if n > MOST else ""
     minded = "".join(f'<p class="note">{escape(remark)}</p>' for remark in found.remarks)
     return told + (table if rows else "") + more + minded

@@ -1,4 +1,4 @@
-"""What a report shows of survival times: curves by predicted risk, the baseline, and hazard ratios, as plain data."""
+"""The data behind the report's survival section: curves by predicted risk, the baseline, and hazard ratios."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from covey.validation import FloatArray, on_host
 
 __all__ = ["Curve", "Ratio", "SurvivalPart", "as_records", "kaplan_meier", "survival_part", "survival_rows"]
 
-# With the places of their colours: green, blue and orange.
+# Thirds of the rows by risk, with the indices of their colours: green, blue and orange.
 THIRDS = {"lowest third": 2, "middle third": 0, "highest third": 1}
 
 
@@ -27,15 +27,15 @@ class Curve:
     ----------
     name : str
     x, y : ndarray
-        Times, ascending, and the survival from each of them on; before the first it is one.
+        Ascending times, and the survival from each of them on; one before the first.
     end : float
-        Up to when it is known.
+        The end of the follow-up.
     start, stop : ndarray
-        Of the rows that it is of: when they are at risk. Empty for the curve of a model.
+        When the curve's rows enter and leave the risk set. Empty for a model's curve.
     n_events : int
-        Of these rows.
+        The number of events in these rows.
     place : int
-        Which of the colours it has.
+        The index of its colour.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Curve:
     place: int = 0
 
     def at_risk(self, time: float) -> int:
-        """How many rows are at risk just before a time; at zero those that are from the beginning on."""
+        """The number of rows at risk just before a time; at zero, those at risk from the start."""
         entered = self.start < time if time > 0 else self.start <= 0
         return int((entered & (self.stop >= time)).sum())
 
@@ -61,9 +61,9 @@ class Ratio:
     ----------
     column, group : str
     per_unit : float
-        The logarithm of the ratio, of rows that differ by one in the column.
+        The logarithm of the ratio for an increase of the column by one.
     per_deviation : float or None
-        The same for rows that differ by a standard deviation of the column.
+        The same for an increase by one standard deviation.
     """
 
     column: str
@@ -74,21 +74,21 @@ class Ratio:
 
 @dataclass(frozen=True)
 class SurvivalPart:
-    """What a report shows of survival times.
+    """The contents of the report's survival section.
 
     Attributes
     ----------
     thirds : tuple of Curve
-        Kaplan and Meier's curves of the rows by their predicted risk; one curve where all risks are the same.
+        Kaplan-Meier curves of the rows by predicted risk; a single curve if all risks are equal.
     n_folds : int
-        How many fits without the rows predicted the risk; 0 where it is that of the fit itself.
+        The number of outer folds that predicted the risk; 0 if it was predicted by the fit itself.
     baseline : tuple of Curve
         Survival of a row at the means of all columns: one curve, or one per stratum.
     ratios : tuple of Ratio
-        Of every column of the model, the strongest group first.
+        The ratios of all columns in the model, strongest group first.
     n_rows, n_events : int
     median : float or None
-        The time at which half of all rows have had their event, by Kaplan and Meier; None where it is not reached.
+        The Kaplan-Meier median survival time; None if it is not reached.
     has_strata, has_entries : bool
     """
 
@@ -104,12 +104,12 @@ class SurvivalPart:
 
 
 def survival_rows(model: Any, y: Any) -> FloatArray:
-    """Start, stop, event and the position of the stratum, as the model has the strata."""
+    """Start, stop, event, and the stratum as the model encodes it."""
     return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
 
 
 def as_records(model: Any, y: Any) -> Any:
-    """Survival times as one array with an entry per row, which can be split; a pair of arrays cannot."""
+    """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
     if not isinstance(y, tuple | list):
         return y
     rows = survival_rows(model, y)
@@ -125,7 +125,7 @@ def as_records(model: Any, y: Any) -> Any:
 def survival_part(
     model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None
 ) -> SurvivalPart | None:
-    """Gather what a report shows; None for other responses, and where the data are not known."""
+    """The contents of the survival section; None for other responses, or without the data."""
     if not model.loss_.coupled or X is None:
         return None
     rows = survival_rows(model, y)
@@ -148,7 +148,7 @@ def survival_part(
 
 
 def kaplan_meier(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Times of events, and Kaplan and Meier's estimate of the survival from each of them on.
+    """Event times, and the Kaplan-Meier estimate of the survival from each of them on.
 
     Examples
     --------
@@ -160,13 +160,13 @@ def kaplan_meier(rows: FloatArray, weight: FloatArray) -> tuple[FloatArray, Floa
     event = (rows[:, EVENT] > 0) & (weight > 0)
     times, place = np.unique(rows[event, STOP], return_inverse=True)
     events = np.bincount(place, weights=weight[event], minlength=times.size)
-    # at risk: those who have entered before the time, less those who have left before it
+    # at risk: rows that have entered before the time, minus those that have left before it
     at_risk = _mass(rows[:, START], weight, times) - _mass(rows[:, STOP], weight, times)
     return times, np.cumprod(1.0 - events / at_risk)
 
 
 def _mass(points: FloatArray, weight: FloatArray, times: FloatArray) -> FloatArray:
-    """The weight of the points before each time."""
+    """The total weight of the points before each time."""
     order = np.argsort(points, kind="stable")
     return np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(points[order], times, side="left")]
 
@@ -178,7 +178,7 @@ def _curve(name: str, rows: FloatArray, weight: FloatArray, place: int = 0) -> C
 
 
 def _by_risk(rows: FloatArray, weight: FloatArray, risk: FloatArray) -> tuple[Curve, ...]:
-    """A curve for each third of the rows; fewer where many risks are the same."""
+    """One curve per third of the rows; fewer if many risks are equal."""
     known = ~np.isnan(risk)
     rows, weight, risk = rows[known], weight[known], risk[known]
     if np.ptp(risk) == 0:
@@ -204,7 +204,7 @@ def _baseline(model: Any, rows: FloatArray) -> tuple[Curve, ...]:
 
 
 def _ratios(model: Any, X: Any) -> tuple[Ratio, ...]:
-    """Of all columns with a coefficient: by the strength of their groups, then by size."""
+    """The ratios of all columns with nonzero coefficients, by the strength of their groups, then by size."""
     groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
     used = np.flatnonzero(coef)
     spread = _spread(X, used)
@@ -220,7 +220,7 @@ def _ratios(model: Any, X: Any) -> tuple[Ratio, ...]:
 
 
 def _spread(X: Any, used: Any) -> dict[int, float]:
-    """The standard deviations of some columns of tables and dense arrays; of nothing for other kinds."""
+    """The standard deviations of the used columns of a table or dense array; empty for other kinds of data."""
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         values = X.iloc[:, used].to_numpy(dtype=float)
     elif isinstance(X, np.ndarray):

@@ -1,4 +1,4 @@
-"""Survival times: curves by predicted risk with numbers at risk, hazard ratios, and the baseline."""
+"""The section on survival times: curves by predicted risk with numbers at risk, hazard ratios, and the baseline."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from covey.report.survival_curves import Curve, Ratio, SurvivalPart
 
 __all__ = ["survival_section"]
 
-# Columns with a hazard ratio in this table; those of all are in the table of groups.
+# The most hazard ratios in this table; the table of groups has all of them.
 MOST_RATIOS = 20
 
-# Strata with a line in the plot of the baseline.
+# The most strata in the baseline plot.
 MOST_STRATA = 60
 
 SURVIVAL, MOST_TICKS = Axis(0.0, 1.0), 6
@@ -35,22 +35,22 @@ def survival_section(part: SurvivalPart, nested: NestedScore | None, target: str
 
 def _told(part: SurvivalPart) -> str:
     half = (
-        "by Kaplan and Meier more than half of them are without it to the end"
+        "the Kaplan-Meier estimate stays above one half"
         if part.median is None
-        else f"by Kaplan and Meier half of them have had it at {shown(part.median)}"
+        else f"the Kaplan-Meier median is {shown(part.median)}"
     )
     return f"The event happened in {part.n_events} of {part.n_rows} rows; {half}."
 
 
 def _concordance(nested: NestedScore | None) -> str:
-    """How well fits without the rows order them, beside chance and what is always in."""
+    """The held-out concordance, next to chance and the groups that are always in."""
     if nested is None or nested.measure != "concordance":
         return ""
     alone = nested.references.get(ALONE)
-    beside = "" if alone is None else f", and {alone.mean:.{nested.digits}f} of what is always in alone"
+    beside = "" if alone is None else f", and {alone.mean:.{nested.digits}f} for the groups that are always in alone"
     return (
         f" Held-out concordance is <b>{nested.mean:.{nested.digits}f} ± {nested.std_error:.{nested.digits}f}</b>, "
-        f"against 0.5 of chance{beside}."
+        f"compared with 0.5 by chance{beside}."
     )
 
 
@@ -60,19 +60,19 @@ def _by_risk(part: SurvivalPart, target: str) -> str:
         told = "The predicted risk is the same for every row, so there are no thirds to compare."
     elif part.n_folds:
         told = (
-            f"Rows are ordered by a risk that was predicted without them: in {part.n_folds} repetitions of the whole "
-            "fit, each row by a model that was chosen and fitted without it. Were the model of no use, the curves of "
-            "the thirds would coincide but for chance."
+            f"Rows are ordered by held-out risk: in {part.n_folds} outer folds, each row's risk is predicted by a "
+            "model that was chosen and fitted without it. If the model were useless, the curves would differ only by "
+            "chance."
         )
     else:
         told = (
-            "Rows are ordered by the risk that the model predicts for the very rows it was fitted to, so that the "
-            "curves lie further apart than they would on fresh rows."
+            "Rows are ordered by the risk predicted by the model that was fitted to these very rows, so the curves lie "
+            "further apart than they would on new rows."
         )
     if part.has_strata:
-        told += " Risks are relative to the stratum, and the curves pool the strata."
+        told += " Risks are relative to the stratum; the curves pool the strata."
     if part.has_entries:
-        told += " Rows count from their entry on; early parts of the curves rest on few of them."
+        told += " Rows are at risk only after their entry, so the early parts of the curves rest on few rows."
     ticks = _ticks(times)
     left = ", ".join(f"{curve.name} {_last(curve):.2f}" for curve in curves)
     description = f"Line plot: Kaplan-Meier curves of {len(curves)} sets of rows by predicted risk; at the end: {left}."
@@ -83,14 +83,14 @@ def _by_risk(part: SurvivalPart, target: str) -> str:
         f"{tick_labels(ticks, SURVIVAL, MOST_TICKS)}{_names(curves)}",
     )
     return (
-        f'<p>{told}</p><figure class="survival"><p class="ylabel">Share of the rows without the event '
-        f"(Kaplan and Meier), by predicted risk</p>{drawn}"
+        f'<p>{told}</p><figure class="survival"><p class="ylabel">Share of rows without the event '
+        f"(Kaplan-Meier), by predicted risk</p>{drawn}"
         f'<p class="xlabel"><bdi>{escape(target)}</bdi></p>{_at_risk(curves, ticks, times)}</figure>'
     )
 
 
 def _at_risk(curves: tuple[Curve, ...], ticks: Ticks, times: Axis) -> str:
-    """The numbers at risk, each below the tick of its time; the same as a table for whoever cannot see them."""
+    """The numbers at risk, each below the tick of its time, and the same as a table for screen readers."""
     marks = times.ticks()
     counts = [[curve.at_risk(t) for t in marks] for curve in curves]
     names = [f"{curve.name} ({len(curve.stop)} rows, {curve.n_events} events)" for curve in curves]
@@ -130,10 +130,10 @@ def _baseline(part: SurvivalPart, target: str) -> str:
         )
         more = len(part.baseline) - MOST_NAMED
         legend = f'<p class="ylabel legend">{named}{f"and {more} more strata in grey" if more > 0 else ""}</p>'
-    strata = " Each stratum has a baseline of its own." if part.has_strata else ""
+    strata = " Each stratum has its own baseline." if part.has_strata else ""
     return (
-        "<p>The model's survival of a row at the means of all columns, by Breslow's estimate: a row of log risk r has "
-        f"this to the power exp(r).{strata}</p>"
+        "<p>The model's survival curve for a row at the means of all columns (Breslow's estimate). For a row with log "
+        f"risk r, raise it to the power exp(r).{strata}</p>"
         f'<figure class="survival"><p class="ylabel">Survival at the means</p>{drawn}'
         f'<p class="xlabel"><bdi>{escape(target)}</bdi></p>{legend}</figure>'
     )
@@ -146,11 +146,11 @@ def _ratios(part: SurvivalPart) -> str:
     largest = max((abs(_size(one)) for one in shown_ratios), default=0.0) or 1.0
     rows = "".join(_ratio_row(one, largest) for one in shown_ratios)
     rest = len(part.ratios) - len(shown_ratios)
-    more = f'<p class="note">And {rest} more columns, of weaker groups.</p>' if rest else ""
+    more = f'<p class="note">And {rest} more columns in weaker groups.</p>' if rest else ""
     return (
-        "<p>What the hazard is multiplied by where a column is larger by one, or by a standard deviation of it, all "
-        "other columns being the same; above one the event comes sooner. The strongest group first. They are "
-        "estimates after selection, without intervals.</p>"
+        "<p>The factor that multiplies the hazard when a column increases by one, or by one standard deviation, with "
+        "all other columns held fixed. Above one, the event comes sooner. Strongest group first. These are estimates "
+        "after selection, without confidence intervals.</p>"
         '<div class="scroll"><table class="ratios" id="hazard-ratios"><thead><tr><th scope="col">column</th>'
         '<th scope="col">per unit</th><th scope="col">per standard deviation</th><td></td></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{more}"
@@ -189,7 +189,7 @@ def _lines(curves: tuple[Curve, ...], times: Axis) -> str:
 
 
 def _line(curve: Curve, times: Axis) -> str:
-    """A curve in steps, from one at time zero to the end of the follow-up."""
+    """A step curve from one at time zero to the end of the follow-up."""
     x = np.concatenate([[0.0], np.repeat(curve.x, 2), [curve.end]])
     y = np.concatenate([[1.0], np.repeat(np.concatenate([[1.0], curve.y]), 2)[1:]])
     style = f"c{curve.place + 1}" if curve.place < MOST_NAMED else "grey"

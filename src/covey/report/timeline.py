@@ -1,4 +1,4 @@
-"""Who entered when and who was dropped: the stretches of a path on which each group is in the model."""
+"""When groups enter and are dropped: the stretches of a path on which each group is in the model."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from covey.report.traces import Frames, GroupTrace
 
 __all__ = ["count_ticks", "stretches", "timeline"]
 
-# Rows of the timeline, and how many groups have colours of their own in the plot above it.
+# The most rows of the timeline.
 MOST_ROWS = 30
 MOST_COLOURED = 7
 
-# Numbers of groups along the top are at least this far apart, in parts of the width.
+# The least distance of the numbers along the top, relative to the width.
 COUNT_GAP = 0.045
 
 
 def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
-    """First and last frame of every stretch on which a group is in the model of the path, the fitted one apart.
+    """First and last frame of every stretch on which a group is in the path's model, not counting the fitted model.
 
-    A group that is dropped and wakes up again has several.
+    A group that is dropped and wakes up again has several stretches.
     """
     n_frames = len(frames.times) - (1 if frames.apart else 0)
     awake = np.zeros(n_frames + 2, dtype=int)
@@ -33,7 +33,7 @@ def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
 
 
 def count_ticks(frames: Frames, x: Vector) -> Ticks:
-    """How many groups the model has, where that changes, thinned to what can be read."""
+    """The number of groups in the model wherever it changes, thinned out to stay readable."""
     changes = np.flatnonzero(np.diff(frames.awake, prepend=-1))
     found: Ticks = []
     for i in sorted({*changes.tolist(), len(x) - 1}, reverse=True):
@@ -43,16 +43,16 @@ def count_ticks(frames: Frames, x: Vector) -> Ticks:
 
 
 def timeline(frames: Frames, x: Vector, level_end: float) -> str:
-    """A row per group in the order in which they woke up: a line while it is in, a cross where it is dropped.
+    """One row per group in the order in which they woke up: a line while it is in, a cross where it is dropped.
 
     Parameters
     ----------
     frames : Frames
-        Of a path in steps.
+        Frames of a stepwise path.
     x : ndarray
-        Where the frames lie, between 0 and 1.
+        Positions of the frames, between 0 and 1.
     level_end : float
-        How far the last model of the path is drawn.
+        How far the path's last model extends.
     """
     shown = [(i, group) for i, group in enumerate(frames.groups) if group.strengths.any()][:MOST_ROWS]
     shown.sort(key=lambda one: (one[1].first, one[0]))
@@ -60,8 +60,8 @@ def timeline(frames: Frames, x: Vector, level_end: float) -> str:
     left_out = len(frames.groups) - len(shown)
     more = f'<p class="note">{left_out} weaker groups are not drawn here.</p>' if left_out > 0 else ""
     return (
-        '<p class="ylabel">Who is in: a line from where a group wakes up, <span class="cross">×</span> where it is '
-        "dropped, ● in the fitted model</p>"
+        '<p class="ylabel">Groups in the model: a line starts where a group wakes up, <span class="cross">×</span> '
+        "marks where it is dropped, ● the fitted model</p>"
         f'<ol class="timeline">{rows}</ol>{more}'
     )
 

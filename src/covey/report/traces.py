@@ -1,4 +1,4 @@
-"""The path as a report keeps it: a few hundred times, the groups that woke up, no more bytes than a page carries."""
+"""The part of a path that a report stores: up to 200 times and the groups that woke up, small enough for a page."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from covey.validation import FloatArray
 
 __all__ = ["LEAD_IN", "Frames", "GroupTrace", "keep_frames"]
 
-# Positions of the slider: enough for a smooth move, and every transition shows in several.
+# Positions of the slider: enough for smooth movement, with several frames per transition.
 MOST_FRAMES = 200
 FEWEST_FRAMES = 30
 
-# Where the first frame lies, as a share of the time at which the first group wakes up: nothing happens before.
+# The time of the first frame, relative to the time at which the first group wakes up.
 LEAD_IN = 0.85
 
-# What a page of 1.5 MB can carry. A number takes 5.3 bytes (4-byte floats in base64), a group's row of the table about
-# 600, a column's row 100 and its name.
+# The most numbers in a page of 1.5 MB. A number takes 5.3 bytes (4-byte floats in base64), a group's table row about
+# 600, a column's row 100 plus its name.
 MOST_NUMBERS = 100_000
 MOST_GROUPS = 500
 MOST_COLUMNS = 2_000
 MOST_COLUMNS_OF_A_GROUP = 200
 
-# Coefficients of more outputs than this, responses or classes, fill no table that can be read.
+# With more outputs than this, a table of coefficients would be unreadable.
 MOST_OUTPUTS = 12
 
-# float32 ends at 1e38; digits are lost below 1e-38.
+# float32 overflows at 1e38 and loses digits below 1e-38.
 SAFE = 1e30
 
-# Numbers of a group at a time beside its coefficients: strength, norm, how many are positive, how many negative.
+# Numbers per group and frame besides the coefficients: strength, norm, and counts of positive and negative ones.
 N_FACTS = 4
 
 
@@ -48,19 +48,19 @@ class GroupTrace:
     size : int
         Its number of columns.
     columns : tuple of str
-        The columns whose coefficients are kept: all of them, or the largest of a wide group, or none of a group that
-        is among the weaker ones of very many.
+        The columns whose coefficients are stored: all, the largest ones of a wide group, or none for weak groups if
+        there are very many.
     woke : float
-        The time at which it woke up; NaN for a group of a dense model that did not.
+        The time at which it woke up; NaN for a group of a dense model that never did.
     folds : int or None
-        In how many folds it was selected.
+        The number of folds in which it was selected.
     first : int
-        The first frame at which it is awake.
+        The first frame in which it is awake.
     facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
-        At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, how many of
-        them are positive and how many negative.
+        At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, and how many
+        of them are positive and negative.
     coefs : ndarray, shape (n_frames - first, n_columns kept * n_outputs)
-        Coefficients in the user's columns and units, those of one column after another.
+        Coefficients in the user's columns and units, column by column.
     always : bool
         Whether it is in every model.
     """
@@ -81,7 +81,7 @@ class GroupTrace:
         return self.facts[:, 0]
 
     def at(self, frame: int) -> tuple[FloatArray, FloatArray]:
-        """Facts and coefficients at a frame; zeros while the group sleeps."""
+        """Facts and coefficients at a frame; zeros while the group is asleep."""
         if frame < self.first:
             return np.zeros(N_FACTS), np.zeros(self.coefs.shape[1])
         return self.facts[frame - self.first], self.coefs[frame - self.first]
@@ -93,22 +93,22 @@ class GroupTrace:
 
 @dataclass(frozen=True)
 class Frames:
-    """The times that are kept, and the groups, strongest in the fitted model first.
+    """The stored times, and the groups in order of their strength in the fitted model.
 
     Attributes
     ----------
     times : ndarray, shape (n_frames,)
     stepwise : bool
-        Whether models stand still between the times.
+        Whether models are constant between the times.
     apart : bool
-        Whether the last frame is a model that is no part of the path itself.
+        Whether the last frame is a model that is not part of the path itself.
     groups : tuple of GroupTrace
     awake : ndarray of int, shape (n_frames,)
-        How many groups are awake at each frame, those that were left out included.
+        The number of groups awake at each frame, including those left out.
     n_left_out : int
-        Groups that woke up and were left out to keep the page small: the weakest.
+        The number of groups that woke up but were left out to keep the page small, weakest first.
     outputs : tuple of str
-        What each coefficient of a column is of, where it has several: responses or classes.
+        The names of responses or classes, if a column has several coefficients.
     """
 
     times: NDArray[np.float64]
@@ -128,18 +128,18 @@ class Frames:
 def keep_frames(
     path: Path, folds: FloatArray | None = None, *, always: Collection[int] = (), outputs: Sequence[str] = ()
 ) -> Frames:
-    """Choose the times and the groups to keep.
+    """Choose the times and groups to store.
 
     Parameters
     ----------
     path : Path
         Its last model is the fitted one.
     folds : ndarray of int, shape (n_groups,), optional
-        In how many folds each group was selected.
+        The number of folds in which each group was selected.
     always : collection of int
         Groups that are in every model.
     outputs : sequence of str
-        Names of the outputs, where there are several.
+        Names of the outputs, if there are several.
     """
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
     ranked = _ranked(path, strengths)
@@ -184,7 +184,7 @@ def keep_frames(
 
 
 def _by_output(path: Path) -> list[sp.csr_array]:
-    """Each output's coefficients, group after group."""
+    """The coefficients of each output, ordered by group."""
     groups, m = path.groups, path.n_outputs
     if path.parts is not None:
         width = groups.members.size
@@ -193,14 +193,14 @@ def _by_output(path: Path) -> list[sp.csr_array]:
 
 
 def _ranked(path: Path, strengths: FloatArray) -> list[int]:
-    """Groups that are ever awake: by strength in the fitted model, then in the order in which they woke up."""
+    """Groups that are ever awake, by strength in the fitted model and then by the order in which they woke up."""
     order = {l: i for i, (l, _) in enumerate(path.entered)}
     ever = np.flatnonzero(strengths.any(axis=0)).tolist()
     return sorted(ever, key=lambda l: (-strengths[-1, l], order.get(l, len(order)), l))
 
 
 def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
-    """4 bytes a number, unless the units of the data are beyond what these hold."""
+    """4-byte floats, unless the numbers are out of their range."""
     for values in (path.coefs.data, strengths):
         largest = float(np.abs(values).max(initial=0.0))
         if largest > SAFE or 0 < largest < 1 / SAFE:
@@ -209,7 +209,7 @@ def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
 
 
 def _places(path: Path, own: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:
-    """Which columns of each group are kept, as positions among all: the largest of a wide group, in order."""
+    """The indices of the columns stored for each group: in a wide group, those with the largest coefficients."""
     last = np.max([np.abs(table[[-1]]).toarray().ravel() for table in own], axis=0)
     largest = np.max([np.abs(table).max(axis=0).toarray().ravel() for table in own], axis=0)
     found, room = [], MOST_COLUMNS // len(own) if len(own) <= MOST_OUTPUTS else 0
@@ -227,9 +227,9 @@ def _places(path: Path, own: list[sp.csr_array], kept: list[int]) -> list[NDArra
 
 
 def _positions(path: Path, n_frames: int) -> NDArray[np.intp]:
-    """Recorded times from shortly before the first group wakes up to the last.
+    """Indices of recorded times from shortly before the first group wakes up to the last.
 
-    Where there are too many, half of them evenly spaced in time, half among the records, which lie closest where most
+    If there are too many, half are evenly spaced in time and half among the records, which are densest where most
     happens.
     """
     times = np.asarray(path.times, dtype=float)

@@ -1,4 +1,4 @@
-"""Rules that choose a time by what they read of one path: the time is the only regularisation."""
+"""Rules that choose a time on a path, where the time is the only regularisation."""
 
 from covey.stopping.at_time import AtTime
 from covey.stopping.base import Choice, PathTask, Stopping

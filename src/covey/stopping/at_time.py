@@ -1,4 +1,4 @@
-"""Stop at a time that the user gives."""
+"""Stop at a given time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AtTime(Stopping):
     time: int
 
     def choose(self, task: PathTask) -> Choice:
-        """Run to the time and no further."""
+        """Run up to the time."""
         time = whole(self.time, "the time of AtTime", least=0)
         if time > task.max_iter:
             raise ValueError(f"AtTime({time}) lies beyond max_iter={task.max_iter}: give Network(max_iter={time}).")

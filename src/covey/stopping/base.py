@@ -1,4 +1,4 @@
-"""What a stopping rule is given, and what it answers."""
+"""The interface of stopping rules: their input and their result."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "PathTask", "Stopping"]
 
-# Of the options of `group_path`, those that say what the problem is.
+# The options of `group_path` that define the problem.
 PROBLEM_OPTIONS = ("standardize", "fit_intercept")
 
 
 class _Prepared:
-    """What a task makes once, when it is first needed.
+    """Objects that a task creates once, on first use.
 
-    There is no lock: a fold that held one while its cluster works could block the fold that runs on that worker.
+    There is no lock: a fold that held one while waiting for its cluster could block the fold running on that worker.
     """
 
     def __init__(self) -> None:
@@ -40,16 +40,16 @@ class _Prepared:
 class PathTask:
     """A regression problem together with the settings of its path.
 
-    Rows are never copied: a part of them is chosen by giving the others weight zero.
+    Rows are never copied: a subset is selected by giving the other rows weight zero.
 
     Attributes
     ----------
     X, y, groups, weight
-        The problem; X any kind of design.
+        The problem; X may be any kind of design.
     options : mapping
-        Those of `covey.group_path`.
+        Options of `covey.group_path`.
     verbose : int
-        1: a line per path; 2: a line per group that wakes up.
+        1: one line per path; 2: one line per group that wakes up.
     """
 
     X: Any
@@ -62,7 +62,7 @@ class PathTask:
 
     @property
     def design(self) -> Design:
-        """X, whatever its kind."""
+        """X as a design."""
         if self._prepared.design is None:
             self._prepared.design = as_design(self.X)
         return self._prepared.design
@@ -79,7 +79,7 @@ class PathTask:
 
     @property
     def n_effective(self) -> float:
-        """The number of rows, each counted by its weight."""
+        """The number of rows, counted by weight."""
         return self.design.total(self.weight)
 
     @property
@@ -89,7 +89,7 @@ class PathTask:
 
     @property
     def max_iter(self) -> int:
-        """Where a path ends at the latest."""
+        """The last possible iteration of a path."""
         return int(self.options.get("max_iter", 100_000))
 
     def on(self, rows: Any) -> PathTask:
@@ -102,7 +102,7 @@ class PathTask:
         rule = as_stop_rule(stop)
         start = settings.get("start")
         if start is not None and "max_iter" in settings:
-            # a path that continues another one makes at least one step
+            # a continued path makes at least one step
             state = start.state if isinstance(start, Path) else start
             begun = 0 if state is None else state.time
             settings["max_iter"] = max(settings["max_iter"], begun + 1)
@@ -141,9 +141,9 @@ class Choice:
     path : Path
         The path to take the model from.
     time : float
-        Where on it.
+        The chosen time.
     scores : DataFrame
-        What the rule looked at: one row per time.
+        The values on which the rule is based, one row per time.
     """
 
     path: Path
@@ -152,7 +152,7 @@ class Choice:
 
     @property
     def position(self) -> int:
-        """The chosen model's position on the path."""
+        """The index of the chosen model on the path."""
         return self.path.index(self.time)
 
     @property

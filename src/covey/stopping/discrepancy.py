@@ -22,9 +22,9 @@ class Discrepancy(Stopping):
     Parameters
     ----------
     sigma : float, optional
-        The noise's standard deviation. Without it, it is estimated on the path itself: see `estimate_sigma`.
+        The standard deviation of the noise; by default estimated on the path itself, see `estimate_sigma`.
     factor : float
-        At least 1; the principle's safety factor.
+        The safety factor of the principle, at least 1.
     """
 
     sigma: float | None = None

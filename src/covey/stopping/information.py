@@ -18,11 +18,12 @@ from covey.validation import FloatArray, positive
 
 __all__ = ["InformationCriterion", "degrees_of_freedom"]
 
-# Beyond this share of the rows the criteria extrapolate, and the residual variance of a saturated model is zero.
+# The most degrees of freedom, as a share of the rows; beyond it the criteria are unreliable, and a saturated model has
+# zero residual variance.
 MOST_FREEDOM = 0.5
 
-# Groups that rise without lowering the criterion before the path is given up. More than a validation set needs,
-# because criteria have local minima where a batch of groups enters before it has grown.
+# The path ends after this many groups have risen without lowering the criterion. More than for a validation set,
+# because criteria have local minima where several groups have entered but not yet grown.
 PATIENCE = 10.0
 
 SQUARED = Squared()
@@ -35,15 +36,14 @@ class InformationCriterion(Stopping):
     With ``RSS`` the residual sum of squares, ``s`` awake groups of ``L`` and ``df`` degrees of freedom,
 
     - BIC: ``n log(RSS/n) + log(n) df``,
-    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which pays for the choice among many groups (Chen and Chen, 2008),
+    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which accounts for the choice among many groups (Chen and Chen, 2008),
     - GCV: ``(RSS/n) / (1 - df/n)^2``.
 
-    For another loss than squared the deviance stands for ``RSS``, and where the loss has no scale to be estimated
-    (classes, counts) for ``n log(RSS/n)`` too.
+    For losses other than squared, the deviance replaces ``RSS``; if the loss has no scale parameter (classes, counts),
+    it replaces ``n log(RSS/n)``.
 
-    Degrees of freedom are the columns of the awake groups, plus one for an intercept: what least squares on those
-    groups would spend. A group that has woken up is not shrunk, so this is right once it has settled, and an upper
-    bound while it grows.
+    The degrees of freedom are those of least squares on the awake groups: their columns, plus one for an intercept. A
+    group that has woken up is not shrunk, so this is exact once it has settled, and an upper bound while it grows.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class InformationCriterion(Stopping):
     gamma: float = 1.0
 
     def choose(self, task: PathTask) -> Choice:
-        """Run until the criterion has not fallen for a while, or half of the rows are spent, and take the least."""
+        """Run until the criterion stops falling or half of the degrees of freedom are used, and choose its minimum."""
         if self.criterion not in ("bic", "ebic", "gcv"):
             raise ValueError(f"criterion must be 'bic', 'ebic' or 'gcv', not {self.criterion!r}.")
         positive(self.gamma, "gamma", zero=True)
@@ -79,11 +79,11 @@ class InformationCriterion(Stopping):
     def value(
         self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float, loss: Loss = SQUARED
     ) -> FloatArray:
-        """The criterion, given residual sums of squares (deviances of another loss), degrees of freedom, groups."""
+        """The criterion, given residual sums of squares (or deviances), degrees of freedom and numbers of groups."""
         if self.criterion == "gcv":
             left = 1 - df / n
             return np.where(left > 0, rss / n / np.where(left > 0, left, 1.0) ** 2, np.inf)
-        # an exact fit has no residual: the smallest number keeps its logarithm comparable instead of -inf
+        # an exact fit has no residual: the smallest positive number keeps its logarithm finite
         value = loss.criterion(np.maximum(rss, np.finfo(float).tiny) / n, n) + np.log(n) * df
         if self.criterion == "ebic":
             value = value + 2 * self.gamma * (gammaln(L + 1) - gammaln(s + 1) - gammaln(L - s + 1))
@@ -91,13 +91,13 @@ class InformationCriterion(Stopping):
 
 
 def awake_counts(path: Path) -> FloatArray:
-    """How many groups are awake at each time."""
+    """The number of groups awake at each time."""
     woken = np.sort([t for _, t in path.entered])
     return np.searchsorted(woken, path.times, side="right").astype(float)
 
 
 def degrees_of_freedom(path: Path, intercept: bool) -> FloatArray:
-    """Columns of the awake groups at each time, shared ones once, plus one for an intercept."""
+    """The number of distinct columns in the awake groups at each time, plus one for an intercept."""
     events = sorted((t, l) for l, t in path.entered)
     woken = np.array([t for t, _ in events])
     members, starts = path.groups.members, path.groups.starts

@@ -1,4 +1,4 @@
-"""Monitor: follow the error on some rows while a path runs, and end the path when the best model is behind."""
+"""Monitor: track the error on some rows while a path runs, and end the path once the best model has passed."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from covey.validation import FloatArray
 
 __all__ = ["PATIENCE", "Monitor", "earliest_least"]
 
-# Groups that rise without lowering the error before a path is given up. Chosen on small problems of
-# `benchmarks/peers.py`, where shorter patience gave noisy ones up too early (docs/decisions/0002).
+# The path ends after this many groups have risen without lowering the error. Chosen on small problems of
+# `benchmarks/peers.py`, where less patience ended noisy paths too early (docs/decisions/0002).
 PATIENCE = 3.0
 
-# Where noise groups wake in crowds, each of them a little, it is enough that this many wake and a third of the patience
-# rises; but not before as many groups as the patience have risen to advantage.
+# If many noise groups wake up together but rise little, it is enough that this many wake up and a third of the patience
+# rises, provided that at least as many groups as the patience have lowered the error before.
 CROWD, CROWD_SHARE = 12, 1 / 3
 
-# A longer path may be right about a group ten times weaker than any so far; after one such group rose in vain, not.
+# A path may continue for a group up to ten times weaker than any so far, until one such group rises without effect.
 LATE_FACTOR, LATE_PATIENCE = 10, 1.0
 
-# With every group awake no more can rise; three times the best time sees the slow directions settle.
+# With all groups awake no more can rise; by three times the best time the slow directions have settled.
 FINAL_FACTOR, FINAL_LEAST = 3, 10
 
-# An improvement below the first share does not renew the patience: on a plateau the error creeps down for ever. Nor
-# does one below the second share of the first score: without noise the error falls towards zero for ever.
+# A relative improvement below the first value does not renew the patience, since on a plateau the error keeps creeping
+# down. Neither does one below the second, relative to the first score, since without noise the error tends to zero.
 IMPROVEMENT, NEGLIGIBLE = 1e-3, 1e-8
 
-# Scores that agree to so many digits are a tie, which the earliest time wins: on a plateau the rest is rounding. Of a
-# mean square, so is everything below this share of the first: the response itself has no more digits.
+# Scores within this relative tolerance are ties, broken by the earliest time: on a plateau they differ by round-off
+# error only. So do mean squares below the second value, relative to the first, because of the response's own precision.
 TIE, ROUNDING = 1e-9, 1e-24
 
 
-# The time chosen is the first one whose error is within this share of the least: on a plateau groups wake that change
-# the error by less than held-out rows can tell.
+# The first time with an error within this share of the least is chosen: on a plateau, groups wake up that change the
+# error by less than held-out rows can detect.
 PARSIMONY = 3e-3
 
 
 def earliest_least(scores: FloatArray, unit: float = 0.0) -> int:
-    """The first position of the least score, up to ties; `unit` is the size of a change that matters."""
+    """The index of the first minimal score, up to ties; `unit` is the size of a change that matters."""
     least = float(scores.min())
     return int(np.argmax(scores <= least + TIE * max(abs(least), unit)))
 
@@ -52,11 +52,11 @@ class Monitor(StopRule):
     Parameters
     ----------
     error_of : ModelError
-        The weighted mean squared error of linear models on the rows that judge.
+        The weighted mean squared error of linear models on the validation rows.
     patience : float
-        In groups that have risen (`Snapshot.n_risen`).
+        Counted in groups that have risen (`Snapshot.n_risen`).
     n_groups : int
-        The number of groups in all.
+        The total number of groups.
     score : callable ``(mean_square, snapshot) -> float``, optional
         What to minimise instead of the mean square.
 
@@ -65,9 +65,9 @@ class Monitor(StopRule):
     times, errors : list of float
         Every recorded time and its mean square.
     reached : float
-        The time up to which the model is known.
+        The time up to which models are known.
     best_time : float
-        The earliest time of the least score; of an error, the earliest within 0.3% of the least.
+        The earliest time with the least score; for an error, the earliest within 0.3% of the least.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Monitor(StopRule):
         self.reached = 0.0
 
     def stop_at(self, snapshot: Snapshot) -> bool:
-        """Note the error; True once the best time lies far enough back."""
+        """Record the error; True once the best time lies far enough back."""
         error = float(self.error_of(snapshot.columns, snapshot.coef[None, :], np.array([snapshot.intercept]))[0])
         score = error if self.score is None else self.score(error, snapshot)
         return self._note(error, score, snapshot.time, snapshot.n_woken, snapshot.n_risen)
 
     def stop_among(self, snapshots: Snapshots) -> int:
-        """The position of the first of several models at which the best time lies far enough back, or their number."""
+        """The index of the first of several models at which to stop, or their number."""
         errors = self.error_of(snapshots.columns, snapshots.coefs, snapshots.intercepts)
         times, woken, risen = snapshots.times.tolist(), snapshots.n_woken.tolist(), snapshots.n_risen.tolist()
         for i, error in enumerate(errors.tolist()):
@@ -103,7 +103,7 @@ class Monitor(StopRule):
         return len(snapshots)
 
     def _note(self, error: float, score: float, time: float, n_woken: int, n_risen: float) -> bool:
-        """Note a model; True once the best time lies far enough back."""
+        """Record a model; True once the best time lies far enough back."""
         self.times.append(float(time))
         self.errors.append(error)
         self.scores.append(score)
@@ -117,7 +117,7 @@ class Monitor(StopRule):
 
     @property
     def _worthwhile(self) -> float:
-        """The least improvement that counts as one."""
+        """The smallest improvement that counts."""
         return max(IMPROVEMENT * abs(self._renewed_score), NEGLIGIBLE * abs(self.scores[0]))
 
     def _given_up(self, time: float, n_woken: int, n_risen: float) -> bool:

@@ -17,41 +17,41 @@ from covey.validation import FloatArray, positive
 
 __all__ = ["TheoryWindow"]
 
-# Two directions of the pilot's groups are one where the Gram block's eigenvalue falls to this share of the largest.
+# Directions of the pilot's groups are dependent if an eigenvalue of the Gram block is below this share of the largest.
 DEPENDENT = 1e-10
 
-# Powers of a start below this are no numbers any more.
+# Powers of a smaller start underflow.
 SMALLEST_START = 1e-100
 
 
 @dataclass(frozen=True)
 class TheoryWindow(Stopping):
-    """A time at which the groups found have settled and noise still sleeps, for a known noise level.
+    """A time at which the selected groups have settled and noise groups are still asleep, for a known noise level.
 
     The window [T_lb, T_ub] of theorem convergence-alg-1, with its corrected formulas (as printed it is empty; see
-    `covey.theory.bounds`), in the coordinates in which the path runs: units of X and y do not matter. The theorem's
-    magnitudes are those of the truth. Here a pilot stands in for it: the groups with which the residual reaches the
-    noise (`Discrepancy`), fitted by least squares, and of these the ones above what noise reaches in a group.
+    `covey.theory.bounds`), in the coordinates of the path, so that the units of X and y do not matter. The theorem's
+    magnitudes are those of the truth. A pilot fit replaces it here: least squares on the groups with which the residual
+    reaches the noise (`Discrepancy`), restricted to those above the level that noise reaches in a group.
 
-    The theorem says something only where every group is 80 times the noise. Elsewhere, as on the data of the paper's
-    figures, the rule warns and takes the times that groups have by themselves, as on an orthogonal design
-    (`covey.theory.settle_time`, `covey.theory.rest_time`). Where noise would wake before the weakest group has settled
-    there is no window; the rule then raises an error that says which start would open one, if any does.
+    The theorem applies only if every group is 80 times the noise. Otherwise, as on the data of the paper's figures, the
+    rule warns and uses the times of isolated groups, as on an orthogonal design (`covey.theory.settle_time`,
+    `covey.theory.rest_time`). If noise would wake up before the weakest group has settled, there is no window; the rule
+    then raises an error that names a start that would open one, if any does.
 
     Parameters
     ----------
     sigma : float
-        The noise's standard deviation.
+        The standard deviation of the noise.
     where : {"lower", "middle", "upper"}
-        The end of the window to stop at, or its geometric middle, which is far from both: correlated groups settle
-        later than groups by themselves, and wake sooner.
+        The end of the window at which to stop, or its geometric mean, which is far from both ends: correlated groups
+        settle later and wake up sooner than isolated ones.
     """
 
     sigma: float
     where: Literal["lower", "middle", "upper"] = "middle"
 
     def choose(self, task: PathTask) -> Choice:
-        """A pilot for the magnitudes, then the path to the window's time."""
+        """Estimate the magnitudes with a pilot fit, then run the path to the window's time."""
         sigma = positive(self.sigma, "sigma")
         if self.where not in ("lower", "middle", "upper"):
             raise ValueError(f"where must be 'lower', 'middle' or 'upper', not {self.where!r}.")
@@ -60,13 +60,13 @@ class TheoryWindow(Stopping):
         pilot = Discrepancy(sigma).choose(task)
         found = _Found.by(pilot, task, sigma)
         if found.groups.size == 0:
-            # nothing stands above the noise, so there is nothing to wait for
+            # no group exceeds the noise level
             return Choice(pilot.path, float(pilot.path.times[0]), pilot.scores)
         T_lb, T_ub, source = _window(found)
         time = {"lower": np.ceil(T_lb), "middle": np.round(np.sqrt(T_lb * T_ub)), "upper": np.floor(T_ub)}[self.where]
         if time > task.max_iter:
             raise ValueError(
-                f"The window [{T_lb:.0f}, {T_ub:.0f}] lies behind max_iter={task.max_iter}: give a larger max_iter."
+                f"The window [{T_lb:.0f}, {T_ub:.0f}] lies beyond max_iter={task.max_iter}: give a larger max_iter."
             )
         path = task.path(max_iter=max(1, int(time)), step_size=pilot.path.step_size)
         scores = pd.DataFrame({"T_lb": [T_lb], "T_ub": [T_ub], "window": [source], "time": [path.times[-1]]})
@@ -75,20 +75,20 @@ class TheoryWindow(Stopping):
 
 @dataclass(frozen=True)
 class _Found:
-    """What a pilot says about the problem, in working coordinates.
+    """The estimates of the pilot fit, in working coordinates.
 
     Attributes
     ----------
     groups, levels : ndarray
-        Groups above the noise, and the norms of their coefficients.
+        Groups above the noise level, and the norms of their coefficients.
     noise : ndarray, shape (n_groups,)
-        What noise reaches in each group.
+        The level that noise reaches in each group.
     steps : ndarray, shape (n_groups,)
-        gamma of each group, its weight included.
+        gamma of each group, including its weight.
     start, init_scale : float
-        alpha, and as it was given.
+        alpha in working coordinates, and as given.
     n, p
-        Rows and columns.
+        The numbers of rows and columns.
     """
 
     groups: NDArray[np.intp]
@@ -120,14 +120,14 @@ class _Found:
 
 
 def _window(found: _Found) -> tuple[float, float, str]:
-    """T_lb, T_ub, and where they come from; an error where there is no window."""
+    """T_lb, T_ub and their source; raises an error if there is no window."""
     from covey.theory.bounds import bounds  # its kernels are compiled
     from covey.theory.descent_times import opening_scale, rest_time, settle_time
 
     alpha, weakest = found.start, float(found.levels.min())
     disturbed = weakest / 20.0 + found.noise
     T_ub = min(rest_time(b, init_scale=alpha, step_size=step) for b, step in zip(disturbed, found.steps, strict=True))
-    # a precision finer than the noise would be of no use
+    # a precision below the noise level would be pointless
     reached = float(found.noise.max())
     limits = bounds(
         np.sqrt(found.levels), n=round(found.n), p=found.p, L=found.noise.size, epsilon=reached, noise=reached,
@@ -144,28 +144,30 @@ def _window(found: _Found) -> tuple[float, float, str]:
         smallest = min((scale or 0.0 for scale in opens), default=0.0) * found.init_scale / alpha
         raise ValueError(_no_window(T_lb, T_ub, weakest, float(b), smallest))
     warnings.warn(
-        f"Theorem convergence-alg-1 promises nothing here: the weakest group found has norm {weakest:.3g}, and 80 "
-        f"times the noise is {limits.zeta_corrected:.3g} (in units of the response). TheoryWindow takes the times of "
-        "groups by themselves instead.",
+        f"Theorem convergence-alg-1 does not apply here: the weakest group found has norm {weakest:.3g}, and 80 times "
+        f"the noise is {limits.zeta_corrected:.3g} (in units of the response). TheoryWindow uses the times of isolated "
+        "groups instead.",
         stacklevel=3,
     )
     return T_lb, T_ub, "orthogonal"
 
 
 def _no_window(T_lb: float, T_ub: float, weakest: float, noise: float, opens: float) -> str:
-    """What to do where groups of noise wake too early; `opens` is the start that would part them, 0 for none."""
+    """The remedy if noise groups wake up too early; `opens` is the start that would separate them, 0 for none."""
     if opens < SMALLEST_START:
-        remedy = "No start is small enough to part them: use more rows, or another rule, 'ebic' or Discrepancy(sigma)."
+        remedy = "No start is small enough to separate them: use more rows, or 'ebic' or Discrepancy(sigma)."
     else:
-        remedy = f"Set init_scale={0.9 * opens:.1e} or smaller, which parts them, or use another rule, 'ebic' for one."
+        remedy = (
+            f"Set init_scale={0.9 * opens:.1e} or smaller, which separates them, or use another rule such as 'ebic'."
+        )
     return (
         f"There is no window: the weakest group found (norm {weakest:.3g} in units of the response) settles by "
-        f"iteration {T_lb:.0f}, and a group of noise (up to {noise:.3g}) may wake at {T_ub:.0f}. {remedy}"
+        f"iteration {T_lb:.0f}, but a noise group (up to {noise:.3g}) may wake up at {T_ub:.0f}. {remedy}"
     )
 
 
 def _refitted_norms(problem: WorkingProblem, which: NDArray[np.intp]) -> FloatArray:
-    """Norms of some groups' least squares coefficients; on a path they may still be on the rise."""
+    """Norms of some groups' least-squares coefficients; on a path they may still be growing."""
     if which.size == 0:
         return np.empty(0)
     K, c = problem.gram_block(which)
@@ -174,7 +176,7 @@ def _refitted_norms(problem: WorkingProblem, which: NDArray[np.intp]) -> FloatAr
 
 
 def _group_noise(problem: WorkingProblem, sigma: float, n: float, standardize: Any) -> FloatArray:
-    """What noise may reach in each group; orthonormal groups need not be read for it."""
+    """The level that noise may reach in each group; for orthonormal groups it is known without reading X."""
     from covey.theory.descent_times import group_noise_bound
 
     L, p, out = problem.ranks.size, max(problem.n_columns, 1), np.zeros(problem.ranks.size)

@@ -1,4 +1,4 @@
-"""Tables and groups from files: read whole, checked once, refused with a reason and a remedy."""
+"""Read and check tables and groups from files; bad input is refused with a reason and a remedy."""
 
 from covey.tables.columns import apart, find_columns, missing_values, numbers, numeric_frame
 from covey.tables.complaint import TableError

@@ -1,4 +1,4 @@
-"""Columns of a table: found by name or pattern, turned into numbers, searched for missing values."""
+"""Columns of a table: find them by name or pattern, convert them to numbers, and find missing values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["apart", "find_columns", "missing_values", "numbers", "numeric_frame"
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
-    """The columns that a name, a pattern or a list stands for; a column of just that name comes first.
+    """The columns matched by a name, a pattern or a list; a column of exactly that name takes precedence.
 
     >>> find_columns("x*", ["x1", "y", "x2"], "--drop"), find_columns("y,x2", ["x1", "y", "x2"], "--drop")
     (['x1', 'x2'], ['y', 'x2'])
@@ -26,13 +26,13 @@ def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
     for part in apart([name], columns):
         own = [part] if part in columns else _matching(part, columns)
         if not own:
-            raise TableError(f"{option} {part!r} names no column: {near(part, columns)}")
+            raise TableError(f"{option} {part!r} matches no column: {near(part, columns)}")
         found += own
     return list(dict.fromkeys(found))
 
 
 def apart(given: Sequence[str], columns: Collection[str]) -> list[str]:
-    """Names one by one: ``age,sex`` is two of them, unless a column is called so, or it is a pattern of columns.
+    """Split lists of names: ``age,sex`` is two names, unless it is a column's name or a pattern that matches columns.
 
     >>> apart(["age,sex", "a,b"], ["age", "sex", "a,b"])
     ['age', 'sex', 'a,b']
@@ -49,7 +49,7 @@ def _matching(name: str, columns: Collection[str]) -> list[str]:
 
 
 def missing_values(frame: pd.DataFrame) -> dict[str, int]:
-    """The columns with missing values, and how many each."""
+    """The columns with missing values, and the number in each."""
     counts = frame.isna().sum()
     return {str(name): int(count) for name, count in counts[counts > 0].items()}
 
@@ -57,11 +57,11 @@ def missing_values(frame: pd.DataFrame) -> dict[str, int]:
 def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFrame:
     """The same columns as floats.
 
-    Columns that hold anything else are refused all at once, with this remedy, or each with its own.
+    All columns that are not numeric are refused in one message, with this remedy or each with its own.
     """
     plain = [dtype.kind in "fiub" if isinstance(dtype, np.dtype) else False for dtype in frame.dtypes]
     if all(plain):
-        # in one block: pandas takes ten thousand columns of a file one by one otherwise
+        # in one block: pandas would otherwise convert ten thousand columns one by one
         made = pd.DataFrame(frame.to_numpy(dtype=float), columns=frame.columns, index=frame.index)
     else:
         read = {name: _read(column) for name, column in frame.items()}
@@ -77,10 +77,10 @@ def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFram
 
 
 def to_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """What of a column can be read as numbers; the rest is missing."""
+    """Parse a column as numbers; values that are not numbers become missing."""
     try:
         return pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # integers of hundreds of digits
+    except OverflowError:  # integers with hundreds of digits
         return pd.to_numeric(column.map(_float), errors="coerce")
 
 
@@ -94,7 +94,7 @@ def _float(value: Any) -> Any:
 
 
 def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
-    """The column as floats, missing values kept; anything that is no number is named with its row."""
+    """The column as floats, with missing values kept; a value that is not a number is reported with its row."""
     found, bad = _read(column)
     if bad.any():
         raise TableError(complaint([read_unreadable(column, bad)], remedy))
@@ -102,7 +102,7 @@ def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
 
 
 def _read(column: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
-    """What of a column can be read as numbers, and the rows in which it cannot."""
+    """A column parsed as numbers, and a mask of the rows where that failed."""
     times = pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column)
     if times or column.dtype.kind == "c":
         return column, np.ones(len(column), dtype=bool)

@@ -1,4 +1,4 @@
-"""What is said about a table that cannot be used."""
+"""The error for unusable tables, and helpers for its messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TableError(ValueError):
 
 
 def listed(names: Iterable[object], limit: int = 6) -> str:
-    """Name a few, count the rest.
+    """The first few names, and a count of the rest.
 
     >>> listed("abcd", limit=2)
     "'a', 'b' and 2 more"
@@ -24,7 +24,7 @@ def listed(names: Iterable[object], limit: int = 6) -> str:
 
 
 def near(name: str, columns: Sequence[str]) -> str:
-    """What may have been meant instead of a column that is not there.
+    """A suggestion for a column name that does not exist.
 
     >>> near("agee", ["age", "bmi"]), near("x", ["age", "bmi"])
     ("did you mean 'age'?", "the columns are 'age', 'bmi'.")

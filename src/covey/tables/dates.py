@@ -1,4 +1,4 @@
-"""Dates as numbers: days since a day."""
+"""Dates as numbers: days since a reference day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["days_since", "earliest"]
 
 
 def earliest(column: pd.Series[Any]) -> str:
-    """The first day of a column of dates, to count from.
+    """The earliest date of a column, used as the reference day.
 
     >>> earliest(pd.Series(["2020-03-02", "2020-03-01"]))
     '2020-03-01'
@@ -25,7 +25,7 @@ def earliest(column: pd.Series[Any]) -> str:
 
 
 def days_since(column: pd.Series[Any], day: str) -> pd.Series[Any]:
-    """Days, with their fraction, between a day and the dates of a column; missing dates stay missing.
+    """Days, with fractions, from a day to the dates of a column; missing dates stay missing.
 
     >>> days_since(pd.Series(["2020-03-01", "2020-03-02 12:00"]), "2020-03-01").tolist()
     [0.0, 1.5]
@@ -36,13 +36,13 @@ def days_since(column: pd.Series[Any], day: str) -> pd.Series[Any]:
 
 def _times(column: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_numeric_dtype(column):
-        raise TableError(f"--date {column.name}: the column holds numbers already, which need no --date.")
+        raise TableError(f"--date {column.name}: the column already holds numbers; leave out --date.")
     times = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
     bad = (times.isna() & column.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
         raise TableError(
-            f"--date {column.name}: {column.iloc[row]!r} in row {row + 1} below the header is no date; write dates as "
-            "2020-12-31."
+            f"--date {column.name}: {column.iloc[row]!r} in row {row + 1} below the header is not a date; write dates "
+            "as 2020-12-31."
         )
     return times

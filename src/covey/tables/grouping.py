@@ -1,4 +1,4 @@
-"""Which columns belong together, as a file or a pattern says."""
+"""Groups of columns from a file, a size, a separator or patterns."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Specs = str | Sequence[str] | None
 def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = ()) -> Groups:
     """Read ``--groups``.
 
-    A file of (column, group); a size; a separator such as ``_`` or ``sep:__``, before which the group's name stands;
-    ``regex:PATTERN``, whose first bracket is the group's name; or patterns of names, one per group, such as
-    ``gene01_*`` or ``size=h_*``, where a column that matches none is a group of its own.
+    A file of (column, group); a size; a separator such as ``_`` or ``sep:__`` that ends the group's name;
+    ``regex:PATTERN``, whose first parentheses capture the group's name; or name patterns, one per group, such as
+    ``gene01_*`` or ``size=h_*``, where each column that matches none is its own group.
 
     Parameters
     ----------
     specs : None, str or sequence of str
-        Several are patterns; None makes every column a group of its own.
+        Several are patterns; with None each column is its own group.
     columns : sequence of str
     own : collection of str
-        Columns that may be left out of a file or not match a regular expression: each is then a group of its own.
+        Columns that may be missing from a file or not match a regular expression; each is then its own group.
 
     Examples
     --------
@@ -78,10 +78,10 @@ def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -
     try:
         expression = re.compile(pattern)
     except re.error as reason:
-        raise TableError(f"--groups regex:{pattern} is no regular expression: {reason}.") from None
+        raise TableError(f"--groups regex:{pattern} is not a regular expression: {reason}.") from None
     if not expression.groups:
         raise TableError(
-            f"--groups regex:{pattern} has no bracket; put one around the group's name, as in (gene[0-9]+)_."
+            f"--groups regex:{pattern} has no parentheses; put them around the group's name, as in (gene[0-9]+)_."
         )
     labels = []
     for name in columns:
@@ -89,8 +89,8 @@ def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -
         label = found.group(1) if found else None
         if label is None and name not in own:
             raise TableError(
-                f"--groups regex:{pattern} does not match column {name!r} from its beginning; every column needs a "
-                "group. Leave it out with --drop, or widen the expression."
+                f"--groups regex:{pattern} does not match the start of column {name!r}; every column needs a "
+                "group. Leave it out with --drop, or make the expression more general."
             )
         labels.append(name if label is None else label)
     return Groups.from_labels(labels, columns=columns)
@@ -104,12 +104,12 @@ def _by_patterns(patterns: Sequence[str], columns: Sequence[str]) -> Groups:
             name, pattern = _stem(item), item
         if not has_magic(pattern) and pattern not in columns:
             raise TableError(
-                f"--groups {item!r} is no file, size or pattern; give a file of (column, group), a size, a separator "
-                "such as _, regex:PATTERN with a bracket, or patterns such as 'gene01_*'."
+                f"--groups {item!r} is not a file, size or pattern; give a file of (column, group), a size, a "
+                "separator such as _, regex:PATTERN with parentheses, or patterns such as 'gene01_*'."
             )
         members = [column for column in columns if fnmatchcase(column, pattern)]
         if not members:
-            raise TableError(f"--groups {item!r} matches no column; they are {listed(columns)}.")
+            raise TableError(f"--groups {item!r} matches no column; the columns are {listed(columns)}.")
         for column in members:
             if label_of.setdefault(column, name) != name:
                 raise TableError(
@@ -132,7 +132,7 @@ def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Grou
     table = read_table(path)
     if table.shape[1] != 2:
         raise TableError(f"{path} must have two columns, column and group, not {table.shape[1]}.")
-    if table.columns[0] in columns:  # no header: its first line is a column like the others
+    if table.columns[0] in columns:  # no header: the first line is data
         first = pd.DataFrame([list(table.columns)], columns=table.columns)
         table = pd.concat([first, table.astype(str)], ignore_index=True)
     names = table.iloc[:, 0].astype(str)

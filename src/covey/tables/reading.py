@@ -1,4 +1,4 @@
-"""Files to one table: CSV, TSV, Parquet, Feather; one file, several, a pattern, or a folder of Parquet."""
+"""Read a table from CSV, TSV, Parquet or Feather: one file, several, a pattern, or a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather"}
 
 
 def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
-    """The files that names, patterns such as ``parts/*.parquet`` and folders of Parquet stand for, in order."""
+    """The files for a list of names, patterns such as ``parts/*.parquet`` and folders of Parquet files, in order."""
     found: list[Path] = []
     for source in sources:
         path = Path(source)
         if path.is_dir():
-            # what engines leave beside their parts (_SUCCESS, .part-0.crc) begins with one of these
+            # marker files of query engines (_SUCCESS, .part-0.crc) begin with one of these
             here = [file for file in path.rglob("*.parquet") if not file.name.startswith(("_", "."))]
             if not here:
-                raise TableError(f"The folder {path} holds no .parquet file; name the files of a table one by one.")
+                raise TableError(f"The folder {path} contains no .parquet file; list the files of the table.")
         elif path.exists():
             here = [path]
         elif has_magic(str(source)):
@@ -43,13 +43,13 @@ def find_files(sources: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def read_tables(sources: Sequence[str | Path], *, sep: str | None = None, decimal: str = ".") -> pd.DataFrame:
-    """Read files as one table, one below the other; they must have the same columns.
+    """Read files with the same columns as one table, concatenated in order.
 
     Parameters
     ----------
     sources : sequence of str or Path
     sep, decimal : str
-        For text: what stands between values, found from the header if not given, and the decimal mark.
+        Separator of text files, guessed from the header if not given, and decimal mark.
     """
     files = find_files(sources)
     frames = [read_table(file, sep=sep, decimal=decimal) for file in files]
@@ -57,14 +57,14 @@ def read_tables(sources: Sequence[str | Path], *, sep: str | None = None, decima
     for file, frame in zip(files, frames, strict=True):
         odd = set(first.columns) ^ set(frame.columns)
         if odd:
-            raise TableError(f"{files[0]} and {file} are no parts of one table: only one of them has {listed(odd)}.")
+            raise TableError(f"{files[0]} and {file} do not belong to one table: only one of them has {listed(odd)}.")
     return first if len(frames) == 1 else pd.concat([frame[first.columns] for frame in frames], ignore_index=True)
 
 
 def read_table(
     path: Path, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
 ) -> pd.DataFrame:
-    """Read one file, by the ending of its name."""
+    """Read one file in the format of its extension."""
     if not path.is_file():
         raise TableError(f"There is no file {path}.")
     kind = _kind(path)
@@ -74,7 +74,7 @@ def read_table(
         if kind in SEPARATORS:
             frame = read_text(path, kind, sep=sep, decimal=decimal, longest_line=longest_line)
         elif sep is not None or decimal != ".":
-            raise TableError(f"--sep and --decimal are for text, and {path} is none: leave them out.")
+            raise TableError(f"--sep and --decimal are for text files, which {path} is not: leave them out.")
         else:
             frame = _read_arrow(path, kind)
     except OSError as reason:
@@ -90,7 +90,7 @@ def _kind(path: Path) -> str:
     kind = Path(name).suffix
     kind = OTHER_NAMES.get(kind, kind)
     if kind not in KINDS or (name != path.name.lower() and kind not in SEPARATORS):
-        raise TableError(f"{path} is of no known kind; use .csv, .tsv (gzipped or not), .parquet or .feather.")
+        raise TableError(f"{path} has an unknown extension; use .csv, .tsv (gzipped or not), .parquet or .feather.")
     return kind
 
 

@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would run as a formula, written so that it does not, and read back as it was."""
+"""Escape text that a spreadsheet would run as a formula, and undo it when reading."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pandas as pd
 
 __all__ = ["guarded", "unguarded"]
 
-# What a formula begins with in Excel, LibreOffice and Google Sheets, also in its wide form; apostrophes before it are
-# such guards already, or text that looks like one.
+# The first characters of a formula in Excel, LibreOffice and Google Sheets, including full-width forms. Apostrophes
+# before them are guards already, or text that looks like one.
 FORMULA = re.compile("'*[=+\\-@\\t\\r\uff1d\uff0b\uff0d\uff20]")
 
 
 def guarded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with an apostrophe before every text that begins like a formula, in cells and in names.
+    """The frame with an apostrophe before all text that begins like a formula, in cells and in names.
 
     >>> guarded(pd.DataFrame({"=1+1": ["@a", "-2", "b-c"]})).to_dict("list")
     {"'=1+1": ["'@a", '-2', 'b-c']}

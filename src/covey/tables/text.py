@@ -16,8 +16,8 @@ from covey.tables.spreadsheet import unguarded
 
 __all__ = ["LONGEST_LINE", "SEPARATORS", "check_names", "read_text"]
 
-# Three million columns of twenty characters. A longer line is a file without line ends, or no table; it would be held
-# in memory several times over before a parser said so.
+# Enough for three million columns of twenty characters. A file with a longer line has no line breaks or is not a table,
+# and a parser would hold the line in memory several times before failing.
 LONGEST_LINE = 64 * 2**20
 BLOCK = 2**20
 
@@ -27,10 +27,10 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 def read_text(
     path: Path, kind: str, *, sep: str | None = None, decimal: str = ".", longest_line: int = LONGEST_LINE
 ) -> pd.DataFrame:
-    """Read a table of text, gzipped or not.
+    """Read a text table, gzipped or not.
 
-    Where `sep` is not given, the separator is the one that the file's name promises; where the header does not hold
-    it, but a semicolon or a tab, it is that one.
+    If `sep` is not given, the file's extension determines the separator, unless the header lacks it and contains a
+    semicolon or a tab instead.
     """
     header = ""
     try:
@@ -41,7 +41,7 @@ def read_text(
         separator = _separator(header, SEPARATORS[kind]) if sep is None else _one_mark(sep)
         if separator == decimal:
             raise TableError(
-                f"{path}: {decimal!r} stands between values and cannot be the decimal mark too; give --sep."
+                f"{path}: {decimal!r} separates the values, so it cannot be the decimal mark too; give --sep."
             )
         names = next(csv.reader(io.StringIO(header), delimiter=separator, skipinitialspace=True), [])
         check_names(names, path)
@@ -55,7 +55,7 @@ def read_text(
             compression="infer",
         )
     except UnicodeDecodeError:
-        raise TableError(f"{path} is not text in UTF-8; save it as CSV in UTF-8, or as Parquet.") from None
+        raise TableError(f"{path} is not UTF-8 text; save it as CSV in UTF-8, or as Parquet.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, gzip.BadGzipFile, csv.Error) as reason:
         said = str(reason).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
         raise TableError(f"{path} cannot be read as a table: {said}.{_hint(header, sep)}") from None
@@ -74,7 +74,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
-    """Refuse a file as soon as a line is longer than `longest`, having read no more than that of it."""
+    """Refuse a file as soon as a line exceeds `longest` bytes, without reading further."""
     block_size = min(BLOCK, longest)
     since = 0  # bytes since the last line end
     while block := stream.read(block_size):
@@ -82,8 +82,8 @@ def _check_lines(stream: BinaryIO, path: Path, longest: int) -> None:
         since += len(block) if first < 0 else first
         if since > longest:
             raise TableError(
-                f"{path} has a line of more than {longest} bytes; is it a table with one line a row? "
-                "A table as wide as that is better kept as Parquet."
+                f"{path} has a line of more than {longest} bytes; is it a table with one line per row? "
+                "A table that wide is better stored as Parquet."
             )
         if first >= 0:
             since = len(block) - block.rfind(b"\n") - 1
@@ -99,26 +99,26 @@ def _separator(header: str, promised: str) -> str:
 
 
 def _one_mark(sep: str) -> str:
-    r"""A separator as it was given, in a word or as itself.
+    r"""The separator character, given as a word or as itself.
 
     >>> _one_mark("tab") == _one_mark(r"\t") == "\t"
     True
     """
     mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(sep, sep)
     if len(mark) != 1:
-        raise TableError(f"--sep is one character, tab or space, not {sep!r}.")
+        raise TableError(f"--sep must be one character, tab or space, not {sep!r}.")
     return mark
 
 
 def _hint(header: str, sep: str | None) -> str:
-    """What else may stand between the values, where a header of several marks leaves that open."""
+    """A hint at another separator, if the header is ambiguous."""
     if sep is None and ";" in header and "," in header:
-        return " If ; stands between the values, give --sep ';' (and --decimal , where numbers have a comma)."
+        return " If ; separates the values, give --sep ';' (and --decimal , if numbers have a decimal comma)."
     return ""
 
 
 def check_names(names: list[str], path: Path) -> None:
-    """Pandas renames the second of two columns of one name; here that is a mistake worth stopping for."""
+    """Refuse duplicate column names, which pandas would silently rename."""
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
-        raise TableError(f"{path} has columns of the same name: {listed(twice)}; rename them.")
+        raise TableError(f"{path} has several columns of the same name: {listed(twice)}; rename them.")

@@ -1,4 +1,4 @@
-"""Columns that are not numbers: what each of them holds, and which option of the command line makes it usable."""
+"""Columns that are not numeric: what each of them holds, and which command-line option makes it usable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pandas as pd
 
 __all__ = ["Unreadable", "complaint", "has_decimal_commas", "is_identifier", "read_unreadable"]
 
-# A column whose values differ in so many of the rows is an identifier or free text: a category that is seen once
-# says nothing about another row. A few values that happen to repeat do not make categories of the rest.
+# A column with more distinct values than this share of the rows is an identifier or free text: a category seen only
+# once says nothing about other rows. A few repeated values do not turn the rest into categories.
 MOSTLY_DIFFERENT = 0.9
 
-# Values that are looked at to find out what a column of text is.
+# The most values inspected to find out what a text column holds.
 LOOKED_AT = 1000
 
 ISO_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?$")
@@ -24,23 +24,23 @@ OTHER_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})$|\d{4}([./])\d{1,
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?$|[+-]?\d+$")
 WITH_UNIT = re.compile(r"[+-]?\d+([.,]\d+)?\s*(%|[€$£]|\s[a-zA-Z]{1,3})$|[€$£]\s*\d+([.,]\d+)*$")
 
-# Columns that are listed one by one.
+# The most columns to list.
 MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A column that is not numbers.
+    """A column that is not numeric.
 
     Attributes
     ----------
     name : str
     holds : str
-        What it holds, in words.
+        Description of its contents.
     remedy : str
         What to do.
     option : str
-        The option that does it; empty where the file must be changed.
+        The option that does it; empty if the file must be changed.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Unreadable:
 
 
 def is_identifier(column: pd.Series[Any]) -> bool:
-    """Whether nearly every row has a value of its own.
+    """Whether nearly every row has a different value.
 
     >>> is_identifier(pd.Series(["p1", "p2", "p3"])), is_identifier(pd.Series(["a", "b", "a"]))
     (True, False)
@@ -70,23 +70,21 @@ def has_decimal_commas(column: pd.Series[Any]) -> bool:
 
 
 def read_unreadable(column: pd.Series[Any], bad: Any) -> Unreadable:
-    """Find out what a column holds that cannot be read as numbers in the rows `bad`."""
+    """Describe a column whose values in the rows `bad` are not numbers."""
     name = str(column.name)
     drop, without = f"--drop {_shell(name)}", f"leave the column out with --drop {_shell(name)}"
     date = f"--date {_shell(name)}"
     if pd.api.types.is_datetime64_any_dtype(column):
-        return Unreadable(name, "holds dates", f"{date} makes them days since the earliest, or {without}", date)
+        return Unreadable(name, "holds dates", f"convert them to days with {date}, or {without}", date)
     if pd.api.types.is_timedelta64_dtype(column):
-        return Unreadable(name, "holds durations", f"write them as numbers of one unit, or {without}", drop)
+        return Unreadable(name, "holds durations", f"write them as numbers in one unit, or {without}", drop)
     if column.dtype.kind == "c":
         return Unreadable(name, "holds complex numbers", f"write two columns, or {without}", drop)
     texts = [str(value).strip() for value in column[bad].head(LOOKED_AT)]
     row = int(np.argmax(bad))
     first = f"{column.iloc[row]!r} in row {row + 1} below the header"
     if _all_match(ISO_DATE, texts):
-        return Unreadable(
-            name, f"holds dates, {first}", f"{date} makes them days since the earliest, or {without}", date
-        )
+        return Unreadable(name, f"holds dates, {first}", f"convert them to days with {date}, or {without}", date)
     if _all_match(OTHER_DATE, texts):
         remedy = f"write them as 2020-12-31 and give {date}, or {without}"
         return Unreadable(name, f"holds dates, {first}", remedy, drop)
@@ -96,27 +94,27 @@ def read_unreadable(column: pd.Series[Any], bad: Any) -> Unreadable:
         return Unreadable(name, f"holds {first}, a number with a unit", f"write the number alone, or {without}", drop)
     n_bad, n_known = int(bad.sum()), int(column.notna().sum())
     if 2 * n_bad < n_known:
-        more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are none)"
-        remedy = f"correct it or leave the cell empty, make categories of all values with --onehot {_shell(name)}, or "
-        return Unreadable(name, f"holds {first}, which is no number{more}", remedy + without, drop)
+        more = "" if n_bad == 1 else f" ({n_bad} of {n_known} values are not)"
+        remedy = f"correct it or empty the cell, treat all values as categories with --onehot {_shell(name)}, or "
+        return Unreadable(name, f"holds {first}, which is not a number{more}", remedy + without, drop)
     n = column.nunique()
     if is_identifier(column):
         holds = f"holds text, {first}, with {n} different values in {n_known} rows: an identifier or free text"
         return Unreadable(name, holds, without, drop)
     onehot = f"--onehot {_shell(name)}"
-    holds = f"holds text of {n} different values, {first}"
-    return Unreadable(name, holds, f"make its values a group with {onehot}, or {without}", onehot)
+    holds = f"holds text with {n} different values, {first}"
+    return Unreadable(name, holds, f"expand its values into a group with {onehot}, or {without}", onehot)
 
 
 def complaint(found: Sequence[Unreadable], remedy: str | None = None) -> str:
-    """What is said about all columns that cannot be read; with one remedy for all of them, or each its own."""
+    """The message for all columns that are not numeric, with a common remedy or one for each."""
     if len(found) == 1:
         return f"Column {found[0].name!r} {found[0].holds}; {remedy or found[0].remedy}."
     lines = [f"{one.name!r} {one.holds}" + ("" if remedy else f"; {one.remedy}") for one in found[:MOST_LISTED]]
     lines += [f"and {len(found) - MOST_LISTED} more columns"] * (len(found) > MOST_LISTED)
     options = list(dict.fromkeys(one.option for one in found if one.option))
     short = f"; {remedy}:" if remedy else f"; in short, {' '.join(options)}:"
-    return f"{len(found)} columns are not numbers{short}" + "".join(f"\n  - {line}" for line in lines)
+    return f"{len(found)} columns are not numeric{short}" + "".join(f"\n  - {line}" for line in lines)
 
 
 def _all_match(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
@@ -124,5 +122,5 @@ def _all_match(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
 
 
 def _shell(name: str) -> str:
-    """A name as a shell takes it."""
+    """A name quoted for a shell."""
     return name if re.fullmatch(r"[\w.:-]+", name) else "'" + name.replace("'", "'\\''") + "'"

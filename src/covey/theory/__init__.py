@@ -1,7 +1,7 @@
 """The theory as tools: coherence, bounds, time windows, geometry, conservation, margins, the limit of small starts.
 
-Each public function states its formula and the label of the paper it comes from. `covey.theory.symbolic` holds the
-sympy side and is imported on its own.
+Each public function states its formula and its label in the paper. `covey.theory.symbolic` has the sympy versions and
+is imported separately.
 """
 
 from covey.theory.assumptions import AssumptionReport, Condition, check_assumptions

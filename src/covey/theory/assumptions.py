@@ -1,4 +1,4 @@
-"""Does this data meet the theorems' conditions, and what does it mean where it does not?"""
+"""Check whether data meet the theorems' conditions, and explain what a violation means."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["AssumptionReport", "Condition", "check_assumptions"]
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition: what is required, what was measured, and what a failure means in practice.
+    """One condition: the required and the measured value, and what a violation means in practice.
 
-    `relation` reads ``measured relation required``. `label` is the theorem or lemma that asks for it.
+    `relation` reads ``measured relation required``. `label` is the theorem or lemma that requires it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class AssumptionReport:
-    """What `check_assumptions` found; print it, or take `to_frame`.
+    """The result of `check_assumptions`; print it, or use `to_frame`.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AssumptionReport:
     bounds : Bounds
         All constants, with the magnitudes, the noise and the settings used here.
     estimated : bool
-        True when the truth was estimated by the pilot fit.
+        Whether the truth was estimated by a pilot fit.
     """
 
     conditions: tuple[Condition, ...]
@@ -114,7 +114,7 @@ def check_assumptions(
     step_size: float | None = None,
     direction_step: float | None = None,
 ) -> AssumptionReport:
-    """Check the conditions of Theorem convergence-alg-1 or convergence-alg-2 on data, and say what a failure means.
+    """Check the conditions of Theorem convergence-alg-1 or convergence-alg-2 on data, and explain violations.
 
     Parameters
     ----------
@@ -122,17 +122,17 @@ def check_assumptions(
         The model has no intercept: centre both first.
     groups : Groups, or anything `Groups.coerce` reads
     coef : array, shape (p,), optional
-        The true or a fitted coefficient vector, from which u*, s and the noise ``X'(y - X coef)/n`` are taken.
-        Omitted: a pilot fit.
+        The true or a fitted coefficient vector, which gives u*, s and the noise ``X'(y - X coef)/n``. By default from
+        a pilot fit.
     sigma : float, optional
-        Noise standard deviation; from the residuals when omitted.
+        Noise standard deviation; by default estimated from the residuals.
     epsilon : float, "statement" or "proof", optional
         As in `bounds`: the corollary's by default.
     algorithm : 1 or 2
     init_scale, step_size, direction_step : float, optional
-        The settings to be judged, and recommended, in the units of X and y as they are given: those of
-        `covey.dynamics.normalized_descent`, of `covey.Network.paper`, and of any network with ``standardize=False``.
-        `step_size` defaults to the largest allowed, `direction_step` is judged when given.
+        The settings to check, in the given units of X and y, as for `covey.dynamics.normalized_descent`,
+        `covey.Network.paper`, and any network with ``standardize=False``. `step_size` defaults to the largest allowed;
+        `direction_step` is checked if given.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def check_assumptions(
         )
     leftover = correlate(X, response - fitted(X, w)) / n
     if not np.isfinite(leftover).all():
-        raise ValueError("X or y has values whose products are no numbers: give other units.")
+        raise ValueError("Products of values in X or y overflow: use other units.")
     if sigma is None and sigma_found > 0:
         sigma = sigma_found
     if sigma is None and epsilon is None:
@@ -219,7 +219,7 @@ def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algo
             ">=",
             1.0,
             f"A group has {largest} columns and there are {b.n} rows: its Gram is singular and delta_in is at least 1. "
-            "Split the group or reduce it to its leading directions.",
+            "Split the group or reduce it to its leading principal components.",
         ),
         Condition(
             "columns of zeros",
@@ -227,8 +227,8 @@ def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algo
             float(zero.size),
             "<=",
             0.0,
-            f"{name_columns(zero, groups.columns)} hold only zeros (constant before centring, perhaps): they carry "
-            "nothing and force delta_in to at least 1. Drop them."
+            f"{name_columns(zero, groups.columns)} hold only zeros (constant before centring, perhaps): they carry no "
+            "information and force delta_in to at least 1. Drop them."
             if zero.size
             else "",
         ),
@@ -249,8 +249,8 @@ def _design_conditions(X: Any, groups: Groups, found: Coherence, b: Bounds, algo
             "<=",
             need_out,
             f"delta_out is {_times(found.delta_out, need_out)} the bound: the guarantee does not apply; prediction may "
-            f"still be good. Correlated groups can wake in the wrong order; the estimator's elimination and factors "
-            f"are made for that.{culprit_pair}",
+            f"still be good. Correlated groups can wake up in the wrong order; the estimator's backward elimination "
+            f"and factors address this.{culprit_pair}",
         ),
     ]
 
@@ -263,8 +263,8 @@ def _signal_conditions(b: Bounds) -> list[Condition]:
             b.u_max**2,
             ">=",
             b.zeta_corrected,
-            "The promised radius exceeds every group: the theorem holds already at w = 0 and says nothing. More rows "
-            "or less noise are needed; its constant 80 is far from sharp.",
+            "The promised radius exceeds every group: the theorem already holds at w = 0 and says nothing. It needs "
+            "more rows or less noise; its constant 80 is far from sharp.",
         ),
         Condition(
             "weakest group above zeta",
@@ -286,8 +286,8 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
             b.init_scale,
             "<",
             b.init_scale_max,
-            f"Groups outside the support may reach the promised size too early. The theorem wants init_scale below "
-            f"{b.init_scale_max:.2g}; in practice anything from 1e-8 to 1e-3 behaves alike.",
+            f"Groups outside the support may reach the promised size too early. The theorem requires init_scale below "
+            f"{b.init_scale_max:.2g}; in practice anything from 1e-8 to 1e-3 behaves the same.",
         ),
         Condition(
             "step_size",
@@ -295,7 +295,7 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
             b.step_size,
             "<=",
             b.step_size_max,
-            f"Magnitudes may overshoot. Take step_size={b.step_size_max:.3g} or step_size='auto'.",
+            f"Magnitudes may overshoot. Use step_size={b.step_size_max:.3g} or step_size='auto'.",
         ),
         Condition(
             "window opens before it closes",
@@ -304,7 +304,7 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
             "<=",
             b.T_ub_corrected,
             f"The times [T_lb, T_ub] = [{b.T_lb_corrected:.4g}, {b.T_ub_corrected:.4g}] are empty at this init_scale: "
-            "take a smaller one, which widens the window.",
+            "use a smaller one, which widens the window.",
         ),
     ]
     if algorithm == 2 and direction_step is not None:
@@ -316,7 +316,7 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 b.direction_step_min,
                 "<=",
                 b.direction_step_lemma,
-                f"Strong groups need a small direction step, and weak ones one that keeps up with step_size. {advice}",
+                f"Strong groups need a small direction step, weak groups one that keeps up with step_size. {advice}",
             ),
             Condition(
                 "direction_step, theorem",
@@ -332,8 +332,8 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 direction_step,
                 "<=",
                 b.direction_step_lemma,
-                f"The theorem's own limit is too large where u_max > 1; its lemma needs "
-                f"{b.direction_step_lemma:.3g}. Beyond a few times that the iteration diverges. {advice}",
+                f"The theorem's own limit is too large if u_max > 1; its lemma needs "
+                f"{b.direction_step_lemma:.3g}. A few times beyond that, the iteration diverges. {advice}",
             ),
             Condition(
                 "direction_step, not too small",
@@ -341,20 +341,19 @@ def _setting_conditions(b: Bounds, algorithm: int, direction_step: float | None)
                 direction_step,
                 ">=",
                 b.direction_step_min,
-                "Directions hardly move after the switch and keep the angle that they had: errors stall near it. "
-                f"{advice}",
+                f"Directions hardly move after the switch and keep their angle, so that errors stall. {advice}",
             ),
         ]
     return conditions
 
 
 def _direction_advice(b: Bounds) -> str:
-    """A direction step between its two limits, or the step size that leaves one."""
+    """Advice on a direction step between its two limits, or on a step size that allows one."""
     if b.direction_step_min <= b.direction_step_lemma:
-        return f"Take direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}."
+        return f"Use direction_step between {b.direction_step_min:.3g} and {b.direction_step_lemma:.3g}."
     low, high = b.step_size_max_alg_2 / b.u_min**2, b.direction_step_lemma
     between = f"direction_step={high:.3g}" if low >= 0.99 * high else f"direction_step between {low:.3g} and {high:.3g}"
     return (
-        f"At step_size={b.step_size:.3g} no direction step is small enough and large enough: take "
+        f"At step_size={b.step_size:.3g} no direction step is both small and large enough: use "
         f"step_size={b.step_size_max_alg_2:.3g} or less first, and then {between}."
     )

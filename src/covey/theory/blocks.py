@@ -1,7 +1,7 @@
-"""Column blocks: how the theory reads a design, a few groups at a time.
+"""Column blocks: read a design a few groups at a time.
 
-Three kinds of X are read: dense arrays, scipy sparse matrices, and any `covey.designs.Design`, whose columns come as
-dense blocks, or stay where they are and show their Gram rows only. Nothing holds the p x p Gram.
+X may be a dense array, a scipy sparse matrix, or any `covey.designs.Design`, whose columns are read as dense blocks or,
+if they are remote, through their Gram rows only. The p x p Gram is never formed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Block:
 
 
 class _Remote:
-    """Columns that stay where they are: their Gram rows, over scale^2, are read when first needed."""
+    """Remote columns: their Gram rows, over scale^2, are read when first needed."""
 
     def __init__(self, design: Design, members: NDArray[np.intp], scale: float) -> None:
         self.design, self.members, self.scale = design, members, scale
@@ -63,7 +63,7 @@ class _Remote:
 
 
 def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
-    """Read a design and its groups: a dense array, a sparse CSC array (both checked), or a `Design` as it is."""
+    """Read a design and its groups: a dense array or a sparse CSC array, both checked, or a `Design` unchanged."""
     design: Any
     if isinstance(X, Design) or not (is_table(X) or sp.issparse(X)):
         design = as_design(X)
@@ -78,7 +78,7 @@ def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
         try:
             design = X.to_numpy() if names is not None else np.asarray(X)
         except ValueError:  # rows of unequal length
-            raise ValueError("X must be a table with rows and columns, all rows of one length.") from None
+            raise ValueError("X must be a table with rows and columns, all rows of the same length.") from None
         values = design
     if design.ndim != 2:
         raise ValueError(f"X must be a table with rows and columns, not an array of shape {design.shape}.")
@@ -97,14 +97,14 @@ def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
 
 
 def _all_finite(values: NDArray[Any]) -> bool:
-    """Checked in chunks: no mask of the size of X."""
+    """Check in chunks, to avoid a mask of the size of X."""
     if values.ndim == 1:
         return bool(np.isfinite(values).all())
     return all(np.isfinite(values[:, j : j + 1024]).all() for j in range(0, values.shape[1], 1024))
 
 
 def group_spans(groups: Groups, block_columns: int) -> list[tuple[int, int]]:
-    """Cut the groups into runs of about `block_columns` columns; a larger group is a run of its own."""
+    """Divide the groups into runs of about `block_columns` columns; a larger group is its own run."""
     block_columns = whole(block_columns, "block_columns")
     spans, first = [], 0
     for l in range(groups.n_groups):
@@ -147,12 +147,12 @@ def take_groups(X: Any, groups: Groups, which: NDArray[np.intp], scale: float = 
 
 
 def stays_away(X: Any) -> bool:
-    """Whether the columns of X stay where they are."""
+    """Whether the columns of X are remote."""
     return isinstance(X, Design) and not X.reads_columns
 
 
 def own_grams(X: Design, groups: Groups, scale: float) -> Iterator[FloatArray]:
-    """``X_l'X_l / (n scale^2)`` of every group, from one reading of a design whose columns stay where they are."""
+    """``X_l'X_l / (n scale^2)`` of every group, from one reading of a design with remote columns."""
     q, size = X.weights(None), np.full(X.shape[1], 1 / scale)
     made = X.moments(q, q, groups.members, groups.starts, centre=False, scale=size)
     for l, k in enumerate(groups.sizes):
@@ -164,7 +164,7 @@ def own_grams(X: Design, groups: Groups, scale: float) -> Iterator[FloatArray]:
 
 
 def column_blocks(X: Any, groups: Groups, block_columns: int, scale: float = 1.0) -> Iterator[Block]:
-    """Yield the design block after block, groups kept whole."""
+    """Yield the design in blocks of whole groups."""
     for first, last in group_spans(groups, block_columns):
         yield take(X, groups, first, last, scale)
 
@@ -197,7 +197,7 @@ def correlate(X: Any, r: FloatArray) -> FloatArray:
 
 
 def fitted(X: Any, w: FloatArray) -> FloatArray:
-    """``X w``, from the columns with a coefficient only."""
+    """``X w``, reading only columns with nonzero coefficients."""
     used = np.flatnonzero(w)
     if isinstance(X, Design):
         return X.predict(used, w[None, used], np.zeros(1))[:, 0]
@@ -205,10 +205,10 @@ def fitted(X: Any, w: FloatArray) -> FloatArray:
 
 
 def column_norms(X: Any) -> FloatArray:
-    """Euclidean norm of every column over sqrt(n), safe from overflow."""
+    """Euclidean norm of every column over sqrt(n), without overflow."""
     n, p = X.shape
     if isinstance(X, Design):
-        # powers of two near the largest values: no square overflows, no digit changes
+        # powers of two near the largest values prevent overflow and are exact
         scale = np.exp2(-np.frexp(X.largest())[1].clip(-1000, 1000).astype(float))
         return np.sqrt(_moments(X, X.weights(None), scale).variance) / scale
     if sp.issparse(X):
@@ -233,7 +233,7 @@ def column_norms(X: Any) -> FloatArray:
 
 
 def _moments(X: Design, r: Any, scale: FloatArray | None = None) -> Moments:
-    """Sums over the rows of every column on its own."""
+    """Sums over rows, column by column."""
     p = X.shape[1]
     alone = np.arange(p), np.arange(p + 1)
     return X.moments(r, X.weights(None), *alone, centre=False, scale=np.ones(p) if scale is None else scale)

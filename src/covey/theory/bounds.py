@@ -1,4 +1,4 @@
-"""The public way to the theorems' numbers: read a problem, check it, return its `Bounds`."""
+"""Read and check a problem, and return the `Bounds` of the theorems for it."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ def bounds(
 ) -> Bounds:
     """Conditions, times and radii of the convergence theorems for a given problem.
 
-    Theorems convergence-alg-1, convergence-alg-2 and gf-es, Corollary subgaussian-noise; the formulas stand at the
-    properties of `Bounds`.
+    Theorems convergence-alg-1, convergence-alg-2 and gf-es, Corollary subgaussian-noise; the properties of `Bounds`
+    state the formulas.
 
     Parameters
     ----------
     u_star : array of float or float
-        Magnitudes ``u*_l = sqrt(norm(w*_l))``. Zeros are groups outside the support. One number stands for `s` groups
+        Magnitudes ``u*_l = sqrt(norm(w*_l))``. Zeros are groups outside the support. A single number means `s` groups
         of that magnitude.
     n, p, L : int
         Rows, columns, groups.
     s : int, optional
-        Non-zero groups; the count of positive `u_star` when omitted.
+        Number of non-zero groups; by default the number of positive `u_star`.
     sigma : float, optional
         Standard deviation (sub-Gaussian parameter) of the noise.
     epsilon : float, "statement" or "proof", optional
-        The precision. Omitted with `sigma` given: the corollary's, as stated.
+        The precision; with `sigma`, by default the value in the corollary's statement.
     noise : float, optional
-        ``norm(X'xi/n, inf)`` where it is known. Omitted: epsilon when `sigma` is given (the event of the corollary),
-        otherwise 0.
+        ``norm(X'xi/n, inf)``, if known; by default epsilon if `sigma` is given (the event of the corollary), otherwise
+        0.
     group_noise : float, optional
-        ``max_l norm(X_l'xi/n)`` where it is known; ``sqrt(group_size)`` times `noise` when omitted, its upper bound.
+        ``max_l norm(X_l'xi/n)``, if known; by default its upper bound, ``sqrt(group_size)`` times `noise`.
     init_scale, step_size : float, optional
-        alpha and gamma for times and radii; the largest allowed when omitted.
+        alpha and gamma for times and radii; by default the largest allowed.
     group_size : int, optional
-        Columns of the largest group; ``ceil(p/L)`` when omitted.
+        Columns of the largest group; by default ``ceil(p/L)``.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def bounds(
     if init_scale is None:
         if largest == 0.0:
             raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
-        # strictly below the bound, as the theorem asks, and below 1
+        # strictly below the bound, as the theorem requires, and below 1
         init_scale = min(largest * (1 - 1e-9), 0.5)
     init_scale = positive(init_scale, "init_scale")
     if init_scale >= 1:
@@ -125,7 +125,7 @@ def bounds(
 
 
 def bounds_from_path(path: Path, t: float, *, n: int, **given: Any) -> Bounds:
-    """`bounds` with the magnitudes estimated from the model at time `t` of a fitted path; the rest as in `bounds`."""
+    """`bounds` with the magnitudes estimated from the model at time `t` of a path; other parameters as in `bounds`."""
     norms = path.group_norms[path.index(t)]
     groups = path.groups
     given.setdefault("group_size", int(groups.sizes.max()))
@@ -139,7 +139,7 @@ def _magnitudes(u_star: ArrayLike, s: int | None, L: int) -> tuple[float, ...]:
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"u_star must be magnitudes, finite and not negative; got {u_star!r}.")
     if values.ndim > 1:
-        raise ValueError(f"u_star must be one number or one row of numbers, not an array of shape {values.shape}.")
+        raise ValueError(f"u_star must be a number or a vector, not an array of shape {values.shape}.")
     if values.ndim == 0 and s is not None:
         values = np.full(whole(s, "s"), float(values))
     active = np.atleast_1d(values)[np.atleast_1d(values) > 0]

@@ -1,4 +1,4 @@
-"""Certified coherence for very wide designs: an interval that surely holds delta_out, at a cost linear in p."""
+"""Certified coherence for very wide designs: an interval guaranteed to contain delta_out, at a cost linear in p."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from covey.validation import whole
 
 __all__ = ["CoherenceBounds", "coherence_bounds"]
 
-# The energy of a group needs the n x n matrix XX'; past this many rows (800 MB) only the norms are used.
+# The energy of a group needs the n x n matrix XX'; beyond this many rows (800 MB) only the norms are used.
 MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class CoherenceBounds:
-    """What `coherence_bounds` found: `delta_in` exactly, and an interval for delta_out.
+    """The result of `coherence_bounds`: the exact `delta_in`, and an interval for delta_out.
 
     Attributes
     ----------
     delta_in : float
     delta_out_lower, delta_out_upper : float
-        delta_out lies between them, up to rounding, whatever the design.
+        delta_out lies between them, up to round-off error, for any design.
     pair : tuple of two group names, or None
-        The worst pair seen; it attains `delta_out_lower` unless the mean over all pairs says more.
+        The worst pair found; it attains `delta_out_lower` unless the mean over all pairs gives a larger bound.
     n_rows_exact : int
         Groups whose cross norms with every other group were computed exactly.
     """
@@ -60,22 +60,22 @@ class CoherenceBounds:
 def coherence_bounds(
     X: Any, groups: Any = None, *, refine: int = 32, block_columns: int = BLOCK_COLUMNS
 ) -> CoherenceBounds:
-    """delta_in exactly and a certified interval for delta_out, without visiting every pair of groups.
+    """The exact delta_in and a certified interval for delta_out, without visiting every pair of groups.
 
     With ``R_l = norm(X_l)/sqrt(n)`` and the energy ``E_l = lambda_max(X_l'(XX' - X_l X_l')X_l)/n^2``,
 
         norm(X_l'X_m/n) <= min(R_l R_m, sqrt(E_l), sqrt(E_m)),
         max_{l!=m} norm(X_l'X_m/n)^2 >= mean over pairs of Frobenius^2, divided by the largest rank of a pair.
 
-    The second line is Welch's bound made specific to the design. The `refine` groups that could be worst are then
-    compared exactly with all others: that raises the lower end, and takes them out of the upper end. The cost is
+    The second line is Welch's bound, specialised to the design. The `refine` groups that could be worst are then
+    compared exactly with all others, which raises the lower end and removes them from the upper end. The cost is
     ``n p (refine * group size + n)`` operations instead of ``n p^2``; with ``refine >= n_groups`` the interval closes.
 
-    A design whose columns stay where they are (Dask, files) has no energies, which would take as many readings of X as
-    it has columns; it is read once for the norms and once for the `refine` groups, and the interval is wider.
+    For a design with remote columns (Dask, files) energies are not computed, since they would need as many readings of
+    X as it has columns; X is read once for the norms and once for the `refine` groups, and the interval is wider.
 
-    The interval is narrow where the energies are small (n much larger than p) or where a few groups stand out. On a
-    wide random design the upper end stays near 1, which is what can be said for certain at this price.
+    The interval is narrow if the energies are small (n much larger than p) or if a few groups stand out. On a wide
+    random design the upper end stays near 1, the best certified bound at this cost.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 400))
@@ -105,7 +105,7 @@ def coherence_bounds(
     if open_groups.size > 1:
         left = np.sort(radius[open_groups])
         rest = min(left[-1] * left[-2], np.sqrt(np.sort(energies[open_groups])[-2]))
-        # n products of float64 were summed: the bound must not be lost to their rounding
+        # widen by the round-off error of sums of n float64 products, to keep the bound valid
         upper = max(lower, float(rest) * (1.0 + 4 * n * np.finfo(float).eps))
     ends = _rescale(np.array([lower, upper]), scale)
     names = (groups.names[pair[0]], groups.names[pair[1]]) if pair else None
@@ -115,7 +115,7 @@ def coherence_bounds(
 def _suspects(
     ceiling: NDArray[np.float64], energies: NDArray[np.float64], norms2: NDArray[np.float64], count: int
 ) -> NDArray[np.intp]:
-    """Groups to compare exactly: in turn one whose own bound is high, one whose energy is high for its norm."""
+    """Groups to compare exactly: alternately one with a high bound, and one with high energy relative to its norm."""
     by_ceiling = np.argsort(-ceiling, kind="stable")
     excess = np.where(norms2 > 0, energies / np.where(norms2 > 0, norms2, 1.0), 0.0)
     by_excess = np.argsort(-excess, kind="stable")
@@ -141,7 +141,7 @@ def _scan(
             part = block.columns @ block.columns.T
             outer_product += part.toarray() if sp.issparse(part) else part
     own_fro2 = 0.0
-    # narrow blocks: only the diagonal of the Gram is wanted here
+    # narrow blocks, because only the diagonal of the Gram is needed here
     for block in column_blocks(X, groups, min(block_columns, 128), scale):
         at = slice(block.first, block.last)
         own = cross(block, block, n)
@@ -156,7 +156,7 @@ def _scan(
         own_fro2 += float(np.trace(within))
     if outer_product is None:
         return inner, norms2, energies, 0.0
-    # n products were summed: widen by their rounding, so that the interval stays certain
+    # widen by the round-off error of sums of n products, to keep the interval valid
     slack = 4 * n * np.finfo(float).eps
     energies[:] = np.maximum(energies, 0.0) + slack * norms2 * float(np.trace(outer_product)) / n
     total = float(np.sum((outer_product / n) ** 2)) * (1 - slack)
@@ -167,7 +167,7 @@ def _scan(
 def _largest_eigenvalues(
     A: NDArray[np.float64], B: NDArray[np.float64] | None, starts: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """lambda_max of ``A_ll - B_ll^2`` for each diagonal block; blocks of one size are solved together."""
+    """lambda_max of ``A_ll - B_ll^2`` for each diagonal block; blocks of equal size are solved together."""
     sizes, out = np.diff(starts), np.empty(starts.size - 1)
     for size in np.unique(sizes):
         which = np.flatnonzero(sizes == size)

@@ -22,7 +22,7 @@ BLOCK_COLUMNS = 1024
 
 @dataclass(frozen=True)
 class Coherence:
-    """What `coherence` found.
+    """The result of `coherence`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Coherence:
     inner, outer : ndarray, shape (n_groups,)
         The profile: each group's own deviation, and its largest cross norm with another group.
     partner : ndarray of int, shape (n_groups,)
-        The group that attains `outer`; -1 where there is none.
+        The group that attains `outer`; -1 if there is none.
     groups : Groups
     n : int
         Rows of the design.
@@ -62,7 +62,7 @@ class Coherence:
         return self.groups.names[min(l, m)], self.groups.names[max(l, m)]
 
     def worst_pairs(self, k: int = 5) -> list[tuple[Hashable, Hashable, float]]:
-        """At most `k` pairs of groups with their cross norm, largest first, each the worst of one of its groups."""
+        """Up to `k` pairs of groups with their cross norms, largest first, each the worst pair of one of its groups."""
         order = np.argsort(-self.outer, kind="stable")
         found: dict[tuple[int, int], float] = {}
         for l in order:
@@ -75,7 +75,7 @@ class Coherence:
         return [(names[l], names[m], value) for (l, m), value in found.items()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: size, inner deviation, largest cross norm and the group it is with."""
+        """One row per group: size, inner deviation, largest cross norm and the corresponding group."""
         names = self.groups.names
         return pd.DataFrame(
             {
@@ -103,16 +103,16 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
         delta_in  = max_l      norm(X_l'X_l/n - I)
         delta_out = max_{l!=m} norm(X_l'X_m/n)          (spectral norms)
 
-    The Gram is visited in blocks and never held. A pair's spectral norm is computed only where its Frobenius norm
-    exceeds what one of its two groups has already reached, which keeps every maximum exact and skips most pairs.
+    The Gram is visited in blocks and never stored. A pair's spectral norm is computed only if its Frobenius norm
+    exceeds the current maximum of one of its two groups, which keeps every maximum exact and skips most pairs.
 
     Parameters
     ----------
     X : array or scipy sparse matrix, shape (n, p)
-        Taken as it is: standardise or orthonormalise first if that is what will be fitted.
+        Used as given: standardise or orthonormalise first if the fit does.
     groups : Groups, or anything `Groups.coerce` reads
     block_columns : int
-        Columns per block; memory is about ``8 * block_columns**2`` bytes beside X.
+        Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
             if j == i:
                 inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
             _raise_profile(C, rows, cols, outer2, partner)
-    # every pair orthogonal: the partner is arbitrary, and the first other group is as good as any
+    # if every pair is orthogonal the partner is arbitrary: take the first other group
     if L > 1:
         partner[partner < 0] = np.where(np.flatnonzero(partner < 0) == 0, 1, 0)
     outer = _rescale(np.sqrt(outer2), scale)
@@ -154,7 +154,7 @@ def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS)
 def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
     """Every spectral norm at once: ``norm(X_l'X_m/n)`` off the diagonal, ``norm(X_l'X_l/n - I)`` on it.
 
-    For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` where the largest values are enough.
+    For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` if the largest values are enough.
 
     >>> coherence_matrix([[2.0, 0.0], [0.0, 1.0]]).tolist()
     [[1.0, 0.0], [0.0, 0.5]]
@@ -183,7 +183,7 @@ def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_C
 
 
 def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: float = 1.0) -> NDArray[np.float64]:
-    """``norm(scale^2 C_ll - I)`` for each diagonal block of C; blocks of one size are solved together."""
+    """``norm(scale^2 C_ll - I)`` for each diagonal block of C; blocks of equal size are solved together."""
     sizes = np.diff(starts)
     out = np.empty(sizes.size)
     for size in np.unique(sizes):
@@ -191,7 +191,7 @@ def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: fl
         index = starts[which][:, None] + np.arange(size)
         stacked = C[index[:, :, None], index[:, None, :]]
         eigenvalues = np.linalg.eigvalsh(stacked)
-        # on the eigenvalues and not on the matrix: 1 is subtracted exactly once, and a huge scale cannot overflow early
+        # rescale the eigenvalues, not the matrix: 1 is subtracted once, and a huge scale cannot overflow early
         out[which] = np.abs(_rescale(eigenvalues, scale) - 1.0).max(axis=1)
     return out
 
@@ -201,7 +201,7 @@ def _raise_profile(
 ) -> None:
     deferred = np.zeros((rows.last - rows.first, cols.last - cols.first))
     if update_profile(C, rows.starts, cols.starts, rows.first, cols.first, outer2, partner, deferred):
-        # large pairs, most promising first: the bar rises fastest and the rest is mostly ruled out
+        # large pairs, most promising first: this raises the maximum fastest and rules out most of the rest
         for flat in np.argsort(-deferred, axis=None, kind="stable"):
             a, b = divmod(int(flat), deferred.shape[1])
             if deferred[a, b] == 0.0:
@@ -231,7 +231,7 @@ def _norm_of_pair(C: NDArray[np.float64], rows: Block, cols: Block, a: int, b: i
 
 
 def _scale(X: Any) -> float:
-    """A power of two near the largest column norm: dividing by it is exact, and no square can overflow."""
+    """A power of two near the largest column norm: dividing by it is exact and prevents overflow of squares."""
     largest = float(column_norms(X).max())
     if largest == 0.0 or 2.0**-40 < largest < 2.0**40:
         return 1.0
@@ -239,6 +239,6 @@ def _scale(X: Any) -> float:
 
 
 def _rescale(values: NDArray[Any], scale: float) -> NDArray[Any]:
-    """Undo the division by `scale` in a quantity quadratic in X; an overflow is an honest infinity."""
+    """Undo the division by `scale` in a quantity quadratic in X; overflow gives infinity."""
     with np.errstate(over="ignore"):
         return values * scale * scale

@@ -18,7 +18,7 @@ __all__ = ["BalanceDrift", "balance", "balance_drift", "balance_increment", "dri
 
 FloatArray = NDArray[np.float64]
 
-# Steps that a comparison may take, and the least share of one.
+# The most steps of a comparison, and the smallest fraction of a step.
 MOST_STEPS, SHORTEST = 1e6, 1e-3
 
 
@@ -35,7 +35,7 @@ def balance(u: ArrayLike, v: ArrayLike, groups: Groups, *, depth: int = 2) -> Fl
 
 
 def balance_increment(u: ArrayLike, v: ArrayLike, g: ArrayLike, groups: Groups, step: float) -> FloatArray:
-    """What one step of plain descent adds to the balance (N = 2), exactly:
+    """The exact change of the balance in one step of plain descent (N = 2):
 
     ``step^2 (2 u_l^2 (v_l'g_l)^2 - u_l^4 norm(g_l)^2)``: second order in the step, first order over a fixed time.
     """
@@ -68,7 +68,7 @@ def _directions(v: Any, name: str, groups: Groups) -> FloatArray:
 
 @dataclass(frozen=True)
 class BalanceDrift:
-    """The balance along one trajectory, less its value at the start.
+    """The balance along one trajectory, minus its initial value.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class BalanceDrift:
     drift : ndarray, shape (n_records, n_groups)
         ``balance(t) - balance(0)``.
     scale : float
-        The largest ``u_l^2/N`` reached: what a drift is to be compared with.
+        The largest ``u_l^2/N`` reached, for comparison with the drift.
     """
 
     t: NDArray[Any]
@@ -95,7 +95,7 @@ class BalanceDrift:
 
 
 def balance_drift(trajectory: Trajectory) -> BalanceDrift:
-    """How far the balance of Lemma balancing has moved along a trajectory of the flow or of plain descent."""
+    """The drift of the balance of Lemma balancing along a trajectory of the flow or of plain descent."""
     values = balance(trajectory.u, trajectory.v, trajectory.groups, depth=trajectory.depth)
     scale = float((trajectory.u**2).max()) / trajectory.depth
     return BalanceDrift(trajectory.t, values - values[0], scale)
@@ -111,7 +111,7 @@ def drift_against_step(
     init_scale: float = 0.1,
     start: Any = "aligned",
 ) -> pd.DataFrame:
-    """The balance's drift along plain descent for several steps over one span of time, and along the flow.
+    """The drift of the balance along plain descent with several step sizes, and along the flow, over the same time.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def drift_against_step(
     total_time = positive(total_time, "total_time")
     for step in [positive(step, "every one of steps") for step in listed(steps, "steps")]:
         if not SHORTEST < total_time / step < MOST_STEPS:
-            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many, or none.")
+            raise ValueError(f"A total_time of {total_time:g} in steps of {step:g} takes too many steps, or none.")
         n_steps = max(1, round(total_time / step))
         path = plain_descent(X, y, groups, init_scale=init_scale, step_size=step, start=start, n_steps=n_steps)
         drift = balance_drift(path)

@@ -1,12 +1,12 @@
-"""Times of Algorithm 1 for one group after another: when it has settled, and until when it stays small.
+"""Times of Algorithm 1 for a single group: when it has settled, and how long it stays small.
 
 On an orthogonal design directions point along ``X_l'y/n`` from the first step on, and with ``c = norm(X_l'y/n)`` the
 magnitude of a group follows
 
     u <- u (1 + 2 gamma (c - u^2)).
 
-The window of theorem convergence-alg-1 bounds the growth of this sequence by a quarter of what it is, and its precision
-by 80 times the noise. The times here are those of the sequence itself.
+The window of theorem convergence-alg-1 bounds the growth of this sequence by a quarter of its true value, and its
+precision by 80 times the noise. The times here are those of the sequence itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["group_noise_bound", "opening_scale", "rest_time", "settle_time"]
 
 
 def settle_time(level: float, *, init_scale: float, step_size: float, precision: float) -> float:
-    """From here on ``level - precision <= u^2 <= level``, for a group with ``norm(X_l'y/n) = level``.
+    """The time from which ``level - precision <= u^2 <= level``, for a group with ``norm(X_l'y/n) = level``.
 
     ``(1 + 2 gamma c)/(4 gamma c) log((c/alpha^2 - 1)(c - d)/d)`` with c the level and d the precision: since
     ``log(1 + x) >= x/(1 + x)``, the sequence is never behind the logistic flow ``(u^2)' = 4 gamma' u^2 (c - u^2)`` with
@@ -37,9 +37,9 @@ def settle_time(level: float, *, init_scale: float, step_size: float, precision:
 
 
 def rest_time(noise: float, *, init_scale: float, step_size: float) -> float:
-    """Until here ``u <= sqrt(alpha)``, for a group with ``|v'g| <= noise``: ``log(1/sqrt(alpha))/log(1 + 2 gamma b)``.
+    """The time until which ``u <= sqrt(alpha)``, for a group with ``|v'g| <= noise``.
 
-    The first line of the proof of lemma noise-bound.
+    ``log(1/sqrt(alpha))/log(1 + 2 gamma b)`` with b the noise: the first line of the proof of lemma noise-bound.
     """
     noise = positive(noise, "noise", zero=True)
     gamma, alpha = positive(step_size, "step_size"), positive(init_scale, "init_scale")
@@ -48,10 +48,10 @@ def rest_time(noise: float, *, init_scale: float, step_size: float) -> float:
 
 
 def opening_scale(level: float, noise: float, *, step_size: float, noise_step: float, precision: float) -> float | None:
-    """The start below which a group of this level settles while one of this noise rests; None where no start does.
+    """The start below which a group of this level settles before a noise group wakes up; None if there is none.
 
-    Both times grow linearly in ``log(1/alpha)``: the second must grow faster, which is ``noise < level/2`` for small
-    steps.
+    Both times grow linearly in ``log(1/alpha)``; the second must grow faster, which for small steps means
+    ``noise < level/2``.
     """
     rise, rate = _rise(level, step_size, precision)
     growth = math.log1p(2.0 * positive(noise_step, "noise_step") * positive(noise, "noise", zero=True))
@@ -81,5 +81,5 @@ def _rise(level: float, step_size: float, precision: float) -> tuple[float, floa
         raise ValueError(f"precision must lie between 0 and the level, {c:g}; it is {d:g}.")
     speed = 4 * gamma * c
     if not 0 < speed < math.inf:
-        raise ValueError(f"step_size={gamma:g} times the level, {c:g}, is no number any more.")
+        raise ValueError(f"step_size={gamma:g} times the level, {c:g}, overflows.")
     return math.log(c - d) - math.log(d), 1 / speed + 0.5

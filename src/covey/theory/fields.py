@@ -1,7 +1,7 @@
-"""Polynomial vector fields: exact derivatives and Lie brackets, to any order, with nothing but dictionaries.
+"""Polynomial vector fields as dictionaries, with exact derivatives and Lie brackets of any order.
 
-The gradients of the network's coordinates are polynomials with few terms. Held as such, a bracket of any order is
-exact up to the rounding of its evaluation: no finite differences, no nested automatic differentiation.
+The gradients of the network's coordinates are polynomials with few terms. In this form a bracket of any order is exact
+up to round-off error in its evaluation, without finite differences or nested automatic differentiation.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def bracket(X: Field, Y: Field) -> Field:
 
 
 def _derivative_along(f: Polynomial | None, field: Field) -> Polynomial:
-    """``sum_m field_m df/dx_m``; the zero polynomial where f is missing."""
+    """``sum_m field_m df/dx_m``; the zero polynomial if f is missing."""
     total = Polynomial({})
     if f is not None:
         for variable in f.variables() & field.keys():

@@ -1,11 +1,11 @@
 """Times of the gradient-flow theorem (gf-es): as printed, and from the exact flow of one group.
 
-On an orthogonal design with balanced start along ``X_l'y/n``, directions do not turn (Lemma dir-not-change) and the
-balance fixes ``norm(v_l) = u_l/sqrt(2)``. Each group then follows, with ``C = norm(X_l'y/n)``, the scalar flow
+On an orthogonal design with a balanced start along ``X_l'y/n``, directions do not change (Lemma dir-not-change) and the
+balance fixes ``norm(v_l) = u_l/sqrt(2)``. With ``C = norm(X_l'y/n)``, each group then follows the scalar flow
 
     u' = sqrt(2) C u^2 - u^5,        norm(w_l) = u^3/sqrt(2)  ->  C.
 
-The corrected times are read off this equation, and nothing is lost to inequalities that the printed ones slip on.
+The corrected times follow from this equation directly, without the inequalities in which the printed ones slip.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FlowTimes:
     noise, group_noise : float
         Bounds on ``norm(X'xi/n, inf)`` and on ``max_l norm(X_l'xi/n)``.
     theta : float or None
-        The start value of every magnitude; half the largest allowed when omitted.
+        The initial value of every magnitude; by default half the largest allowed.
     """
 
     u_max: float
@@ -43,7 +43,7 @@ class FlowTimes:
 
     @property
     def init_scale(self) -> float:
-        """The theta in use. The theorem means it to be small; it is kept below 1."""
+        """The theta in use. The theorem assumes that it is small; it is kept below 1."""
         return min(0.5 * self.init_scale_max, 0.5) if self.theta is None else self.theta
 
     @property
@@ -84,7 +84,7 @@ class FlowTimes:
 
     @property
     def T_l_corrected(self) -> float:
-        """Every group of the support is within epsilon of its ``norm(X_l'y/n)`` from here on.
+        """The time from which every group of the support is within epsilon of its ``norm(X_l'y/n)``.
 
         ``1/(sqrt(2) theta C) + log(3 C_max/epsilon) / (3 (sqrt(2) C)^(4/3))`` with ``C = u_min^2 - group_noise`` and
         ``C_max = u_max^2 + group_noise``. With x = u/(sqrt(2) C)^(1/3) the time is the integral of

@@ -1,8 +1,7 @@
-"""What the convergence theorems ask for and promise, as numbers.
+"""The conditions and guarantees of the convergence theorems, as numbers.
 
-Every property of `Bounds` is one displayed formula of the paper, named by its label. Where two places of the paper
-disagree, or a slip was found, both are here: the bare name is the theorem as printed, the longer name says what the
-other is.
+Every property of `Bounds` is one displayed formula of the paper, named by its label. Where the paper contradicts itself
+or has a slip, both versions are here: the plain name is the theorem as printed, the longer name describes the other.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["Bounds", "corollary_epsilon", "largest_init_scale"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Conditions and promises of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
+    """Conditions and guarantees of Theorems convergence-alg-1 and -2 and of Corollary subgaussian-noise.
 
     Made by `bounds`. Attributes are the inputs, in the paper's letters; properties are the formulas.
 
@@ -74,14 +73,15 @@ class Bounds:
     def zeta_corrected(self) -> float:
         """``80 max(max_l norm(X_l'xi/n), epsilon)``: Euclidean norms by group.
 
-        Lemma phase2-boundness bounds ``v_l'X_l'xi/n`` by the largest entry, through ``norm(v)_1 <= norm(v)_2``; what
-        holds is the norm of the group's part, up to ``sqrt(p_l)`` times as much. The same for groups of one column.
+        Lemma phase2-boundness bounds ``v_l'X_l'xi/n`` by the largest entry, through ``norm(v)_1 <= norm(v)_2``. The
+        correct bound is the norm of the group's part, up to ``sqrt(p_l)`` times as large; for groups of one column they
+        agree.
         """
         return 80.0 * max(self.group_noise, self.epsilon)
 
     @property
     def n_recoverable(self) -> int:
-        """Groups with ``u*_l^2 >= zeta_corrected``: the others are promised nothing but to stay small."""
+        """Groups with ``u*_l^2 >= zeta_corrected``; the others are only guaranteed to stay small."""
         return sum(u * u >= self.zeta_corrected for u in self.u_star)
 
     @property
@@ -91,7 +91,7 @@ class Bounds:
 
     @property
     def epsilon_proof(self) -> float | None:
-        """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, the one with probability ``1 - 1/(8p^3)``."""
+        """``2 sqrt(2 sigma^2 log(2p)/n)``: the corollary's proof, with probability ``1 - 1/(8p^3)``."""
         return None if self.sigma is None else corollary_epsilon(self.sigma, self.n, self.p, "proof")
 
     @property
@@ -105,7 +105,7 @@ class Bounds:
 
     @property
     def init_scale_max(self) -> float:
-        """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must lie below."""
+        """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``; alpha must be smaller."""
         return largest_init_scale(self.epsilon, self.u_max, self.u_min, self.L)
 
     @property
@@ -115,7 +115,7 @@ class Bounds:
 
     @property
     def step_size_max_alg_2(self) -> float:
-        """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: what leaves room for a direction step. Not in the paper.
+        """``min(1/(20 u_max^2), 4 u_min^2/(9 u_max^4))``: leaves room for a direction step. Not in the paper.
 
         The corrected theorem convergence-alg-2 has ``gamma/u_min^2 <= eta <= 4/(9 u_max^4)``. At the largest gamma of
         theorem convergence-alg-1 no eta meets both once ``u_max^2/u_min^2 > 80/9``.
@@ -124,17 +124,17 @@ class Bounds:
 
     @property
     def direction_step_theorem(self) -> float:
-        """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Not enough where u_max > 1."""
+        """``eta <= 4/(9 u_max^2)``: Theorem convergence-alg-2 as printed. Too large if u_max > 1."""
         return 4.0 / (9.0 * self.u_max**2)
 
     @property
     def direction_step_lemma(self) -> float:
-        """``eta <= 4/(9 u_max^4)``: what Lemma direction-bound, on which the theorem rests, needs."""
+        """``eta <= 4/(9 u_max^4)``: required by Lemma direction-bound, on which the theorem rests."""
         return 4.0 / (9.0 * self.u_max**4)
 
     @property
     def direction_step_min(self) -> float:
-        """``eta >= gamma/u_min^2``: below, directions freeze at the angle they had at the switch. Not in the paper."""
+        """``eta >= gamma/u_min^2``: below it, directions keep their angle at the switch. Not in the paper."""
         return self.step_size / self.u_min**2
 
     def delta_in(self, algorithm: int = 1) -> float:
@@ -154,10 +154,10 @@ class Bounds:
 
     @property
     def T_lb(self) -> float:
-        """The window opens: the same for both theorems.
+        """The opening of the window, the same for both theorems.
 
         ``log(u_max^2/(2 alpha^2)) / (2 log(1 + gamma/2 m)) + floor(log2(u_max^2/zeta)) 5/(2 gamma m)`` with
-        ``m = max(zeta, u_min^2)``; 0 where ``zeta >= u_max^2``, since the bound then holds from the start.
+        ``m = max(zeta, u_min^2)``; 0 if ``zeta >= u_max^2``, since the bound then holds from the start.
         """
         return self._opening(self.zeta)
 
@@ -170,16 +170,16 @@ class Bounds:
         if zeta >= self.u_max**2:
             return 0.0
         gamma, m = self.step_size, max(zeta, self.u_min**2)
-        # the square of a tiny start would be zero
+        # the square of a tiny start would underflow
         grow = (math.log(self.u_max**2 / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         halvings = math.floor(math.log2(self.u_max**2 / zeta))
         return grow + halvings * 5.0 / (2 * gamma * m)
 
     @property
     def T_ub(self) -> float:
-        """The window closes, as printed: ``5/(16 gamma m) log(1/alpha^4)``.
+        """The end of the window as printed: ``5/(16 gamma m) log(1/alpha^4)``.
 
-        The theorem says "at least" this. Wherever ``zeta < u_max^2`` and ``u_max > 0.002``, this value lies below
+        The theorem says "at least" this. If ``zeta < u_max^2`` and ``u_max > 0.002``, this value lies below
         `T_lb` at every admissible alpha, so the printed window is empty: `T_lb` alone is at least
         ``log(u_max^2/(2 alpha^2))/(gamma m)``.
         """
@@ -188,10 +188,10 @@ class Bounds:
 
     @property
     def T_ub_corrected(self) -> float:
-        """The window closes, by the first line of Lemma noise-bound's proof: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``.
+        """The end of the window: ``log(1/sqrt(alpha))/log(1 + 2 gamma B)``, the first line of the proof of noise-bound.
 
         ``B = u_min^2/20 + max_l norm(X_l'xi/n)`` is equation noise-bound with the noise in the norm that the proof
-        needs. No factor is given away, and the window [T_lb_corrected, T_ub_corrected] is not empty.
+        needs. No factor is lost, and the window [T_lb_corrected, T_ub_corrected] is not empty.
         """
         B = self.u_min**2 / 20.0 + self.group_noise
         return 0.5 * math.log(1.0 / self.init_scale) / math.log1p(2.0 * self.step_size * B)
@@ -215,7 +215,7 @@ class Bounds:
 
     @property
     def squared_error(self) -> float:
-        """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: what holds for ``norm(w(t) - w*)^2``, with its constants."""
+        """``s (2 zeta_corrected)^2 + (L - s) alpha^2``: the bound on ``norm(w(t) - w*)^2``, with its constants."""
         return self.s * self.error_radius_corrected**2 + (self.L - self.s) * self.off_support_radius**2
 
     @property
@@ -254,7 +254,7 @@ class Bounds:
     # ------------------------------------------------------------------ reading
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per quantity: name, value, and where in the paper it stands."""
+        """One row per quantity: name, value and place in the paper."""
         rows = [
             ("zeta", self.zeta, "section gd-norm"),
             ("zeta_corrected", self.zeta_corrected, "noise by its norm in a group"),
@@ -313,7 +313,7 @@ def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") ->
 
 def largest_init_scale(epsilon: float, u_max: float, u_min: float, L: int) -> float:
     """``min((epsilon^4 ^ 1)/u_max^8, u_min^2/(80 L), epsilon/L)``."""
-    # the eighth power of a ratio may underflow, and then no start is small enough; that of u_max would overflow
+    # the eighth power of the ratio may underflow, and then no start is small enough; u_max**8 would overflow
     ratio = math.sqrt(min(epsilon, 1.0)) / u_max
-    # the power of a huge one is no number, and never the least
+    # the power of a huge ratio would overflow, and is never the minimum
     return min(ratio**8 if ratio < 1e30 else math.inf, u_min**2 / (80.0 * L), epsilon / L)

@@ -1,8 +1,8 @@
-"""Geometry of the parameterisation: coordinates, gradients, Hessians, Lie brackets, and what they forbid.
+"""Geometry of the parameterisation: coordinates, gradients, Hessians, Lie brackets, and their consequences.
 
 The grouped network maps parameters ``x = [u_1..u_L, v_1..v_p]`` to ``G_i(x) = u_{g(i)}^N v_i``. Two gradients of one
 group do not commute (Lemma non-commuting), so the flow in w is not a mirror flow (Theorem not-mf). The diagonal
-network ``G_i(a, b) = a_i^N - b_i^N`` commutes and stands beside it as the contrast.
+network ``G_i(a, b) = a_i^N - b_i^N`` commutes, and is included for comparison.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FloatArray = NDArray[np.float64]
 # A bracket expression over columns: 3 is grad G_3, (0, (0, 1)) is [grad G_0, [grad G_0, grad G_1]].
 Word = Any
 
-# Their number grows exponentially.
+# The number of words grows exponentially with their length.
 LONGEST_WORD = 20
 
 
@@ -148,7 +148,7 @@ class GroupedNetwork(Parameterization):
 
 @dataclass(frozen=True)
 class DiagonalNetwork(Parameterization):
-    """``G_i = a_i^N - b_i^N``, parameters ``[a, b]`` of length 2p: every parameter touches one coordinate only."""
+    """``G_i = a_i^N - b_i^N``, parameters ``[a, b]`` of length 2p: every parameter affects only one coordinate."""
 
     size: int
     depth: int = 2
@@ -205,7 +205,7 @@ def lie_bracket(word: Word, u: ArrayLike, v: ArrayLike, groups: Any = None, *, d
 
 
 def words(columns: list[int], order: int) -> list[Word]:
-    """The right-nested brackets ``(i, (j, ..., (k, m)))`` of a given order over some columns; they span all others.
+    """The right-nested brackets ``(i, (j, ..., (k, m)))`` of a given order over some columns; they span all brackets.
 
     >>> words([0, 1], 2)
     [(0, 1)]
@@ -229,7 +229,7 @@ def commutes(network: Parameterization) -> bool:
 
     >>> commutes(DiagonalNetwork(3)), commutes(GroupedNetwork(Groups.from_sizes([1, 2])))
     (True, False)
-    >>> commutes(GroupedNetwork(Groups.from_sizes([1, 1, 1])))          # groups of one share nothing
+    >>> commutes(GroupedNetwork(Groups.from_sizes([1, 1, 1])))          # groups of one share no parameter
     True
     """
     return not any(network.field(pair) for pair in words(list(range(network.n_columns)), 2))
@@ -261,4 +261,4 @@ def span_residual(network: Parameterization, x: ArrayLike, word: Word) -> float:
 
 def _check_depth(depth: Any) -> None:
     if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"depth must be a whole number of at least 1, not {depth!r}.")
+        raise ValueError(f"depth must be an integer of at least 1, not {depth!r}.")

@@ -1,4 +1,4 @@
-"""The network's path in the limit of small starts, as the statement has it."""
+"""The network's path in the limit of small starts: a direct implementation of its definition."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def limit_events(
     r"""Events of the network :math:`w_l = u_l^N v_l` as its start scale goes to zero.
 
     The loss is :math:`\frac{1}{2n}\|y - Xw\|^2`. Let :math:`g_l = X_l^\top (y - Xw) / n`, and let :math:`c_l` be the
-    weight of group l. A sleeping group adds up :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and wakes
-    when the sum reaches 1; the awake groups are at least squares at once. So the next event is that of
-    :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (docs/theory.md derives it). With
-    another loss its residual takes the place of :math:`y - Xw`, and its minimiser that of least squares.
+    weight of group l. A sleeping group accumulates :math:`\|g_l\| / c_l` over time, starting at :math:`s_l = 0`, and
+    wakes up when the sum reaches 1; the awake groups are immediately fitted by least squares. The next to wake up is
+    therefore :math:`\arg\min_l (1 - s_l) c_l / \|g_l\|`, for every depth :math:`N \ge 2` (derived in docs/theory.md).
+    For another loss, its residual replaces :math:`y - Xw`, and its minimiser replaces least squares.
 
-    This is the reference, in plain numpy and on the columns as given: nothing is centred, scaled or updated.
+    This is a reference implementation in plain numpy, on the columns as given: nothing is centred, scaled or updated.
     `covey.limit_path` computes the same at scale, in working coordinates.
 
     Parameters
@@ -44,18 +44,18 @@ def limit_events(
     weights : array-like, shape (n_groups,), optional
         :math:`c_l`; 1 by default.
     n_events : int, optional
-        How many groups to wake; by default as many as there is something to explain for.
+        The most groups to wake up; by default until nothing is left to explain.
     loss : str or Loss
-        By name or from `covey.losses`, of one linear predictor.
+        A name, or a loss from `covey.losses` with one linear predictor.
     offset : array-like, shape (n,), optional
         Added to the linear predictor; no intercept is fitted.
 
     Returns
     -------
     list of (group, time, coefficients)
-        In order; the coefficients, shape (p,), are those after the event. Where the awake groups tell classes apart
-        the minimiser lies at infinity: the coefficients are such that next to nothing of the gradient is left, and no
-        further group wakes.
+        In order; the coefficients, shape (p,), are those after the event. If the awake groups separate the classes,
+        the minimiser lies at infinity: the coefficients then make the gradient negligible, and no further group wakes
+        up.
 
     References
     ----------
@@ -74,7 +74,7 @@ def limit_events(
     loss, X = get_loss(loss), as_matrix(X)
     check_scale(X, "X")
     if loss.vector:
-        raise ValueError(f"The {loss.name} loss has several linear predictors; covey.limit_path takes it.")
+        raise ValueError(f"The {loss.name} loss has several linear predictors; use covey.limit_path.")
     n, p = X.shape
     as_response(y, n)
     y, shift = loss.check(y), np.zeros(n) if offset is None else read_offset(offset, n, 1, loss)[:, 0]
@@ -88,7 +88,7 @@ def limit_events(
     awake: list[int] = []
     events: list[tuple[int, float, FloatArray]] = []
     most = np.linalg.norm(X, axis=0).max(initial=0.0) * np.linalg.norm(loss.residual(y, shift)) / n
-    nothing = 1e-9 * most  # rounding
+    nothing = 1e-9 * most  # round-off error
     while len(awake) < len(columns) and (n_events is None or len(awake) < n_events):
         g = X.T @ loss.residual(y, shift + X @ w) / n
         rate = np.array([np.linalg.norm(g[own]) for own in columns]) / c
@@ -109,7 +109,7 @@ def limit_events(
 def _minimiser(
     A: FloatArray, y: FloatArray, offset: FloatArray, loss: Loss, b: FloatArray, nothing: float
 ) -> FloatArray:
-    """Newton's method from b, steps halved where they go up, until next to nothing is left of the gradient."""
+    """Newton's method from b, with steps halved if the loss rises, until the gradient is negligible."""
     for _ in range(100):
         eta = offset + A @ b
         gradient = A.T @ loss.residual(y, eta)

@@ -1,4 +1,4 @@
-"""Margins of linear classifiers in group norms: what a network goes for once it tells two classes apart."""
+"""Margins of linear classifiers in group norms, which a network maximises once it separates two classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covey.validation import FloatArray, as_matrix, as_numbers, as_response, col
 
 __all__ = ["Margins", "margins"]
 
-# From here on log(1 + exp(-m)) is exp(-m), to the last bit.
+# Beyond this, log(1 + exp(-m)) equals exp(-m) to the last bit.
 FAR = 40.0
 
 
@@ -27,13 +27,13 @@ class Margins:
     size : ndarray
         The group norm of the coefficients, ``(sum_l norm(w_l)^q)^(1/q)``.
     margin : ndarray
-        The least of ``s_i <x_i, w>`` over rows, per unit of `size`; negative where a row is on the wrong side.
+        The least of ``s_i <x_i, w>`` over rows, per unit of `size`; negative if a row is misclassified.
     smoothed : ndarray
-        The same with a soft minimum: ``m`` per unit of `size`, with ``log(1 + exp(-m))`` the loss of all rows
-        together. Never above `margin`, and about ``log(n) / size`` below it at most once the loss is small.
+        The same with a soft minimum: ``m`` per unit of `size`, with ``log(1 + exp(-m))`` the total loss of all rows.
+        Never above `margin`, and at most about ``log(n) / size`` below it once the loss is small.
     bound : ndarray or None
-        A margin that no classifier exceeds in the L2,1 norm (``q = 1``); None for other norms. The least entry is the
-        sharpest.
+        A margin that no classifier exceeds in the L2,1 norm (``q = 1``); None for other norms. The smallest entry is
+        the sharpest bound.
     """
 
     size: FloatArray
@@ -53,8 +53,8 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
 
         \max_{\sum_l \|w_l\| \le 1} \min_i s_i x_i^\top w \;\le\; \max_l \Big\| \sum_i p_i s_i x_{i,l} \Big\|,
 
-    with equality for the best weights. The weights taken here are those of the rows in the gradient of the logistic
-    loss at w, so that a network that is close to the maximum margin proves it.
+    with equality for the best weights. The weights used here are the weights of the rows in the gradient of the
+    logistic loss at w, so that a network close to the maximum margin certifies it.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
         Classes 0 and 1.
     groups : int, labels, lists or Groups
     coef : array of shape (p,) or (n_models, p)
-        ``w``, of one classifier or of several: ``trajectory.w`` for instance.
+        ``w`` of one classifier or several, such as ``trajectory.w``.
     power : float
-        q, above 0 and at most 1. The normalised network of depth N goes for ``2/N``, the plain one for ``2/(N + 1)``
-        (docs/theory.md); below 1 the problem is not convex.
+        q, above 0 and at most 1. The normalised network of depth N corresponds to ``2/N``, the plain one to
+        ``2/(N + 1)`` (docs/theory.md); below 1 the problem is not convex.
 
     Returns
     -------
@@ -97,12 +97,12 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
         raise ValueError(f"power must be above 0 and at most 1, not {power!r}.")
     W = as_numbers(coef, "coef", finite=False)
     if W.ndim not in (1, 2) or W.shape[-1] != p or not np.isfinite(W).all():
-        raise ValueError(f"coef must hold {p} finite numbers, or rows of so many, not shape {W.shape}.")
+        raise ValueError(f"coef must hold {p} finite numbers, or rows of that length, not shape {W.shape}.")
     A = (2 * classes - 1)[:, None] * matrix
     by_row = W @ A.T
     size = (partition.norms(W) ** power).sum(axis=-1) ** (1 / power)
     if not (size > 0).all():
-        raise ValueError("coef has a classifier of zeros, which has no margin: leave it out.")
+        raise ValueError("coef has an all-zero classifier, which has no margin: leave it out.")
     bound = None
     if power == 1:
         log_weights = -np.logaddexp(0.0, by_row)
@@ -112,7 +112,7 @@ def margins(X: Any, y: Any, groups: Any, coef: Any, *, power: float = 1.0) -> Ma
 
 
 def _soft_minimum(m: FloatArray) -> FloatArray:
-    """The number whose logistic loss is that of all of m together; the last axis is summed over."""
+    """The number whose logistic loss equals the sum over the last axis of m."""
     near = np.minimum(m, FAR)
     total = logsumexp(np.where(m < FAR, np.log(np.logaddexp(0.0, -near)), -m), axis=-1)
     loss = np.exp(total)

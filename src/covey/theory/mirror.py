@@ -1,8 +1,9 @@
-"""Mirror flow, and how to see that a flow is none: drive it round a closed loop.
+"""Mirror flow, and a test that a flow is not one: drive it around a closed loop.
 
-Under a loss that varies in time a mirror flow moves by ``d/dt grad R(w) = -grad L_t(w)``. Where the losses are linear,
-``L_t(w) = -c_t'w``, the mirror image ``grad R(w)`` moves by the integral of ``c_t`` whatever R is; so if that integral
-vanishes, w is back where it was. A parameterised flow that is not back is no mirror flow, for any R: theorem not-mf.
+Under a time-dependent loss a mirror flow moves by ``d/dt grad R(w) = -grad L_t(w)``. If the losses are linear,
+``L_t(w) = -c_t'w``, the mirror image ``grad R(w)`` moves by the integral of ``c_t`` for any R; if that integral
+vanishes, w returns to its start. A parameterised flow that does not return is not a mirror flow, for any R: theorem
+not-mf.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def drive(
     x : array, shape (n_parameters,)
         The start.
     pieces : sequence of (c, length)
-        The loss is ``-c'w`` for so long: parameters move by ``dx/dt = sum_i c_i grad G_i(x)``.
+        The loss is ``-c'w`` for this length of time: parameters move by ``dx/dt = sum_i c_i grad G_i(x)``.
     points : int
-        How many points of each piece to return, its two ends included.
+        The number of points to return per piece, including both ends.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def diagonal_potential(w: ArrayLike, scale: float) -> float:
 
 
 def diagonal_mirror(w: ArrayLike, scale: float) -> FloatArray:
-    """``grad R(w) = arcsinh(w/(2 s^2))/4``: how far the diagonal network has been driven along each column.
+    """``grad R(w) = arcsinh(w/(2 s^2))/4``: how far the diagonal network has moved along each column.
 
     >>> from covey.theory import DiagonalNetwork
     >>> network = DiagonalNetwork(2)
@@ -102,7 +103,7 @@ def diagonal_mirror(w: ArrayLike, scale: float) -> FloatArray:
 
 
 def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
-    """Where the diagonal network ends: the least `diagonal_potential` among all w with ``Xw = y``.
+    """The limit of the diagonal network: the w with ``Xw = y`` that minimises `diagonal_potential`.
 
     The KKT condition is ``grad R(w) = X'm``: w is ``2 s^2 sinh(4 X'm)``, with m the maximiser of the concave dual,
     found by Newton's method. X must have independent rows.
@@ -122,7 +123,7 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
         if np.abs(gap).max() <= 1e-13 * max(1.0, float(np.abs(response).max())):
             break
         step = np.linalg.solve((matrix * (8 * s**2 * np.cosh(z))) @ matrix.T, gap)
-        # from a small scale the first step would leave the range of cosh
+        # with a small scale the first step would overflow cosh
         length = min(1.0, 2.0 / max(float(np.abs(4 * matrix.T @ step).max()), 2.0))
         while dual(m - length * step) > dual(m) and length > 1e-12:
             length /= 2
@@ -131,10 +132,12 @@ def mirror_limit(X: ArrayLike, y: ArrayLike, scale: float) -> FloatArray:
 
 
 def _scale(scale: Any) -> float:
-    """A start whose fourth power is a number."""
+    """Check that the fourth power of the start neither overflows nor underflows."""
     s = positive(scale, "scale")
     if not 1e-70 < s < 1e70:
-        raise ValueError(f"scale must lie between 1e-70 and 1e70, so that its powers are numbers, not {s:g}.")
+        raise ValueError(
+            f"scale must lie between 1e-70 and 1e70, so that its powers do not overflow or underflow, not {s:g}."
+        )
     return s
 
 

@@ -1,7 +1,7 @@
-"""A pilot fit: which groups carry signal and how much noise there is, when it is not known.
+"""A pilot fit that estimates which groups carry signal, and the noise level.
 
-Forward selection of whole groups, refitted by least squares, stopped by the extended BIC. It is there to give the
-theorems their numbers (u*, s, sigma) from data alone; it is not an estimator to report.
+Forward selection of groups with least-squares refits, stopped by the extended BIC. It only supplies the theorems'
+quantities (u*, s, sigma) from data; it is not an estimator to report.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
         coef = np.zeros(p)
         coef[columns] = weights
         fit = Pilot(coef, tuple(chosen), math.sqrt(rss / max(n - rank, 1)))
-        # an exact fit: the log of its rounding error would mean nothing
+        # an exact fit: the log of its round-off error would be meaningless
         if rss <= refit.rounding * total:
             return Pilot(coef, tuple(chosen), 0.0)
         score = n * math.log(rss / n) + rank * math.log(n) + 2 * _log_choose(groups.n_groups, len(chosen))
@@ -85,7 +85,7 @@ def pilot_fit(X: Any, y: NDArray[np.float64], groups: Groups, *, max_groups: int
 
 
 class _Refit:
-    """Least squares on chosen columns; `correlation` is then ``X'`` times the residual."""
+    """Least squares on selected columns; `correlation` is then ``X'`` times the residual."""
 
     rounding = 1e-24
 
@@ -103,9 +103,9 @@ class _Refit:
 
 
 class _GramRefit:
-    """The same from Gram rows, for a design whose columns cannot be held; columns are only ever appended."""
+    """The same from Gram rows, for designs whose columns do not fit in memory; columns are only ever appended."""
 
-    # squares of residuals lose twice the digits here
+    # squared residuals lose twice as many digits here
     rounding = 1e-12
 
     def __init__(self, X: Design, y: Any) -> None:

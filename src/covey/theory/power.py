@@ -1,8 +1,8 @@
 """The convergence theorems for any power N: ``w_l = u_l^N v_l`` with directions of unit norm.
 
 The paper proves its theorems for N = 2. Perturbations, directions and coherence enter its proofs through ``w`` alone,
-so they carry over with ``u*^2`` replaced by the norm of the group, ``r_l = norm(w*_l)``. What changes is the recursion
-of a magnitude,
+so they carry over with ``u*^2`` replaced by the norm of the group, ``r_l = norm(w*_l)``. Only the recursion of a
+magnitude changes,
 
     u(t+1) = u(t) + gamma N u(t)^(N-1) (r - u(t)^N + e_t),
 
@@ -26,13 +26,13 @@ from covey.validation import as_numbers, positive, whole
 
 __all__ = ["PowerBounds", "power_bounds"]
 
-# (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: what a step loses against the flow
+# (1 + a)^(N-1) with a = gamma N u^(N-2) r/4 <= 1/(20 N) while a group grows: the loss of a step relative to the flow
 STEP_LOSS = math.exp(1 / 20)
 
 
 @dataclass(frozen=True)
 class PowerBounds:
-    """Conditions and promises of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
+    """Conditions and guarantees of the corrected Theorems convergence-alg-1 and -2 for ``w_l = u_l^N v_l``.
 
     Made by `power_bounds`. Attributes are the inputs; properties are the formulas.
 
@@ -80,7 +80,7 @@ class PowerBounds:
 
     @property
     def n_recoverable(self) -> int:
-        """Groups with ``r_l >= zeta``: the others are promised nothing but to stay small."""
+        """Groups with ``r_l >= zeta``; the others are only guaranteed to stay small."""
         return sum(r >= self.zeta for r in self.norms)
 
     # ------------------------------------------------------------------ conditions
@@ -97,7 +97,7 @@ class PowerBounds:
 
     @property
     def step_size_max_alg_2(self) -> float:
-        """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: what leaves room for a direction step.
+        """``min(step_size_max, 16 r_min^(2/N)/(9 N^2 r_max^2))``: leaves room for a direction step.
 
         At `step_size_max` the limits `direction_step_min` and `direction_step_max` leave none once
         ``r_max/r_min > (80/9)^(N/2)``: 8.9 for N = 2, 79 for N = 4.
@@ -107,7 +107,7 @@ class PowerBounds:
 
     @property
     def init_scale_max(self) -> float:
-        """The start must lie below this: groups off the support are negligible, and the window is open.
+        """The start must be below this, so that groups off the support are negligible and the window is open.
 
         For N = 2 the paper's ``min((epsilon^4 ^ 1)/r_max^4, r_min/(80 L), epsilon/L)``. For N > 2
         ``(2 alpha)^N < min(r_min/(80 L), epsilon/L)``, ``alpha < r_min^(1/N)/5``, and, so that ``T_lb <= T_ub``,
@@ -124,7 +124,7 @@ class PowerBounds:
 
     @property
     def direction_step_min(self) -> float:
-        """``eta >= N^2 gamma/(4 r_min^(2/N))``: below, directions settle more slowly than magnitudes.
+        """``eta >= N^2 gamma/(4 r_min^(2/N))``: below it, directions settle more slowly than magnitudes.
 
         A step shrinks the error of a magnitude by ``gamma N^2 r^(2-2/N)`` and that of a direction by ``eta r^2``.
         """
@@ -145,33 +145,33 @@ class PowerBounds:
 
     @property
     def T_grow(self) -> float:
-        """Every recoverable group has half of its norm (Lemma phase1).
+        """The time by which every recoverable group has half of its norm (Lemma phase1).
 
         ``4 exp(1/20) (alpha^(2-N) - (r_max/2)^((2-N)/N)) / (gamma N (N-2) m) + 1`` for N > 2, with
         ``m = max(zeta, r_min)``; for N = 2 the paper's ``log(r_max/(2 alpha^2)) / (2 log(1 + gamma m/2))``.
         """
         N, gamma, m = self.depth, self.step_size, max(self.zeta, self.r_min)
         if self.depth == 2:
-            # the square of a tiny start would be zero
+            # the square of a tiny start would underflow
             return (math.log(self.r_max / 2) - 2 * math.log(self.init_scale)) / (2 * math.log1p(gamma * m / 2))
         distance = self.init_scale ** (2 - N) - (self.r_max / 2) ** ((2 - N) / N)
         return 4 * STEP_LOSS * distance / (gamma * N * (N - 2) * m) + 1
 
     @property
     def T_halve(self) -> float:
-        """The error of a magnitude halves (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
+        """Half-life of a magnitude's error (Lemma phase2-convergence): ``5 2^(2-2/N) / (gamma N^2 m^(2-2/N))``."""
         return _halving(self.depth, self.step_size, max(self.zeta, self.r_min))
 
     @property
     def T_lb(self) -> float:
-        """The window opens: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 where ``zeta >= r_max``."""
+        """The start of the window: ``T_grow + floor(log2(r_max/zeta)) T_halve``; 0 if ``zeta >= r_max``."""
         if self.zeta >= self.r_max:
             return 0.0
         return self.T_grow + math.floor(math.log2(self.r_max / self.zeta)) * self.T_halve
 
     @property
     def T_ub(self) -> float:
-        """The window closes: off the support magnitudes have reached no more than `ceiling` (Lemma noise-bound).
+        """The end of the window: until then, magnitudes off the support are at most `ceiling` (Lemma noise-bound).
 
         ``alpha^(2-N) (1 - 2^(2-N)) / (gamma N (N-2) B)`` for N > 2, and ``log(1/sqrt(alpha)) / log(1 + 2 gamma B)`` for
         N = 2, with ``B = r_min/20 + max_l norm(X_l'xi/n)``.
@@ -192,8 +192,8 @@ class PowerBounds:
     def ceiling(self) -> float:
         """Magnitudes off the support stay below this: ``2 alpha`` for N > 2, ``sqrt(alpha)`` for N = 2.
 
-        For N > 2 growth speeds up as ``u^(N-1)``: most of the time goes into leaving the start, and a group off the
-        support may be held within a constant factor of it. For N = 2 the time is logarithmic, and it may not.
+        For N > 2 growth accelerates like ``u^(N-1)``: most of the time is spent near the start, and a group off the
+        support stays within a constant factor of it. For N = 2 the time is logarithmic, and it may not.
         """
         return math.sqrt(self.init_scale) if self.depth == 2 else 2.0 * self.init_scale
 
@@ -210,7 +210,7 @@ class PowerBounds:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per quantity: name, value, and the statement that it belongs to."""
+        """One row per quantity: name, value and the corresponding statement."""
         rows = [
             ("zeta", self.zeta, "noise by its norm in a group"),
             ("init_scale_max", self.init_scale_max, "convergence-alg-1"),
@@ -272,7 +272,7 @@ def power_bounds(
     group_noise : float
         ``max_l norm(X_l'xi/n)``, or a bound on it.
     init_scale, step_size : float, optional
-        alpha and gamma for times and radii; the largest allowed when omitted.
+        alpha and gamma for times and radii; by default the largest allowed.
 
     Returns
     -------
@@ -298,7 +298,7 @@ def power_bounds(
         largest = _largest_start(depth, max(found), min(found), L, epsilon, group_noise, step_size)
         if largest == 0.0:
             raise ValueError("The largest allowed init_scale underflows to 0: give init_scale or a larger epsilon.")
-        # strictly below the bound, as the theorem asks; for N = 2 below 1 too
+        # strictly below the bound, as the theorem requires; for N = 2 also below 1
         init_scale = min(largest * (1 - 1e-9), 0.5 if depth == 2 else math.inf)
     init_scale = positive(init_scale, "init_scale")
     if depth == 2 and init_scale >= 1:
@@ -309,7 +309,7 @@ def power_bounds(
 def _read_norms(norms: Any, L: int) -> tuple[float, ...]:
     values = np.atleast_1d(as_numbers(norms, "norms", finite=False))
     if values.ndim > 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError(f"norms must be one row of norms, finite and not negative; got {norms!r}.")
+        raise ValueError(f"norms must be a vector of norms, finite and not negative; got {norms!r}.")
     active = values[values > 0]
     if active.size == 0:
         raise ValueError("norms has no positive entry: with no non-zero group there is nothing to recover.")
@@ -324,12 +324,12 @@ def _contraction(N: int, r: float) -> float:
 
 
 def _halving(N: int, gamma: float, m: float) -> float:
-    # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) of that at m
+    # u^N >= m/2 throughout, where the contraction is 2^(2/N - 2) times its value at m
     return 5.0 * 2 ** (2 - 2 / N) / (gamma * _contraction(N, m))
 
 
 def _leakage(r_min: float, group_noise: float) -> float:
-    """B of equation noise-bound: what a group off the support sees of the others, and of the noise."""
+    """B of equation noise-bound: the influence of other groups and of the noise on a group off the support."""
     return r_min / 20.0 + group_noise
 
 
@@ -343,7 +343,7 @@ def _largest_start(
     small = r_min ** (1 / N) / 5.0
     if zeta >= r_max:
         return min(negligible, small)
-    # the noise is at most m/80, so that B <= m/16 and the difference is positive: 8/m - 4.3/m for N = 3, more beyond
+    # the noise is at most m/80, so B <= m/16 and the difference is positive: 8/m - 4.3/m for N = 3, larger for N > 3
     m, B = max(zeta, r_min), _leakage(r_min, group_noise)
     spare = (1 - 2.0 ** (2 - N)) / B - 4 * STEP_LOSS / m
     settle = math.floor(math.log2(r_max / zeta)) * _halving(N, gamma, m)

@@ -1,7 +1,7 @@
 """Times of the gradient flow of ``w_l = u_l^N v_l`` on an orthogonal design, for any power N (gf-es, corrected).
 
-Balanced and along ``X_l'y/n``, directions do not turn and ``norm(v_l) = u_l/sqrt(N)``. Each group then follows, with
-``C = norm(X_l'y/n)``, the scalar flow
+With a balanced start along ``X_l'y/n``, directions do not change and ``norm(v_l) = u_l/sqrt(N)``. With
+``C = norm(X_l'y/n)``, each group then follows the scalar flow
 
     u' = sqrt(N) C u^N - u^(2N+1),        norm(w_l) = u^(N+1)/sqrt(N)  ->  C.
 """
@@ -26,7 +26,7 @@ class PowerFlowTimes:
     epsilon, group_noise : float
         The precision, and a bound on ``max_l norm(X_l'xi/n)``.
     theta : float or None
-        The start value of every magnitude; half the largest allowed when omitted.
+        The initial value of every magnitude; by default half the largest allowed.
     """
 
     depth: int
@@ -38,12 +38,12 @@ class PowerFlowTimes:
 
     @property
     def init_scale(self) -> float:
-        """The theta in use: ``epsilon/(4 r_max)`` when none is given, kept below 1."""
+        """The theta in use: ``epsilon/(4 r_max)`` by default, kept below 1."""
         return min(0.25 * self.epsilon / self.r_max, 0.5) if self.theta is None else self.theta
 
     @property
     def T_l(self) -> float:
-        """Every group of the support is within epsilon of its ``norm(X_l'y/n)`` from here on.
+        """The time from which every group of the support is within epsilon of its ``norm(X_l'y/n)``.
 
         ``theta^(1-N)/(sqrt(N) (N-1) C) + log((N+1) C_max/epsilon) / (3 (sqrt(N) C)^(2N/(N+1)))`` with
         ``C = r_min - group_noise`` and ``C_max = r_max + group_noise``. With ``x = u/(sqrt(N) C)^(1/(N+1))`` the time
@@ -59,7 +59,7 @@ class PowerFlowTimes:
 
     @property
     def T_u(self) -> float:
-        """``u_l <= sqrt(theta)`` off the support until here, for noise alone moves it.
+        """The time until which ``u_l <= sqrt(theta)`` off the support, where only noise acts.
 
         ``(theta^(1-N) - theta^((1-N)/2)) / (sqrt(N) (N-1) group_noise)``.
         """

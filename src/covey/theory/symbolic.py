@@ -1,6 +1,6 @@
-"""The same geometry with sympy: brackets as formulas, and the paper's identities derived from the definitions.
+"""The same geometry in sympy: brackets as formulas, and the paper's identities derived from the definitions.
 
-Nothing is shared with the numerical side but the definition of the bracket: the two check each other.
+It shares only the definition of the bracket with the numerical code, so that the two check each other.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SymbolicNetwork:
 
 @dataclass(frozen=True)
 class Identity:
-    """One displayed formula of the paper's appendix, beside what the definitions give."""
+    """One displayed formula of the paper's appendix, and the formula derived from the definitions."""
 
     name: str
     printed: Any
@@ -80,7 +80,7 @@ class Identity:
 
     @property
     def holds(self) -> bool:
-        """Whether the printed formula is the derived one, decided symbolically."""
+        """Whether the printed formula equals the derived one, decided symbolically."""
         sympy = _sympy()
         difference = sympy.Matrix([self.printed]) - sympy.Matrix([self.derived])
         return bool(difference.applyfunc(sympy.expand) == sympy.zeros(*difference.shape))

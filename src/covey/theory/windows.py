@@ -1,4 +1,4 @@
-"""Time windows: when the promised error bound really holds along a trajectory, beside [T_lb, T_ub]."""
+"""Time windows: when the error bound holds along a trajectory, compared with [T_lb, T_ub]."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class TimeWindow:
     Attributes
     ----------
     start, stop : float or None
-        First and last recorded time of the longest stretch in which both bounds hold; None when they never do.
+        First and last recorded time of the longest stretch in which both bounds hold; None if they never do.
     t : ndarray
     support_error : ndarray
         ``max_{l in S} norm(w_l(t) - w*_l, inf)`` at each record.
     off_error : ndarray
-        ``max_{l not in S} norm(w_l(t), inf)``; zeros when every group is in the support.
+        ``max_{l not in S} norm(w_l(t), inf)``; zeros if every group is in the support.
     support_radius, off_radius : float
         The bounds.
     predicted : tuple (T_lb, T_ub) or None
@@ -91,8 +91,8 @@ def time_window(
     w_star : array, shape (p,)
         The truth.
     bounds : Bounds or PowerBounds, optional
-        Gives the predicted windows, and radii where they are not given: ``2 zeta_corrected`` and ``alpha``, or those
-        of the power N, for which only the corrected window exists.
+        Gives the predicted windows, and the default radii: ``2 zeta_corrected`` and ``alpha``, or those for the power
+        N, for which only the corrected window exists.
     support_radius, off_radius : float, optional
 
     Returns

@@ -1,4 +1,4 @@
-"""From a table in a file to a fit in a folder, and back: what the commands do, without a terminal."""
+"""The work behind the commands, without a terminal: from a table to a fit in a folder, and to predictions."""
 
 from covey.workflow.fit import Fit, fit_table
 from covey.workflow.folder import FILES, check_out, write_fit

@@ -1,4 +1,4 @@
-"""Groups that a user wants in every model, by any of their names."""
+"""Groups to keep in every model, named by group, term or column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["read_always"]
 
 
 def read_always(wanted: tuple[str, ...], problem: Problem) -> list[Any]:
-    """The groups of these names, or of the columns of the table of these names; a size makes numbers of names."""
+    """The groups with these names, or with table columns of these names. With ``--groups SIZE`` names are numbers."""
     groups = problem.groups
     names = {str(name): name for name in groups.names}
     found = []

@@ -11,12 +11,12 @@ from covey.workflow.settings import FitSettings
 
 __all__ = ["command_line"]
 
-# Fields that are no options of their own name.
+# Fields that do not map to an option of the same name.
 NAMED_OTHERWISE = frozenset({"data", "table", "network", "options"})
 
 
 def command_line(settings: FitSettings, out: str = "fit") -> str:
-    """The command that repeats a fit: what differs from the defaults, quoted for a shell.
+    """The command that repeats a fit: the options that differ from their defaults, quoted for a shell.
 
     >>> from covey.workflow.settings import TableSettings
     >>> command_line(FitSettings(TableSettings(("a table.csv",), "y", groups=("g=x*",)), nested=False))
@@ -29,7 +29,7 @@ def command_line(settings: FitSettings, out: str = "fit") -> str:
 
 
 def _changed(settings: Any) -> Iterator[str]:
-    """The options of a dataclass; the seed always, for what comes out hangs on it."""
+    """The changed options of a dataclass, and always the seed, since the result depends on it."""
     for one in fields(settings):
         value = getattr(settings, one.name)
         if one.name in NAMED_OTHERWISE:

@@ -1,4 +1,4 @@
-"""Fit a posed table, and say how well."""
+"""Fit a table and score the fit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from covey.workflow.tables import coefficients_table, groups_table, output_names
 
 __all__ = ["SELECTIONS", "Fit", "fit_table"]
 
-# Half of the rows look for no more than this share of all groups: a draw at random would find the others too.
+# The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
 
 SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
@@ -50,17 +50,17 @@ class Fit:
     settings : FitSettings
     problem : Problem
     model : Pipeline
-        Predicts from the table as it was read.
+        Predicts from the raw table.
     scores : Scores
     converged : bool
     notices : tuple of str
-        What the user should know: warnings of the fit, in words.
+        Warnings of the fit, in words.
     seconds : float
-        Of the fit alone.
+        Duration of the fit alone.
     nested : NestedScore or None
-        How well rows are predicted that took no part in choosing.
+        The score on rows that played no part in choosing the model.
     stability : StabilitySelection or None
-        Which groups are found again in halves of the rows, where that was asked for.
+        How often each group is found in random halves of the rows, if requested.
     """
 
     settings: FitSettings
@@ -75,7 +75,7 @@ class Fit:
 
     @property
     def held_out(self) -> HeldOut | None:
-        """For classes: what fits that were repeated without the rows predict."""
+        """For classes: predictions of the refits that did not see the rows."""
         return HeldOut.from_nested(self.nested)
 
     @property
@@ -85,36 +85,36 @@ class Fit:
 
     @property
     def outputs(self) -> list[str]:
-        """Names of responses or classes, where the model has a row of coefficients for each."""
+        """Names of the responses or classes, if the model has a row of coefficients for each."""
         return output_names(self.estimator, self.problem)
 
     @property
     def n_found(self) -> int:
-        """How many groups were selected, those that are always in not counted."""
+        """The number of selected groups, not counting those that are always in."""
         always = set(self.estimator.always_groups_)
         return sum(name not in always for name in self.estimator.selected_groups_)
 
     def groups_table(self) -> pd.DataFrame:
-        """Every group: those selected first, strongest first."""
+        """All groups: selected ones first, in order of strength."""
         table = groups_table(self.estimator)
         if self.stability is not None:
             table["half_samples"] = table["group"].map(self.stability.to_frame()["frequency"])
         return table
 
     def coefficients_table(self) -> pd.DataFrame:
-        """Every column of the fit with its coefficients; the intercept first."""
+        """All columns of the fit with their coefficients, after the intercept."""
         return coefficients_table(self.estimator, self.problem)
 
 
 def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
-    """Read the table, expand it, fit it, and judge the fit.
+    """Read the table, expand it, fit it, and score the fit.
 
     Raises
     ------
     ValueError
-        With a reason and a remedy; `TableError` where the table is to blame.
+        With a reason and a remedy; `TableError` if the table is at fault.
     """
-    check_settings(settings)  # what is asked for is checked before a long table is read
+    check_settings(settings)  # before a large table is read
     problem = pose(settings.table, told, squared="--network" if settings.network is not None else "")
     estimator = make_estimator(settings, problem)
     told("fitting")
@@ -129,12 +129,12 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     if cut_short(estimator):
         converged = False
         notices.append(
-            f"The network ran into --max-iter {estimator.network.max_iter} before the best time; give a larger one."
+            f"The network ran into --max-iter {estimator.network.max_iter} before the best time; increase it."
         )
     nested, why = _nested(settings, problem, estimator, told)
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
-    # what `covey predict` needs to know of the table; it travels with the model's file
+    # facts about the table that `covey predict` needs; saved with the model
     model.table_ = {
         "targets": list(problem.response.targets), "offset": settings.table.offset,
         "survival": about_survival(problem.settings, problem.y), "dates": problem.dates,
@@ -149,7 +149,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
 
 
 def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> StabilitySelection:
-    """Which groups are found again, each half looking for as many as the model has, or more where that is safe."""
+    """Stability selection: each half-sample looks for as many groups as the model has, or more if that is safe."""
     always = list(estimator.always_groups_)
     n_groups = problem.groups.n_groups - len(always)
     found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
@@ -158,7 +158,7 @@ def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> Stabi
 
 
 def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[NestedScore | None, str]:
-    """How well rows are predicted that took no part in choosing, or why that is not known."""
+    """The nested score, or the reason why there is none."""
     if not settings.nested:
         return None, ""
     try:
@@ -168,26 +168,26 @@ def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told)
 
 
 def check_settings(settings: FitSettings) -> None:
-    """Refuse what cannot be done, and what would do nothing."""
+    """Refuse settings that are impossible or would have no effect."""
     selection, family = _selection(settings.selection), settings.table.family
     given = {*settings.options, *(["always"] if settings.always else [])}
     if family not in FAMILIES:
-        raise TableError(f"--family is one of {', '.join(FAMILIES)}, not {family}.")
+        raise TableError(f"--family must be one of {', '.join(FAMILIES)}, not {family}.")
     check_ties(settings.table, settings.options.get("ties"))
     if settings.network is not None:
         if settings.stability:
-            raise TableError("--stability goes by the default search: leave it out, or --network.")
+            raise TableError("--stability works with the default search only: leave out --stability or --network.")
         if family not in ("auto", "gaussian"):
-            raise TableError(f"--network has squared loss only: leave it out, or --family {family}.")
+            raise TableError(f"--network supports squared loss only: leave out --network or --family {family}.")
         if settings.table.time is not None:
-            raise TableError("--network has squared loss only: leave it out, or --time and --event.")
+            raise TableError("--network supports squared loss only: leave out --network, or --time and --event.")
         if len(settings.table.targets) > 1:
-            raise TableError("--network has one response: leave it out, or give one --target.")
+            raise TableError("--network supports a single response: leave out --network, or give one --target.")
         if settings.table.offset is not None:
-            raise TableError("--network has no offset: leave it out, or --offset.")
+            raise TableError("--network does not support an offset: leave out --network or --offset.")
         _refuse_idle(given & {"always", "average", "factors"}, "--network")
         if isinstance(selection, Size):
-            raise TableError(f"--selection {settings.selection} does nothing with --network: choose one of them.")
+            raise TableError(f"--selection {settings.selection} has no effect with --network: use one or the other.")
     if not isinstance(selection, int) and (selection != "holdout" or settings.network is not None):
         _refuse_idle(given & {"rule", "average"}, f"--selection {settings.selection}")
     if settings.options.get("average"):
@@ -204,7 +204,7 @@ def _network(settings: FitSettings) -> Any:
 
 
 def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstimator:
-    """The estimator that the settings and the response ask for."""
+    """The estimator for these settings and this response."""
     shared = {
         "groups": problem.groups,
         "always": read_always(settings.always, problem),
@@ -214,9 +214,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
     }
     family = problem.response.family
     if family != "gaussian" and settings.selection == "discrepancy":
-        raise TableError(
-            f"--selection discrepancy is for squared loss, and the family is {family}: use 5, bic or ebic."
-        )
+        raise TableError(f"--selection discrepancy needs squared loss, but the family is {family}: use 5, bic or ebic.")
     if problem.response.has_classes:
         return GroupSparseClassifier(**shared)
     if family == "cox":
@@ -226,11 +224,11 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
 
 def _refuse_idle(given: set[str], beside: str) -> None:
     for name in sorted(given):
-        raise TableError(f"--{name.replace('_', '-')} does nothing with {beside}.")
+        raise TableError(f"--{name.replace('_', '-')} has no effect with {beside}.")
 
 
 def _selection(text: str) -> Any:
-    """What an estimator takes for what a user has written."""
+    """The estimator's `selection` for the text of the option."""
     kind, _, number = text.partition(":")
     if kind == "size" and number.isdigit():
         return Size(int(number))
@@ -240,6 +238,7 @@ def _selection(text: str) -> Any:
         return int(text)
     if text not in SELECTIONS:
         raise TableError(
-            f"--selection is a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not {text}."
+            f"--selection must be a number of folds, one of {', '.join(SELECTIONS)}, or size:3 for three groups, not "
+            f"{text}."
         )
     return text

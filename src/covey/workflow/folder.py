@@ -1,4 +1,4 @@
-"""A fit as a folder, which is whole or not there."""
+"""Write a fit to a folder, completely or not at all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "sko
 
 
 def check_out(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that could not be written, or holds what covey has not written, before the work is done."""
+    """Refuse a folder that cannot be written or holds files that are not covey's, before the work starts."""
     check_folder(folder, FILES, overwrite=overwrite)
     own = _written(folder)
     present = sorted(folder.iterdir()) if folder.exists() else []
@@ -44,13 +44,13 @@ def check_out(folder: Path, overwrite: bool) -> None:
     ]
     if foreign:
         raise FileExistsError(
-            f"{folder} holds {', '.join(foreign)}, not as covey wrote it; move it away, or choose another folder with "
-            "--out."
+            f"{folder} contains {', '.join(foreign)}, which covey did not write in this form; move it away, or choose "
+            "another folder with --out."
         )
 
 
 def _written(folder: Path) -> dict[str, str]:
-    """The checksums of the files that a fit left in a folder; none where no fit did."""
+    """The checksums of the files that a fit wrote to a folder; empty if there is no fit in it."""
     try:
         return dict(json.loads((folder / "run.json").read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -62,7 +62,7 @@ def _checksum(content: bytes) -> str:
 
 
 def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
-    """Write everything about a fit: into a new folder first, which then takes its place."""
+    """Write a fit to a temporary folder, then move it into place."""
     check_out(folder, overwrite)
     contents = {
         "model.skops": dump_bytes(fit.model),
@@ -79,7 +79,7 @@ def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
 
 
 def describe(fit: Fit) -> dict[str, Any]:
-    """A fit as plain values: what came out, and everything needed to repeat it."""
+    """A fit as plain values: its results, and everything needed to repeat it."""
     e, problem, targets = fit.estimator, fit.problem, fit.problem.response.targets
     table = fit.groups_table().astype(object)
     table = table.where(table.notna(), None)  # JSON has no NaN
@@ -125,7 +125,7 @@ def describe(fit: Fit) -> dict[str, Any]:
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """The estimator's parameters; what is no plain value as its text. The groups have a file of their own."""
+    """The estimator's parameters, as text where they are not plain values. Groups are written to their own file."""
     values = estimator.get_params(deep=False)
     del values["groups"]
     return {
@@ -140,7 +140,7 @@ def _parquet(fit: Fit) -> bytes:
 
 
 def _membership(fit: Fit) -> list[tuple[str, str]]:
-    """Every column of the table and its group, as a file for ``--groups`` has them."""
+    """All columns of the table with their groups, in the format that ``--groups`` reads."""
     groups = fit.problem.groups
     names = [str(groups.names[l]) for l in groups.labels]
     return list(dict(zip(fit.problem.sources, names, strict=True)).items())

@@ -1,4 +1,4 @@
-"""A table matched to a saved model: the columns that it needs, of the types that it was fitted on."""
+"""Match a table to a saved model: the columns it needs, with the types it was fitted on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def last_step(fitted: Any) -> Any:
 
 
 def columns_needed(fitted: Any) -> list[str]:
-    """The columns of the table that have a coefficient other than zero."""
+    """The columns of the table with nonzero coefficients."""
     names = [str(name) for name in fitted.feature_names_in_]
     coef = getattr(last_step(fitted), "coef_", None)
     if coef is None:
@@ -30,13 +30,13 @@ def columns_needed(fitted: Any) -> list[str]:
     sources = column_sources(first) if hasattr(first, "transformers_") else names
     used = (np.atleast_2d(coef) != 0).any(axis=0)
     if len(sources) != len(used) or (first is not None and not hasattr(first, "transformers_")):
-        return names  # a pipeline of the user's own
+        return names  # a pipeline that the user built
     kept = {source for source, own in zip(sources, used, strict=True) if own}
     return [name for name in names if name in kept]
 
 
 def without_missing(fitted: Any, frame: pd.DataFrame, target: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out rows that lack a value which the model needs and does not fill."""
+    """Leave out rows that lack a value the model needs and does not impute."""
     about = getattr(fitted, "table_", {})
     survival = about.get("survival") or {}
     offset = about.get("offset") or ""
@@ -45,16 +45,17 @@ def without_missing(fitted: Any, frame: pd.DataFrame, target: list[str]) -> tupl
     used |= set() if filled else set(columns_needed(fitted))
     kept = frame.dropna(subset=[name for name in frame.columns if name in used]).reset_index(drop=True)
     if kept.empty:
-        raise TableError("--drop-missing leaves no row: every one lacks a value that the model needs.")
+        raise TableError("--drop-missing leaves no row: every row lacks a value that the model needs.")
     gone = len(frame) - len(kept)
-    told = f"--drop-missing left out {gone} of {len(frame)} rows, which lack a value; {len(kept)} are left."
+    told = f"--drop-missing left out {gone} of {len(frame)} rows with missing values; {len(kept)} are left."
     return kept, (told,) if gone else ()
 
 
 def as_fitted(frame: pd.DataFrame, fitted: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """All columns of the fit with the types that they had there, and what a user should know.
+    """All columns of the fit with the types they had there, and notices for the user.
 
-    What cannot be so is refused by name. Columns that the frame lacks have no coefficient, and any value will do.
+    Columns that cannot be converted are refused by name. Columns missing from the frame have zero coefficients and are
+    filled with an arbitrary value.
     """
     encoders = one_hot_encoders(fitted)
     hot_names = [name for name in encoders if name in frame.columns]
@@ -78,7 +79,7 @@ def as_fitted(frame: pd.DataFrame, fitted: Any) -> tuple[pd.DataFrame, tuple[str
 
 
 def _categories(column: pd.Series[Any], encoder: OneHotEncoder) -> tuple[pd.Series[Any], str]:
-    """A one-hot column with values that the model knows, and what is said where others count as none of them."""
+    """A one-hot column restricted to known categories, and the notice if unknown ones are treated as none of these."""
     known = encoder.categories_[0]
     values = column.astype(object)
     if any(isinstance(value, str) for value in known):
@@ -89,13 +90,14 @@ def _categories(column: pd.Series[Any], encoder: OneHotEncoder) -> tuple[pd.Seri
         return values, ""
     if encoder.handle_unknown == "error":
         raise TableError(
-            f"Column {column.name!r} holds {listed(odd)}, which the model has not seen: leave out those rows, or take "
-            "such values as none of the known ones with --handle-unknown ignore."
+            f"Column {column.name!r} holds {listed(odd)}, which the model has not seen: leave out those rows, or "
+            "treat such values as none of the known ones with --handle-unknown ignore."
         )
     rows = int(values.isin(odd).sum())
     return (
         values,
-        f"{column.name} holds {listed(odd)} in {rows} rows, which the model has not seen: they count as none.",
+        f"{column.name} holds {listed(odd)} in {rows} rows, which the model has not seen: treated as none of the known "
+        "ones.",
     )
 
 

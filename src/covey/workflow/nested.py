@@ -1,4 +1,4 @@
-"""Repeat the fit of a table without parts of its rows, beside what knows neither groups nor splines."""
+"""The nested score of a table's fit, next to methods that know neither groups nor splines."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ N_FOLDS = 5
 
 
 def fold_stage(fold: int) -> str:
-    """What a progress bar calls the repetition without a fold."""
+    """The progress bar's label for the fit without an outer fold."""
     return f"without part {fold}"
 
 
 def repeat_fit(problem: Problem, estimator: Any, impute: str | None, seed: int, told: Told) -> NestedScore:
-    """The nested score of a fit: knots of splines and filled values are those of the training rows.
+    """The nested score of a fit, with spline knots and imputed values taken from the training rows only.
 
-    Where columns were expanded in splines, a lasso on the columns as they were stands beside that on the splines.
+    If columns are expanded into splines, a lasso on the unexpanded columns is compared as well.
     """
 
     def progress(done: int) -> None:
@@ -45,7 +45,7 @@ def repeat_fit(problem: Problem, estimator: Any, impute: str | None, seed: int, 
 
 
 def _with_levels(transformer: ColumnTransformer, problem: Problem) -> ColumnTransformer:
-    """Not fitted, with the levels of all rows: one that the training rows lack is a column of zeros."""
+    """An unfitted copy with the levels of all rows: a level missing from the training rows gives a column of zeros."""
     made = clone(transformer)
     for _, step, columns in made.transformers:
         if isinstance(step, OneHotEncoder):
@@ -58,7 +58,7 @@ def _levels(values: Any) -> Any:
 
 
 def _on_straight(problem: Problem, estimator: Any, impute: str | None, seed: int) -> dict[str, Any]:
-    """The first method that scikit-learn has for the loss, without splines; nothing where there are none."""
+    """scikit-learn's first method for the loss, on the columns without splines; empty if no column has a spline."""
     if not any(problem.terms.values()):
         return {}
     found, _ = find_references(

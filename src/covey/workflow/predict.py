@@ -27,19 +27,19 @@ __all__ = ["Prediction", "load_fit", "predict_table"]
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions, and how good they are where the truth is known.
+    """Predictions, with scores if the truth is known.
 
     Attributes
     ----------
     table : DataFrame
-        The column ``prediction``, after the columns that were to be kept: a mean, or a class, followed by the columns
-        ``probability_CLASS``. With several responses one column ``prediction_RESPONSE`` for each. For survival times
-        the log risk, followed by columns ``survival_TIME``.
+        The copied columns, then the column ``prediction``: a mean, or a class followed by columns
+        ``probability_CLASS``. Several responses have one column ``prediction_RESPONSE`` each. For survival times, the
+        log risk followed by columns ``survival_TIME``.
     scores : dict
-        How good they are: ``r2`` and ``rmse`` (of each response), ``accuracy`` and ``log_loss`` of classes, or
-        ``deviance_explained`` and ``deviance``, or ``concordance``.
+        ``r2`` and ``rmse`` (per response), ``accuracy`` and ``log_loss`` of classes, ``deviance_explained`` and
+        ``deviance``, or ``concordance``.
     notices : tuple of str
-        What was done to the table that a user should know.
+        Changes made to the table that the user should know about.
     """
 
     table: pd.DataFrame
@@ -48,7 +48,7 @@ class Prediction:
 
 
 def load_fit(model: Path) -> Any:
-    """The model of a folder that ``covey fit`` wrote, or of a file."""
+    """Load a model from a folder written by ``covey fit``, or from a file."""
     return load(model / "model.skops" if model.is_dir() else model)
 
 
@@ -62,22 +62,22 @@ def predict_table(
     Parameters
     ----------
     model : Path
-        A folder of ``covey fit``, or a file.
+        A folder written by ``covey fit``, or a file.
     data : sequence of str
         Files, patterns or folders.
     target : sequence of str
-        The columns of the true values, where they are known: as many as the model has responses.
+        The columns with the true values, if known: one per response of the model.
     keep : sequence of str
-        Columns to copy beside the predictions.
+        Columns to copy next to the predictions.
     at : sequence of str
-        For survival times: when survival is predicted, such as ``"1,2,5"``; at the quartiles of the times of the fit
-        by default.
+        For survival times: times at which to predict survival, such as ``"1,2,5"``; by default the quartiles of the
+        times in the fit.
     drop_missing : bool
-        Whether rows that lack a value which the model needs are left out.
+        Whether to leave out rows that lack a value the model needs.
     handle_unknown : {"error", "ignore"}, optional
-        What is done with a category that the fit did not see; as at the fit by default.
+        How to treat a category that was not in the fit; by default as set at the fit.
     sep, decimal : str
-        How text is read.
+        Separator and decimal mark of text files.
     told : callable
     """
     told("loading")
@@ -99,18 +99,18 @@ def predict_table(
     except (TableError, ModelFileError, MemoryError):
         raise
     except Exception as reason:
-        if type(reason) is ValueError:  # of covey and scikit-learn; other libraries have kinds of their own
+        if type(reason) is ValueError:  # raised by covey or scikit-learn; other libraries raise subclasses
             raise
-        # tables are checked: what is left is a pipeline whose steps were tampered with
-        raise ModelFileError(f"{model} cannot be used, its steps do not fit each other ({reason}).") from reason
+        # the table has been checked, so the pipeline's steps must have been tampered with
+        raise ModelFileError(f"{model} cannot be used: its steps do not match each other ({reason}).") from reason
 
 
 def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str], at: Any) -> Prediction:
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
-        raise ModelFileError("The model was fitted without column names, so that no table can be matched to it.")
+        raise ModelFileError("The model was fitted without column names, so no table can be matched to it.")
     if len(set(names)) < len(names):
-        raise ModelFileError("The model has columns of the same name: its file was tampered with.")
+        raise ModelFileError("The model has several columns of the same name: its file has been tampered with.")
     needed = columns_needed(fitted)
     absent = [name for name in needed if name not in frame.columns]
     if absent:
@@ -127,7 +127,7 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
     if isinstance(last, GroupSparseCox):
         made = predict_survival(fitted, last, X, frame, shift, about.get("survival"), times)
     elif times:
-        raise TableError("--at is for models of survival times, and this is none.")
+        raise TableError("--at is for models of survival times, which this model is not.")
     else:
         made = _predictions(fitted, last, X, shift, about.get("targets"))
     table = pd.concat([frame[keep].reset_index(drop=True), made], axis=1)
@@ -159,7 +159,7 @@ def _check_targets(target: Sequence[str], last: Any) -> None:
         return
     expected = 1 if hasattr(last, "classes_") or np.ndim(last.coef_) == 1 else len(last.coef_)
     if target and len(target) != expected:
-        raise TableError(f"The model predicts {expected} response{'s' * (expected > 1)}: give as many --target.")
+        raise TableError(f"The model predicts {expected} response{'s' * (expected > 1)}: give --target that often.")
 
 
 def _offset(frame: pd.DataFrame, given: str) -> FloatArray:
@@ -167,7 +167,7 @@ def _offset(frame: pd.DataFrame, given: str) -> FloatArray:
     if name not in frame.columns:
         none = "ones" if name != given else "zeros"
         raise TableError(
-            f"The table lacks {name!r}, the offset of the fit: give that column, all {none} for a unit of exposure."
+            f"The table lacks {name!r}, the offset of the fit: add that column, all {none} for unit exposure."
         )
     offset: FloatArray = read_offset(frame, given)[1]
     return offset
@@ -176,7 +176,7 @@ def _offset(frame: pd.DataFrame, given: str) -> FloatArray:
 def _predictions(
     fitted: Any, last: Any, X: pd.DataFrame, shift: dict[str, Any], targets: Sequence[str] | None
 ) -> pd.DataFrame:
-    """The columns of predictions."""
+    """The columns with the predictions."""
     if hasattr(last, "classes_"):
         p = np.asarray(fitted.predict_proba(X, **shift))
         chances = {f"probability_{label}": p[:, k] for k, label in enumerate(last.classes_)}

@@ -1,4 +1,4 @@
-"""Read a table and pose it: the target, the columns of the fit, and which of them belong together."""
+"""Turn a table into a regression problem: the response, the columns of the fit, and their groups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["Input", "Problem", "pose"]
 
 @dataclass(frozen=True)
 class Input:
-    """A file that was read, and how to know it again."""
+    """An input file with its hash."""
 
     path: str
     bytes: int
@@ -45,7 +45,7 @@ class Input:
 
     @classmethod
     def of(cls, file: Path) -> Input:
-        """Read the file once more for its hash."""
+        """Read the file again to compute its hash."""
         with open(file, "rb") as stream:
             digest = hashlib.file_digest(stream, "sha256")
         return cls(str(file), file.stat().st_size, digest.hexdigest())
@@ -53,12 +53,12 @@ class Input:
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, posed.
+    """A table as a regression problem.
 
     Attributes
     ----------
     transformer : ColumnTransformer
-        Fitted: from the table's columns to those of the fit.
+        Fitted; maps the table's columns to those of the fit.
     X : DataFrame
         The columns of the fit.
     response : Response
@@ -66,18 +66,18 @@ class Problem:
     offset_column : str or None
     groups : Groups
     sources : tuple of str
-        The column of the table that each column of the fit came from.
+        The table column behind each column of the fit.
     inputs : tuple of Input
     raw : DataFrame
-        The columns of the table, before they are expanded.
+        The columns of the table before expansion.
     terms : dict of str to int
-        The columns that are expanded: how many columns a spline has, 0 for one-hot.
+        The expanded columns: the number of spline columns, or 0 for one-hot.
     settings : TableSettings
-        What was asked for, lists of columns taken apart.
+        The settings, with lists of columns split.
     dates : dict of str to str
-        The columns of dates, and the day from which each is counted.
+        The date columns, and the day from which each is counted.
     notices : tuple of str
-        What was done to the table that a user should know.
+        Changes made to the table that the user should know about.
     """
 
     transformer: ColumnTransformer
@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def y(self) -> Any:
-        """The response as the estimator takes it."""
+        """The response in the form that the estimator expects."""
         return self.response.y
 
 
@@ -109,7 +109,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     settings : TableSettings
     told : callable
     squared : str
-        What can only be done with squared loss, if anything is to be done that can.
+        Name of the command or option that needs squared loss, if any.
     """
     check_survival(settings)
     told("reading")
@@ -135,7 +135,9 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
         weight = as_sample_weight(weight, len(frame), name="--weights") * len(frame)
     if settings.offset is not None:
         if response.family == "multinomial":
-            raise TableError("--offset: several classes need an offset each, which one column cannot give.")
+            raise TableError(
+                "--offset: with more than two classes each needs its own offset, which one column cannot give."
+            )
         offset_column, offset = read_offset(frame, settings.offset)
     unused = {*dropped, *settings.targets, *(survival.every if survival else ()), settings.weights, offset_column}
     predictors = frame[[name for name in columns if name not in unused]]
@@ -147,7 +149,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     predictors, dates = _dates_as_days(predictors, settings.date)
     raw = _typed(predictors, terms)
     if settings.handle_unknown != "error" and 0 not in terms.values():
-        raise TableError("--handle-unknown is for categories: name their columns with --onehot.")
+        raise TableError("--handle-unknown is for columns of categories: name them with --onehot.")
     _check_missing(raw, settings.impute, [name for name, size in terms.items() if size == 0])
     by_column = read_groups(settings.groups, list(raw.columns), own=list(terms))
     transformer = make_transformer(list(raw.columns), terms, settings.impute, settings.handle_unknown)
@@ -169,7 +171,7 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
 def _without_missing(
     frame: pd.DataFrame, settings: TableSettings, dropped: Collection[str]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out rows that lack a value, where that was asked for; what is filled need not be there."""
+    """Leave out rows with missing values, if requested, except for values that are imputed."""
     if not settings.drop_missing:
         return frame, ()
     used = [name for name in frame.columns if name not in dropped]
@@ -183,15 +185,15 @@ def _without_missing(
         counts = missing_values(frame[used])
         most = max(counts, key=lambda name: counts[name])
         raise TableError(
-            f"--drop-missing leaves no row: every one lacks a value, {counts[most]} of them in {most!r}. Leave out "
+            f"--drop-missing leaves no row: every row lacks a value, {counts[most]} of them in {most!r}. Leave out "
             "such columns with --drop, or fill them with --impute median."
         )
-    told = f"--drop-missing left out {gone} of {len(frame)} rows, which lack a value; {len(kept)} are left."
+    told = f"--drop-missing left out {gone} of {len(frame)} rows with missing values; {len(kept)} are left."
     return kept, (told,) if gone else ()
 
 
 def _dates_as_days(frame: pd.DataFrame, wanted: Collection[str]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Columns of dates as days since the earliest, and from which day each is counted."""
+    """Convert date columns to days since the earliest date, and return that date for each."""
     names = [name for given in wanted for name in find_columns(given, list(frame.columns), "--date")]
     dates = {name: earliest(frame[name]) for name in names}
     return frame.assign(**{name: days_since(frame[name], day) for name, day in dates.items()}), dates
@@ -206,15 +208,15 @@ def _check_names(columns: Any) -> None:
 
 
 def _typed(frame: pd.DataFrame, terms: dict[str, int]) -> pd.DataFrame:
-    """Numbers as floats; columns that become one-hot as they are."""
+    """Convert numeric columns to floats, and leave one-hot columns unchanged."""
     hot = [name for name in frame.columns if terms.get(name) == 0]
     for name in hot:
         if is_identifier(frame[name]):
             number = pd.api.types.is_numeric_dtype(frame[name])
-            remedy = "take it as a number, without --onehot" if number else f"leave it out with --drop {name}"
+            remedy = "use it as a number, without --onehot" if number else f"leave it out with --drop {name}"
             raise TableError(
-                f"--onehot {name}: nearly every row has a value of its own ({frame[name].nunique()} in {len(frame)} "
-                "rows), an identifier or free text. Categories that are seen once say nothing about other rows; "
+                f"--onehot {name}: nearly every row has a different value ({frame[name].nunique()} in {len(frame)} "
+                "rows), like an identifier or free text. Categories seen only once say nothing about other rows; "
                 f"{remedy}."
             )
     made = numeric_frame(frame.drop(columns=hot))

@@ -1,4 +1,4 @@
-"""The response of a table: numbers, counts, classes or several columns, and which family that is."""
+"""The response of a table and its family: numbers, counts, classes, or several columns."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["CLASSES", "FAMILIES", "Response", "number_column", "read_labels", "r
 FAMILIES = ("auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox")
 CLASSES = ("binomial", "multinomial")
 
-# Text of more different values than this is rather a name or a remark than a class.
+# Text with more distinct values than this is probably a name or a comment, not a class.
 MOST_CLASSES = 30
 
-# Whole numbers of at most so many different values may be classes.
+# Integers with at most this many distinct values may be classes.
 FEW_VALUES = 10
 
 
 @dataclass(frozen=True)
 class Response:
-    """What is to be predicted, as an estimator takes it.
+    """The response in the form that an estimator expects.
 
     Attributes
     ----------
     targets : tuple of str
         The columns of the table.
     y : ndarray
-        Numbers of shape (n_rows,) or (n_rows, n_targets), labels, or survival times as of `covey.survival`.
+        Numbers of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`.
     family : str
-        One of `FAMILIES`, "auto" excepted.
+        One of `FAMILIES` other than "auto".
     reason : str
-        Why it was taken; empty where it was asked for.
+        Why this family was chosen; empty if the user set it.
     hint : str
-        What else it may be; empty where nothing suggests itself.
+        Another family that may fit; empty if none suggests itself.
     words : str
-        What is predicted, where that is more than the columns.
+        Description of the response, if the column names do not suffice.
     """
 
     targets: tuple[str, ...]
@@ -59,12 +59,12 @@ class Response:
 
     @property
     def title(self) -> str:
-        """What is predicted, in words."""
+        """The name of the response."""
         return self.words or ", ".join(self.targets)
 
 
 def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, where: str, squared: str = "") -> Response:
-    """Read the response, and find its family where that is to be found.
+    """Read the response, and determine its family if it is "auto".
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, wher
     family : str
         One of `FAMILIES`.
     where : str
-        What the table is called.
+        Name of the table, for messages.
     squared : str
-        What can only be done with squared loss, if anything is to be done that can.
+        Name of the command or option that needs squared loss, if any.
     """
     for target in targets:
         if target not in frame.columns:
@@ -84,7 +84,7 @@ def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, wher
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
     if len(targets) > 1:
         if squared:
-            raise TableError(f"{squared} has one response: give one --target.")
+            raise TableError(f"{squared} supports a single response: give one --target.")
         return _several(frame, targets, family)
     column = frame[targets[0]]
     if family == "auto":
@@ -97,12 +97,12 @@ def _several(frame: pd.DataFrame, targets: Sequence[str], family: str) -> Respon
     if family not in ("auto", "gaussian"):
         raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
     y = np.column_stack([_varying(number_column(frame[name], "--target"), name) for name in targets])
-    reason = f"{len(targets)} responses are fitted by squared loss" if family == "auto" else ""
+    reason = f"{len(targets)} responses are fitted with squared loss" if family == "auto" else ""
     return Response(tuple(targets), y, "gaussian", reason)
 
 
 def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
-    """The family of a column, why, and what else it may be: classes where it can hardly be anything else."""
+    """The family of a column, the reason, and a hint at another; classes only if it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
         if has_decimal_commas(column):
@@ -110,19 +110,19 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
                 f"The target {name!r} holds numbers with a decimal comma; read the table with --decimal ,."
             )
         if squared:
-            raise TableError(f"{squared} needs numbers, and the target {name!r} holds text.")
+            raise TableError(f"{squared} needs numbers, but the target {name!r} holds text.")
         n = column.nunique()
         if n > MOST_CLASSES:
             raise TableError(
-                f"The target {name!r} holds text of {n} different values, too many for classes: is it the right "
-                "column? --family multinomial takes them as classes all the same."
+                f"The target {name!r} holds text with {n} different values, too many for classes: is it the right "
+                "column? --family multinomial treats them as classes anyway."
             )
-        kind = "truth values" if pd.api.types.is_bool_dtype(column) else "text"
-        return _classes(n), f"{name} holds {kind} of {n} different values", ""
+        kind = "booleans" if pd.api.types.is_bool_dtype(column) else "text"
+        return _classes(n), f"{name} holds {kind} with {n} different values", ""
     known = to_numbers(column).dropna()
     values, n = known.to_numpy(dtype=float), known.nunique()
     if n == 2 and known.value_counts().min() > 1 and np.isfinite(values).all() and not squared:
-        return "binomial", f"{name} has two values only; --family gaussian takes them as numbers", ""
+        return "binomial", f"{name} has only two values; --family gaussian treats them as numbers", ""
     hint = ""
     if n > 2 and np.isfinite(values).all() and (values == np.rint(values)).all():
         if values.min() == 0:
@@ -137,7 +137,7 @@ def _classes(n: int) -> str:
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
-    """Whether a column is one of numbers, a few of which may be misspelt."""
+    """Whether a column is numeric, except perhaps for a few misspelt entries."""
     if pd.api.types.is_bool_dtype(column):
         return False
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
@@ -147,7 +147,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
 
 
 def _as_fitted(column: pd.Series[Any], family: str) -> str:
-    """The family that was asked for; of classes the one that their number makes it."""
+    """The requested family; for classes, the one that suits their number."""
     if family == "binomial" and column.nunique() > 2 and not _is_number(column):
         n = column.nunique()
         raise TableError(f"--family binomial: the target {column.name!r} has {n} classes; give --family multinomial.")
@@ -155,7 +155,7 @@ def _as_fitted(column: pd.Series[Any], family: str) -> str:
 
 
 def _values(column: pd.Series[Any], family: str) -> Any:
-    """The column as the family takes it."""
+    """The column's values in the form that the family needs."""
     name = str(column.name)
     if family == "multinomial" or (family == "binomial" and (column.nunique() <= 2 or not _is_number(column))):
         labels = read_labels(column, "--target")
@@ -165,8 +165,8 @@ def _values(column: pd.Series[Any], family: str) -> Any:
         if counts.min() < 2:
             rare = listed([str(label) for label in classes[counts < 2]])
             raise TableError(
-                f"The target {name!r} is {rare} in a single row, which cannot be both fitted and judged: put rare "
-                "classes together, or drop such rows."
+                f"The target {name!r} is {rare} in a single row, which cannot be used for both fitting and testing: "
+                "combine rare classes, or drop such rows."
             )
         return labels
     y = _varying(number_column(column, "--target"), name)
@@ -174,14 +174,14 @@ def _values(column: pd.Series[Any], family: str) -> Any:
     if bad.any():
         row = int(np.argmax(bad))
         raise TableError(
-            f"--family {family}: the target {name!r} must {must}, and is {y[row]:g} in row {row + 1} "
-            f"({int(bad.sum())} such rows); --family gaussian takes any numbers."
+            f"--family {family}: the target {name!r} must {must}, but is {y[row]:g} in row {row + 1} "
+            f"({int(bad.sum())} such rows); --family gaussian accepts any numbers."
         )
     return y
 
 
 def _domain(y: Any, family: str) -> tuple[str, Any]:
-    """What a response of a family must be, and the rows in which it is not."""
+    """The requirement that a family makes of the response, and the rows that violate it."""
     if family == "poisson":
         return "not be negative", y < 0
     if family == "gamma":
@@ -198,7 +198,7 @@ def _varying(y: Any, name: str) -> Any:
 
 
 def read_labels(column: pd.Series[Any], option: str) -> Any:
-    """Labels of classes: whole numbers, truth values, or text."""
+    """Class labels: integers, booleans or text."""
     _refuse_missing(column.isna().to_numpy(), column, option)
     if pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=bool)
@@ -210,7 +210,7 @@ def read_labels(column: pd.Series[Any], option: str) -> Any:
 
 
 def read_offset(frame: pd.DataFrame, given: str) -> tuple[str, Any]:
-    """The column of an offset and its values: those of ``COLUMN``, or the logarithms of those of ``log:COLUMN``."""
+    """The offset column's name and its values, in logarithms if given as ``log:COLUMN``."""
     name = given if given in frame.columns else given.removeprefix("log:")
     if name not in frame.columns:
         raise TableError(f"--offset: there is no column {name!r}; {near(name, list(frame.columns))}")

@@ -1,4 +1,4 @@
-"""How well a fit predicts, in the numbers that console, files and report share."""
+"""The scores of a fit that the console, the files and the report share."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ class Scores:
     Attributes
     ----------
     measure : str
-        What the figures are: "R²", or "D²", the share of the deviance that the model removes.
+        Name of the score: "R²", or "D²", the share of the deviance that the model removes.
     train_r2 : float
-        On the rows that it was fitted to.
+        On the rows the model was fitted to.
     held_out_r2 : float or None
-        On rows that took no part in choosing, predicted by fits that were repeated without them; None where there
-        were none.
+        On outer folds that played no part in choosing the model; None without a nested score.
     held_out_error : float or None
-        How far the score on fresh rows may be from it, nine times in ten.
+        Half-width of a 90 % interval for the score on new rows.
     chosen_r2 : float or None
-        On the rows that the model was chosen by, which flatters it; None where no rows chose.
+        On the rows used to choose the model, which is optimistic; None if no rows were used.
     chosen_by : str
-        Which rows those are.
+        Description of those rows.
     accuracy : float or None
-        For classes: the share of rows whose class is predicted right by the fits without them.
+        For classes: the share of correct predictions on the outer folds.
     log_loss : float or None
-        Of the same predictions.
+        For classes: the log loss on the outer folds.
     """
 
     measure: str
@@ -50,13 +49,13 @@ class Scores:
 
 
 def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -> Scores:
-    """Judge a fit."""
+    """Score a fit."""
     train = explained(estimator, problem.X, problem.y, problem.weight, problem.offset)
     chosen_by = judged(estimator, null_error(estimator, problem.y, problem.weight, problem.offset))
     by = ""
     if chosen_by is not None and chosen_by.r2 is not None:
         n = estimator.n_splits_
-        by = f"{n}-fold cross-validation" if n > 1 else "rows set aside once"
+        by = f"{n}-fold cross-validation" if n > 1 else "one holdout set"
     classes = HeldOut.from_nested(nested)
     return Scores(
         measure=measure(estimator),

@@ -1,4 +1,4 @@
-"""What a user asks for: plain values, kept as they were given."""
+"""Settings of a run: plain values, kept as the user gave them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["FitSettings", "TableSettings", "Told", "silent"]
 
-# Called with what is being done, for a progress bar.
+# Called with the name of the current stage, for a progress bar.
 Told = Callable[[str], None]
 
 
@@ -27,39 +27,39 @@ class TableSettings:
     target : str or tuple of str
         The column to predict, or several; none for survival times.
     groups : tuple of str
-        As `covey.tables.read_groups` reads them; every column is a group of its own without.
+        As for `covey.tables.read_groups`; by default each column is its own group.
     spline : tuple of str
-        ``COLUMN:5`` expands a column in a cubic spline of five columns; the name may be a pattern.
+        ``COLUMN:5`` expands a column into a cubic spline with five columns; the name may be a pattern.
     onehot : tuple of str
-        Columns whose values become one column each.
+        Columns of categories to expand into one column per category.
     drop : tuple of str
-        Columns that are not used.
+        Columns to leave out.
     date : tuple of str
-        Columns of dates, which become days since the earliest.
+        Columns of dates, converted to days since the earliest.
     impute : {"median", "mean"}, optional
-        How missing numbers are filled.
+        How to fill missing numbers.
     drop_missing : bool
-        Whether rows with missing values are left out; with `impute`, those that lack what cannot be filled.
+        Whether to leave out rows with missing values; with `impute`, only those that cannot be filled.
     handle_unknown : {"error", "ignore"}
-        What `covey predict` does with a category that the fit did not see: refuse it, or take it as none of them.
+        How `covey predict` treats a category that was not in the fit: refuse it, or treat it as none of the known ones.
     sep : str, optional
-        What stands between the values of a text file; found from its header by default.
+        The separator of a text file; guessed from its header by default.
     decimal : str
         The decimal mark of a text file.
     weights : str, optional
-        The column of row weights.
+        The column with row weights.
     family : str
-        What kind of response it is, one of `covey.workflow.response.FAMILIES`; "auto" finds out.
+        The kind of response, one of `covey.workflow.response.FAMILIES`; "auto" is decided from its values.
     offset : str, optional
-        The column that is added to the linear predictor; ``"log:COLUMN"`` takes its logarithm.
+        A column to add to the linear predictor; ``"log:COLUMN"`` adds its logarithm.
     time, event : str, optional
-        The columns of survival times and of whether the event happened then.
+        The columns with the survival times and the event indicators.
     event_value : tuple of str
-        The values of `event` that are events, where it does not hold 0 and 1 or truth values.
+        The values of `event` that mean an event, if it does not hold 0 and 1 or booleans.
     start : str, optional
-        The column of the time of entry.
+        The column with the time of entry.
     strata : tuple of str
-        The columns of the strata, each with a baseline hazard of its own.
+        The columns of the strata, each with its own baseline hazard.
     """
 
     data: tuple[str, ...]
@@ -104,14 +104,14 @@ class FitSettings:
     network : mapping, optional
         Settings of the paper's network, to run it instead of the default search.
     seed : int
-        For the folds or the rows that are held out.
+        Seed for the folds or held-out rows.
     options : mapping
         Further parameters of the estimator that differ from its defaults.
     nested : bool
-        Whether the whole fit is repeated without each of five parts of the rows, so that every row has a prediction of
-        a model that was chosen and fitted without it.
+        Whether to repeat the whole fit in five outer folds, so that each row is predicted by a model that was chosen
+        and fitted without it.
     stability : bool
-        Whether to find out which groups are found again in halves of the rows.
+        Whether to repeat the selection on random halves of the rows.
     """
 
     table: TableSettings

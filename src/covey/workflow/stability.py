@@ -1,4 +1,4 @@
-"""Which groups of a table to believe: by halves of its rows, or by knockoffs; as a folder too."""
+"""Stability selection and knockoffs on a table, and a folder with the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 STABILITY_FILES = frozenset({"groups.csv", "run.json"})
 
-# What each method takes; any other option does nothing with it.
+# The options of each method; any other has no effect on it.
 OPTIONS = {
     "half-samples": ("max_false", "threshold", "n_pairs", "assumption"),
     "knockoffs": ("fdr", "kind", "construction", "n_draws"),
@@ -47,7 +47,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class StabilitySettings:
-    """A table, and how groups are to be believed.
+    """A table, and the method that selects its groups.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class StabilitySettings:
     seed : int
     n_jobs : int, optional
     ties : {"efron", "breslow"}, optional
-        How events at the same time are treated, where the response is one of survival times.
+        How tied events are handled, for survival times.
     options : mapping
         Further parameters of `covey.stability_selection` or `covey.stability.knockoffs`.
     """
@@ -74,7 +74,7 @@ class StabilitySettings:
 
 @dataclass(frozen=True)
 class Believed:
-    """What was selected from a table."""
+    """The groups selected from a table."""
 
     settings: StabilitySettings
     problem: Problem
@@ -82,7 +82,7 @@ class Believed:
     seconds: float
 
     def groups_table(self) -> pd.DataFrame:
-        """Every group, those selected first."""
+        """All groups, selected ones first."""
         return self.found.to_frame().reset_index()
 
 
@@ -90,7 +90,7 @@ def believe_table(settings: StabilitySettings, told: Told = silent, progress: Pr
     """Read the table, expand it, and select groups."""
     for name in settings.options:
         if name not in OPTIONS[settings.method]:
-            raise TableError(f"--{FLAGS.get(name, name)} does nothing with --method {settings.method}.")
+            raise TableError(f"--{FLAGS.get(name, name)} has no effect with --method {settings.method}.")
     check_ties(settings.table, settings.ties)
     problem = pose(settings.table, told)
     always = read_always(settings.always, problem)
@@ -116,7 +116,7 @@ def select_by_halves(
     ties: Literal["efron", "breslow"] | None = None,
     **options: Any,
 ) -> StabilitySelection:
-    """Stability selection on a posed table."""
+    """Stability selection on a table's problem."""
     shared = _shared(problem, always, seed, n_jobs, ties)
     return stability_selection(problem.X, problem.y, problem.groups, progress=progress, **shared, **options)
 
@@ -132,17 +132,17 @@ def _shared(problem: Problem, always: list[Any], seed: int, n_jobs: int | None, 
     }
 
 
-# Options of the command that are spelt otherwise than the parameters.
+# Options of the command that are spelt differently from the parameters.
 FLAGS = {"max_false": "max-false", "n_pairs": "pairs", "n_draws": "draws"}
 
 
 def check_stability_out(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that could not be written, before the work is done."""
+    """Refuse a folder that cannot be written, before the work starts."""
     check_folder(folder, STABILITY_FILES, overwrite=overwrite)
 
 
 def write_stability(believed: Believed, folder: Path, *, overwrite: bool = False) -> None:
-    """Write the table of groups, and what is needed to repeat it, into a folder that is whole or not there."""
+    """Write the table of groups and everything needed to repeat the run to a folder, completely or not at all."""
     check_stability_out(folder, overwrite)
     with whole_folder(folder, STABILITY_FILES) as draft:
         (draft / "groups.csv").write_bytes(believed.groups_table().to_csv(index=False).encode())
@@ -151,7 +151,7 @@ def write_stability(believed: Believed, folder: Path, *, overwrite: bool = False
 
 
 def describe_stability(believed: Believed) -> dict[str, Any]:
-    """A selection as plain values: what came out, and everything needed to repeat it."""
+    """A selection as plain values: its results, and everything needed to repeat it."""
     found, problem, settings = believed.found, believed.problem, believed.settings
     table = believed.groups_table()
     own: dict[str, Any]

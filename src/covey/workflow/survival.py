@@ -1,4 +1,4 @@
-"""Survival times of a table: which columns they are in, and what is wrong with them."""
+"""Read and check the survival times of a table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SurvivalColumns", "check_survival", "check_ties", "read_events", "read_strata", "read_survival_times"]
 
-# What the word for an event often is, where a column says it in words.
+# Common words for an event, in columns of text.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
 
-# Values that are listed of a column that has no events and censored rows only.
+# The most values to list if a column is not an event indicator.
 FEW_VALUES = 6
 
 
@@ -35,7 +35,7 @@ class SurvivalColumns:
     ----------
     time, event : str
     event_value : tuple of str
-        The values of `event` that are events; none where it holds 0 and 1 or truth values.
+        The values of `event` that mean an event; empty if it holds 0 and 1 or booleans.
     start : str or None
         The time of entry.
     strata : tuple of str
@@ -49,19 +49,19 @@ class SurvivalColumns:
 
     @classmethod
     def of(cls, settings: TableSettings) -> SurvivalColumns | None:
-        """Those that were asked for, if any were."""
+        """The columns named in the settings, or None."""
         if settings.time is None or settings.event is None:
             return None
         return cls(settings.time, settings.event, settings.event_value, settings.start, settings.strata)
 
     @property
     def every(self) -> tuple[str, ...]:
-        """All of them, none of which is a predictor."""
+        """All these columns; none of them is a predictor."""
         return (self.time, self.event, *([self.start] if self.start is not None else []), *self.strata)
 
     @property
     def title(self) -> str:
-        """What is predicted, in words."""
+        """The name of the response."""
         return f"{self.time} to {self.event}{'=' + '/'.join(self.event_value) if self.event_value else ''}"
 
 
@@ -75,27 +75,31 @@ def check_survival(settings: TableSettings) -> None:
             what = "--family cox" if cox else idle[0]
             raise TableError(f"{what} is for survival times: give --time and --event.")
         if not settings.targets:
-            raise TableError("Say what to predict: --target COL, or --time COL and --event COL for survival times.")
+            raise TableError("Nothing to predict: give --target COL, or --time COL and --event COL for survival times.")
         return
     if settings.targets:
         raise TableError(
-            f"--target {settings.targets[0]} and --time {settings.time or '...'}: a fit has one of them. Leave out "
-            "--target for survival times."
+            f"--target {settings.targets[0]} and --time {settings.time or '...'}: a fit has only one of them. Leave "
+            "out --target for survival times."
         )
     if settings.time is None:
-        raise TableError(f"--event {settings.event} needs --time, the column of times up to the event or censoring.")
+        raise TableError(
+            f"--event {settings.event} needs --time, the column with the times of the event or of censoring."
+        )
     if settings.event is None:
         raise TableError(
-            f"--time {settings.time} needs --event, the column that is 1 where the event happened and 0 where the row "
-            f"is censored. Where it happened in every row, that is a column of ones; --target {settings.time} fits the "
-            "times as plain numbers."
+            f"--time {settings.time} needs --event, the column that is 1 if the event happened and 0 if the row is "
+            "censored. If the event happened in every row, use a column of ones; "
+            f"--target {settings.time} fits the times as plain numbers."
         )
     if settings.family not in ("auto", "cox"):
-        raise TableError(f"--family {settings.family} is not for survival times: leave it out, or --time and --event.")
+        raise TableError(
+            f"--family {settings.family} is not for survival times: leave out --family, or --time and --event."
+        )
 
 
 def check_ties(settings: TableSettings, ties: object) -> None:
-    """Refuse --ties where nothing can be tied."""
+    """Refuse ``--ties`` without survival times."""
     if ties is not None and settings.time is None:
         raise TableError("--ties is for survival times: give --time and --event.")
 
@@ -115,7 +119,7 @@ def read_survival_times(frame: pd.DataFrame, columns: SurvivalColumns, where: st
     if start is not None and (start >= time).any():
         row = int(np.argmax(start >= time))
         raise TableError(
-            f"--start {columns.start!r} must lie before --time {columns.time!r}, and is {start[row]:g} against "
+            f"--start {columns.start!r} must lie before --time {columns.time!r}, but is {start[row]:g} against "
             f"{time[row]:g} in row {row + 1} ({_counted(start >= time)}); drop rows that were never at risk, or mend "
             "their times."
         )
@@ -126,7 +130,7 @@ def read_survival_times(frame: pd.DataFrame, columns: SurvivalColumns, where: st
 
 
 def read_events(column: pd.Series[Any], columns: SurvivalColumns) -> Any:
-    """Where the event happened: truth values, 0 and 1, or the values that were named."""
+    """The event indicator, from booleans, 0 and 1, or the values named by ``--event-value``."""
     option, name = f"--event {str(column.name)!r}", str(column.name)
     if columns.event_value:
         labels = [str(label) for label in read_labels(column, "--event").tolist()]
@@ -134,9 +138,11 @@ def read_events(column: pd.Series[Any], columns: SurvivalColumns) -> Any:
         wanted = [_spelt(value, known) for value in columns.event_value]
         absent = [value for value in wanted if value not in known]
         if absent:
-            raise TableError(f"--event-value {absent[0]}: {option} does not hold it, but {_listed(known)}.")
+            raise TableError(
+                f"--event-value {absent[0]}: {option} does not contain it; its values are {_listed(known)}."
+            )
         if set(wanted) == set(known):
-            raise TableError(f"--event-value names every value of {option}: a row with another one is censored.")
+            raise TableError(f"--event-value names every value of {option}: leave out those that mean censoring.")
         return np.isin(labels, wanted)
     if pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=bool)
@@ -148,14 +154,16 @@ def read_events(column: pd.Series[Any], columns: SurvivalColumns) -> Any:
         say = f"say which value is the event, such as --event-value {likely}" if len(known) <= FEW_VALUES else (
             "is it the right column?"
         )  # fmt: skip
-        raise TableError(f"{option} must be 1 for the event and 0 for censoring, and holds {_listed(known)}: {say}")
+        raise TableError(f"{option} must be 1 for the event and 0 for censoring, but holds {_listed(known)}: {say}")
     if np.unique(values).size == 1 and values[0] == 0:
-        raise TableError(f"{option} is 0 in every row: there is no event, and nothing to fit. Is {name!r} 1 for it?")
+        raise TableError(
+            f"{option} is 0 in every row: there is no event, so nothing to fit. Does 1 in {name!r} mean the event?"
+        )
     return values == 1.0
 
 
 def read_strata(frame: pd.DataFrame, columns: SurvivalColumns) -> Any:
-    """The stratum of each row: the label of a column, or those of several; None without such columns."""
+    """The stratum of each row, combined from all strata columns; None without any."""
     if not columns.strata:
         return None
     labels = [read_labels(frame[name], "--strata") for name in columns.strata]
@@ -181,8 +189,8 @@ def _times(frame: pd.DataFrame, name: str, option: str) -> FloatArray:
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         raise TableError(
-            f"{option} {name!r} must not be negative, and is {values[row]:g} in row {row + 1} "
-            f"({_counted(values < 0)}); count times from the origin of every row."
+            f"{option} {name!r} must not be negative, but is {values[row]:g} in row {row + 1} "
+            f"({_counted(values < 0)}); measure times from each row's origin."
         )
     return values
 
@@ -190,24 +198,24 @@ def _times(frame: pd.DataFrame, name: str, option: str) -> FloatArray:
 def _check_events(time: FloatArray, event: Any, strata: Any, columns: SurvivalColumns) -> None:
     name = columns.event
     if not event.any():
-        raise TableError(f"--event {name!r} has no event: every row is censored, and there is nothing to fit.")
+        raise TableError(f"--event {name!r} has no event: every row is censored, so there is nothing to fit.")
     own = time[event]
     if own.size > 1 and np.ptp(own) == 0:
         raise TableError(
-            f"All {own.size} events of --event {name!r} are at --time {own[0]:g}: such times say in which rows it "
-            f"happened and not when. Use --target {name} --drop {columns.time} for that."
+            f"All {own.size} events of --event {name!r} are at --time {own[0]:g}: they show in which rows the event "
+            f"happened, but not when. Use --target {name} --drop {columns.time} instead."
         )
     if strata is not None:
         without = sorted(set(strata.tolist()) - set(strata[event].tolist()))
         if without:
             raise TableError(
-                f"--strata {' and '.join(map(repr, columns.strata))}: {listed(without)} has no event, so that its "
-                "hazard cannot be estimated. Put it together with another stratum, or drop its rows."
+                f"--strata {' and '.join(map(repr, columns.strata))}: {listed(without)} has no event, so its hazard "
+                "cannot be estimated. Merge it with another stratum, or drop its rows."
             )
 
 
 def _spelt(value: str, known: Sequence[str]) -> str:
-    """A value as the column has it: 2 is 2.0 there where a cell of the column was missing once."""
+    """A value as the column spells it: 2 is read as 2.0 in a column that had missing values."""
     if value in known:
         return value
     try:
@@ -217,7 +225,7 @@ def _spelt(value: str, known: Sequence[str]) -> str:
 
 
 def _likely_event(known: Sequence[str]) -> str:
-    """The value that is an event, most likely: a word for it, or the largest number."""
+    """The value that most likely means the event: a known word, or the largest number."""
     word = next((value for value in known if value.lower() in EVENT_WORDS), None)
     return known[-1] if word is None else word
 

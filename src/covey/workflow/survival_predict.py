@@ -1,4 +1,4 @@
-"""Log risk and survival of the rows of a table, by a model that was saved."""
+"""Predict the log risk and survival of a table's rows with a saved model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from covey.workflow.survival import SurvivalColumns, read_events, read_strata
 
 __all__ = ["about_survival", "concordance_of", "predict_survival", "read_at"]
 
-# Times at which survival is predicted unless others are asked for.
+# Survival is predicted at these quantiles of the times by default.
 QUARTILES = (0.25, 0.5, 0.75)
 
 
 def about_survival(settings: TableSettings, y: Any) -> dict[str, Any] | None:
-    """What predictions need to know of the table of a fit: its columns, and how long its rows were followed."""
+    """The facts about a fit's table that predictions need: its columns, and how long its rows were followed."""
     columns = SurvivalColumns.of(settings)
     if columns is None:
         return None
@@ -33,15 +33,15 @@ def about_survival(settings: TableSettings, y: Any) -> dict[str, Any] | None:
     return {
         "time": columns.time, "event": columns.event, "event_value": list(columns.event_value),
         "start": columns.start, "strata": list(columns.strata),
-        # rounded, because columns are named by them
+        # rounded, because they appear in column names
         "quartiles": [float(f"{t:.4g}") for t in np.quantile(y["time"], QUARTILES)],
-        # of every stratum, in the order of the estimator's `strata_`
+        # per stratum, in the order of the estimator's `strata_`
         "ends": [float(y["time"][labels == label].max()) for label in np.unique(labels)],
     }  # fmt: skip
 
 
 def read_at(given: Sequence[str]) -> list[float]:
-    """Times as a user writes them: ``1,2,5``, or the option repeated.
+    """Parse times given as ``1,2,5`` or by repeating the option.
 
     >>> read_at(["1,2", "5"])
     [1.0, 2.0, 5.0]
@@ -51,9 +51,9 @@ def read_at(given: Sequence[str]) -> list[float]:
         try:
             times.append(float(word))
         except ValueError:
-            raise TableError(f"--at is a list of times such as 1,2,5, and {word!r} is no number.") from None
+            raise TableError(f"--at must be a list of times such as 1,2,5; {word!r} is not a number.") from None
         if not (np.isfinite(times[-1]) and times[-1] >= 0):
-            raise TableError(f"--at {word}: a time is finite and not negative.")
+            raise TableError(f"--at {word}: times must be finite and not negative.")
     return list(dict.fromkeys(times))
 
 
@@ -61,20 +61,20 @@ def predict_survival(
     fitted: Any, last: Any, X: pd.DataFrame, frame: pd.DataFrame, shift: dict[str, Any],
     about: Mapping[str, Any] | None, at: Sequence[float],
 ) -> pd.DataFrame:  # fmt: skip
-    """The log risk, and the survival at some times: by default at the quartiles of the times of the fit.
+    """The log risk, and survival at the given times, by default the quartiles of the times in the fit.
 
-    Beyond the follow-up of a row's stratum survival is not known, and NaN.
+    Survival is NaN beyond the follow-up of a row's stratum.
     """
     risk = np.asarray(fitted.predict(X, **shift), dtype=float)
     made = {"prediction": risk}
     if about is None and last.strata_ is not None:
-        return pd.DataFrame(made)  # nothing is known of the table that it was fitted to
+        return pd.DataFrame(made)  # the file does not describe the table of the fit
     times = np.array(list(at) or ([] if about is None else about["quartiles"]), dtype=float)
     ends = np.array([last.event_times_[-1]] if about is None else about["ends"])
     if (times > ends.max()).any():
         raise TableError(
-            f"--at {times.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: nothing is "
-            "known of survival by then."
+            f"--at {times.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: survival "
+            "by then is unknown."
         )
     codes = np.zeros(len(risk), dtype=int)
     strata = None
@@ -92,12 +92,12 @@ def predict_survival(
 def concordance_of(
     frame: pd.DataFrame, target: Sequence[str], last: Any, risk: FloatArray, about: Mapping[str, Any] | None
 ) -> dict[str, float]:
-    """How well predicted risks order the events of a table."""
+    """The concordance of predicted risks with the events of a table."""
     about = about or {"event_value": (), "start": None, "strata": ()}
     columns = SurvivalColumns(target[0], target[1], tuple(about["event_value"]), about["start"], tuple(about["strata"]))
     own = [name for name in columns.every if name not in frame.columns]
     if own:
-        raise TableError(f"The table lacks {listed(own)}, which the fit had: they are needed for a score.")
+        raise TableError(f"The table lacks {listed(own)}, used in the fit: needed for the score.")
     time = number_column(frame[columns.time], "--target")
     event = read_events(frame[columns.event], columns)
     start = None if columns.start is None else number_column(frame[columns.start], "--target")
@@ -107,7 +107,7 @@ def concordance_of(
 
 
 def _strata(frame: pd.DataFrame, last: Any, about: Mapping[str, Any]) -> Any:
-    """The stratum of each row, as the model has them."""
+    """The stratum of each row, as the model encodes it."""
     names = about["strata"]
     absent = [name for name in names if name not in frame.columns]
     if absent:

@@ -14,7 +14,7 @@ __all__ = ["coefficients_table", "effect_column", "groups_table", "output_names"
 
 
 def output_names(estimator: Any, problem: Problem) -> list[str]:
-    """What each row of the coefficients is of: responses, or classes where there are more than two; else nothing."""
+    """Names of the rows of the coefficients: several responses, or more than two classes; otherwise empty."""
     if estimator.path_.n_outputs == 1:
         return []
     return (
@@ -23,7 +23,7 @@ def output_names(estimator: Any, problem: Problem) -> list[str]:
 
 
 def groups_table(estimator: Any) -> pd.DataFrame:
-    """Every group: those selected first, strongest first."""
+    """All groups: selected ones first, in order of strength."""
     e = estimator
     woke, always = dict(e.path_.entered), set(e.always_groups_)
     table = pd.DataFrame(
@@ -43,9 +43,9 @@ def groups_table(estimator: Any) -> pd.DataFrame:
 
 
 def coefficients_table(estimator: Any, problem: Problem) -> pd.DataFrame:
-    """Every column of the fit with its coefficients, one per output; the intercept first.
+    """All columns of the fit with one coefficient per output, after the intercept.
 
-    Where the exponential of a coefficient has a meaning, such as a ratio of odds or rates, it stands beside it.
+    If the exponential of a coefficient is an odds, rate or hazard ratio, it gets a column too.
     """
     e = estimator
     names = list(e.groups_.names)
@@ -67,13 +67,13 @@ def _effects(values: Any, outputs: Sequence[str], effect: str | None) -> pd.Data
         ratio = effect_column(effect)
         with np.errstate(over="ignore"):
             for head, own in zip(heads, values, strict=True):
-                # that of the intercept is no ratio: odds or a rate
+                # the intercept's exponential is odds or a rate, not a ratio
                 made[head.replace("coefficient", ratio, 1)] = np.r_[np.nan, np.exp(own[1:])]
     return pd.DataFrame(made)
 
 
 def effect_column(effect: str) -> str:
-    """The head of the column of ratios.
+    """The name of the column of ratios.
 
     >>> effect_column("odds ratio")
     'odds_ratio'

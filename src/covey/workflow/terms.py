@@ -1,4 +1,4 @@
-"""Terms: columns that are expanded by scikit-learn's transformers, and stay whole."""
+"""Terms: columns that scikit-learn's transformers expand, each into one group."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from covey.tables import TableError, apart, find_columns
 
 __all__ = ["column_sources", "compact", "make_transformer", "read_terms"]
 
-# Columns of a spline where no number is given: a cubic with two knots inside.
+# Default number of spline columns: a cubic with two interior knots.
 SPLINE_COLUMNS = 5
 DEGREE = 3
 
-# An array of text gives every name the room of the longest.
+# Arrays of text reserve the length of the longest name for every entry.
 LONG_NAME = 200
 
 
 def read_terms(spline: Sequence[str], onehot: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
-    """The columns to expand: how many columns a spline gets, 0 for one-hot.
+    """The columns to expand: the number of spline columns, or 0 for one-hot.
 
     >>> read_terms(["age:7", "b*"], ["sex"], ["age", "bmi", "bp", "sex"])
     {'age': 7, 'bmi': 5, 'bp': 5, 'sex': 0}
@@ -57,12 +57,12 @@ def _split(item: str) -> tuple[str, int]:
 def make_transformer(
     columns: Sequence[str], terms: Mapping[str, int], impute: str | None, handle_unknown: str = "error"
 ) -> ColumnTransformer:
-    """From the columns of the table to those of the fit: plain ones first, then a block for each term."""
+    """The transformer from table columns to columns of the fit: plain ones first, then one block per term."""
     plain = [name for name in columns if name not in terms]
     filled = (SimpleImputer(strategy=impute),) if impute else ()
     blocks: list[tuple[str, Any, list[str]]] = [("plain", filled[0] if filled else "passthrough", plain)]
     for i, (column, size) in enumerate(terms.items()):
-        # the first function of the basis is left out because the intercept has it already
+        # the intercept already spans the first basis function
         step: Any = (
             SplineTransformer(
                 n_knots=size - DEGREE + 2, degree=DEGREE, knots="quantile", include_bias=False, extrapolation="linear"
@@ -75,9 +75,9 @@ def make_transformer(
 
 
 def compact(fitted: ColumnTransformer) -> None:
-    """Keep names as arrays of text, which a file holds in one piece, and not one by one.
+    """Store names as arrays of text, which a file holds as one block instead of name by name.
 
-    A model of ten thousand columns is written and read several times as fast so.
+    Models with ten thousand columns are written and read several times as fast.
     """
     kept: dict[tuple[str, ...], Any] = {}
 
@@ -95,10 +95,10 @@ def compact(fitted: ColumnTransformer) -> None:
 
 
 def column_sources(fitted: ColumnTransformer) -> list[str]:
-    """The column of the table that each column of the fit came from.
+    """The table column behind each column of the fit.
 
-    The transformer knows where its blocks lie; names would not do, since ``a`` one-hot may have a value ``b_c``
-    and a column ``a_b`` may stand beside it.
+    Taken from the positions of the transformer's blocks. Names are ambiguous: ``a_b_c`` may be the value ``b_c`` of a
+    one-hot column ``a``, or the value ``c`` of a column ``a_b``.
     """
     sources: list[str] = []
     for name, _, columns in fitted.transformers_:

@@ -1,4 +1,4 @@
-"""The whole path of a table: in which order its groups wake up, with no model chosen."""
+"""The path of a table: the order in which its groups wake up, without choosing a model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ PICTURES = (".png", ".svg", ".pdf")
 def trace_table(
     settings: TableSettings, *, most: int, ties: str | None = None, told: Told = silent, notice: Told = silent
 ) -> Path:
-    """Read a table and run its path until `most` groups are awake, or nothing is left to explain.
+    """Read a table and compute its path until `most` groups are awake, or nothing is left to explain.
 
-    With squared loss, or with that of Cox for survival times.
+    Uses squared loss, or the Cox partial likelihood for survival times.
     """
     check_ties(settings, ties)
     problem = pose(settings, told, squared="covey path")
@@ -56,9 +56,9 @@ def order_table(path: Path) -> pd.DataFrame:
 
 
 def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
-    """The path in long form: a row for each time and awake column, and one without a column for the intercept.
+    """The path in long form: one row per time and awake column, plus one per time for the intercept.
 
-    With several outputs, one row for each of them, named by `outputs`.
+    With several outputs, each has its own rows, named by `outputs`.
     """
     if path.n_outputs > 1:
         return _of_every_output(path, outputs)
@@ -78,7 +78,7 @@ def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def _of_every_output(path: Path, outputs: Sequence[str]) -> pd.DataFrame:
-    """One output's rows after another's, in the order of time."""
+    """The long form with several outputs, in order of time."""
     p = path.groups.n_columns
     parts = [
         coefficients_along(
@@ -94,7 +94,7 @@ def _of_every_output(path: Path, outputs: Sequence[str]) -> pd.DataFrame:
 
 
 def draw(path: Path, file: File) -> None:
-    """Draw the path; the picture is whole or not there."""
+    """Plot the path to a file, written completely or not at all."""
     from covey.plots import GroupPathDisplay
 
     stream = io.BytesIO()
