@@ -101,7 +101,7 @@ def assert_one_model(model, X, y, weight=None):
         assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
     if not model.shrunk_:
         q = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-        score = model.loss_.score(coded(model, y), eta, q / q.sum()).reshape(len(X), -1)
+        score = model.loss_.on(coded(model, y), q / q.sum()).score(eta).reshape(len(X), -1)
         used = sorted({int(j) for l in in_model for j in groups.lists()[l]})
         unit = X[:, used].std(axis=0)[:, None] * score.std() * len(X) if used else 1.0
         assert np.abs(X[:, used].T @ score / unit).max(initial=0) < 1e-6
