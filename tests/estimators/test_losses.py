@@ -383,7 +383,7 @@ def test_groups_that_are_always_in_are_not_shrunk(kind, way):
     assert model.always_groups_ == [5, 9]
     assert set(model.selected_groups_) & {5, 9}
     assert_one_model(model, X, y)
-    score = model.loss_.score(coded(model, y), mean_of(model, X), np.ones(len(y)) / len(y)).reshape(len(y), -1)
+    score = model.loss_.on(coded(model, y), np.ones(len(y)) / len(y)).score(mean_of(model, X)).reshape(len(y), -1)
     columns = np.concatenate([groups.lists()[5], groups.lists()[9]])
     if way != "mean":  # a mean of minimisers is the minimiser of nothing
         slack = 1e-6 if not model.shrunk_ else 3e-4
