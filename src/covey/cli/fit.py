@@ -102,7 +102,7 @@ def fit(
     rule: Annotated[
         Literal["min", "1se"] | None,
         typer.Option(
-            help="min, for prediction: a simple model from the middle of the best ones. 1se, for fewer groups: the "
+            help="min, for prediction: the simplest model near the mean of the best. 1se, for fewer groups: the "
             "simplest model within one standard error of the best.",
             show_default="min",
             rich_help_panel=MODEL,
