@@ -154,7 +154,8 @@ class Judge:
         errors = np.maximum(errors, rounding)
         best = _first_least(errors, rounding)
         noise = self.scores[0].loss.dispersion(float(errors[best]))
-        doubts = 2 * np.sqrt(noise * self._distances(tables, [table[..., best] for table in tables]) / n)
+        # root by root: the product of two squares of a response of 1e100 is not a number
+        doubts = 2 * np.sqrt(noise) * np.sqrt(self._distances(tables, [table[..., best] for table in tables]) / n)
         weights = mean_weights(errors, n, noise, rounding)
         perfect = errors <= rounding * (1 + TIE)
         if errors[null] > 0 and perfect.any():
