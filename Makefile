@@ -26,7 +26,7 @@ help:
 	@echo "make reproduce  every figure and table of the paper, quick settings, into reproduction/"
 	@echo "make bench      the benchmarks, printed as tables (installs the peers into .venv-bench)"
 	@echo "make mutants    change the code of the paper's rooms 300 times, and count how often a test fails (hours)"
-	@echo "make robustness  every attack of docs/robustness.md, counted (hours)"
+	@echo "make robustness  every attack of docs/robustness.md, counted (an hour)"
 	@echo "make docs       the documentation, into docs/_build/html"
 	@echo "make wheel-check  build wheel and sdist, and use them in clean environments (PYTHON=python3.12, ...)"
 	@echo "make clean      remove .venv and everything generated"

@@ -16,6 +16,9 @@ from covey.persistence.attributes import FITTED, LENGTHS, PATH, STATE, Check
 
 __all__ = ["check_contents"]
 
+# What scikit-learn's transformers may be told to return.
+OUTPUTS = ("default", "pandas", "polars")
+
 
 def check_contents(model: Any) -> None:
     """Refuse a model with parts that are damaged or do not match each other.
@@ -27,6 +30,9 @@ def check_contents(model: Any) -> None:
     """
     for part in _parts(model):
         name = f"{type(part).__module__}.{type(part).__qualname__}"
+        output = getattr(part, "__dict__", {}).get("_sklearn_output_config", {})
+        if not isinstance(output, dict) or not all(kind in OUTPUTS for kind in output.values()):
+            raise ValueError("a transformer with an unknown kind of output")
         if sp.issparse(part):
             _check_sparse(part)
         elif type(part).__module__ == BSpline.__module__:  # a spline, or since scipy 1.18 its inner one
@@ -77,6 +83,8 @@ def _check_spline(spline: BSpline) -> None:
         raise ValueError("a spline without numbers")
     if not (spline.t.flags.c_contiguous and spline.c.flags.c_contiguous and np.isfinite(spline.c).all()):
         raise ValueError("a spline with missing numbers")
+    if spline.c.ndim > 2:
+        raise ValueError("a spline with too many axes")
     BSpline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
 
 
