@@ -246,6 +246,15 @@ class TorchDesign(Design):
         """A copy of some columns on the device, for the work between two passes over X."""
         return TorchColumns([self.X[:, self.put(columns)]])
 
+    def extremes(self, columns: Array, weight: Array) -> Array:
+        """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
+        used, out = self.put(weight > 0), np.empty((2, len(columns)))
+        step = max(1, TILE_BYTES[self.X.device.type] // (8 * self.shape[0]))
+        for a in range(0, len(columns), step):
+            own = self.X[:, self.put(columns[a : a + step])][used]
+            out[:, a : a + step] = torch.stack([own.amin(dim=0), own.amax(dim=0)]).double().cpu().numpy()
+        return out
+
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return torch.maximum(self.X.amax(dim=0), -self.X.amin(dim=0)).double().cpu().numpy()
