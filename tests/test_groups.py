@@ -165,3 +165,11 @@ def test_layouts_are_inverse_and_norms_agree_with_numpy(labels):
 def test_norms_neither_under_nor_overflow(scale):
     norms = Groups.from_sizes([2, 1]).norms(np.array([3.0, 4.0, 0.0]) * scale)
     np.testing.assert_allclose(norms, [5 * scale, 0.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("given", [np.array, list], ids=["array", "list of numpy scalars"])
+@pytest.mark.parametrize("labels", [np.array([3, 3, 1]), np.array(["b", "b", "a"]), np.array([True, True, False])])
+def test_names_from_numpy_labels_are_python_objects(given, labels):
+    made = Groups.coerce(given(labels), 3)
+    assert made.names == tuple(dict.fromkeys(labels.tolist()))
+    assert {type(name) for name in made.names} <= {int, str, bool}

@@ -13,7 +13,7 @@ from covey.limit.kernel import RowKernel
 from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
-from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, noise_norms, shares_of
+from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, TallTraining, WideTraining, noise_norms, shares_of
 from covey.limit.ridges import Penalties, ridge_models
 from covey.limit.rows import PartedRows, Split
 from covey.preprocess import prepare
@@ -301,16 +301,40 @@ def test_the_kernel_of_the_rows_gives_the_same_ridges(n, intercept, monkeypatch)
         np.testing.assert_allclose(here + fit.level - fit.shift, there, atol=1e-8)
 
 
-def test_both_systems_of_a_ridge_agree(monkeypatch):
-    *_, posed, rows = dense_rows(60, True)
-    training = rows.training(posed.splits[1], 60.0)
-    gain = np.random.default_rng(0).uniform(0.5, 2, training.B.shape[1])
-    assert training.B.shape[0] > training.B.shape[1]
-    (by_columns,) = training.ridges([0.2], gain[None])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("split", [0, 1])
+def test_both_systems_of_a_ridge_agree(intercept, split, monkeypatch):
+    *_, posed, rows = dense_rows(60, intercept)
+    split, n_rows = posed.splits[split], posed.n_rows(posed.splits[split])
+    tall = rows.training(split, n_rows)
+    assert isinstance(tall, TallTraining)
+    gains = np.random.default_rng(0).uniform(0.5, 2, (2, tall.c.size))
+    by_columns = tall.ridges([0.2, 3.0], gains)
     monkeypatch.setattr("covey.limit.reweighted.STACKED", 0)
-    np.testing.assert_allclose(training.ridges([0.2], gain[None])[0], by_columns, atol=1e-12)
-    K = (training.B * gain) @ training.B.T + 0.2 * np.eye(len(training.y))
-    np.testing.assert_allclose(by_columns, gain * (training.B.T @ np.linalg.solve(K, training.y)), atol=1e-9)
+    np.testing.assert_allclose(tall.ridges([0.2, 3.0], gains), by_columns, atol=1e-12)
+    monkeypatch.setattr("covey.limit.reweighted.TALL", 0)
+    wide = rows.training(split, n_rows)
+    assert isinstance(wide, WideTraining)
+    np.testing.assert_allclose(wide.ridges([0.2, 3.0], gains), by_columns, atol=1e-9)
+    np.testing.assert_allclose(wide.mean, tall.mean, atol=1e-12)
+    assert (wide.unit, wide.level) == pytest.approx((tall.unit, tall.level))
+
+
+def test_sums_over_training_rows_keep_their_digits_beside_an_outlying_part():
+    """Subtracting a part that is 1e8 times larger than the others would leave none of their digits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4)), rng.standard_normal(60)
+    held = np.arange(60) % 3 == 0
+    X[held] *= 1e8
+    posed = pose(
+        as_design(X), y, Groups.from_size(2, 4), np.ones(60), [np.where(held, 0.0, 1.0), np.where(held, 1.0, 0.0)],
+        [40.0, 20.0], [Split((0,), (1,)), Split((0, 1))],
+    )  # fmt: skip
+    near = Near(posed)
+    rows = DenseRows(near.rows, near.groups, Penalties(posed.problem), True)
+    B = rows.tables[0] - np.outer(near.rows.parts[0][:, near.rows.one], rows.training(posed.splits[0], 40.0).mean)
+    expected = B.T @ B / near.rows.weight([0])
+    np.testing.assert_allclose(rows.training(posed.splits[0], 40.0).K, expected, rtol=1e-4, atol=1e-4 * expected.max())
 
 
 def test_shares_grow_where_norms_are_small_but_not_beyond_a_bound():

@@ -50,12 +50,12 @@ def as_indices(members: Any, l: int) -> IntArray:
 
 
 def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
-    """Refuse labels that are neither integers nor text: a missing one or a float is a mistake."""
+    """A label as a Python object; one that is neither an integer nor text, or is missing, is a mistake."""
+    if isinstance(label, bool | np.bool_ | str | int | np.integer):
+        return label.item() if isinstance(label, np.generic) else label
     where = name_columns([j], columns)
     if _is_missing(label):
         raise ValueError(f"The group label of {where} is missing.")
-    if isinstance(label, bool | np.bool_ | str | int | np.integer):
-        return label
     kind = f"the float {label!r}" if isinstance(label, numbers.Real) else f"a {type(label).__name__}"
     raise ValueError(f"The group label of {where} is {kind}; labels are integers or text.")
 

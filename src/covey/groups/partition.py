@@ -318,7 +318,8 @@ class Groups:
                 "written like '_' or 'sep:x'. See covey.Groups for the other ways to give groups."
             )
         else:
-            flat: Any = groups if hasattr(groups, "to_numpy") else listed(groups, "groups")
+            one_row = hasattr(groups, "to_numpy") or (isinstance(groups, np.ndarray) and groups.ndim == 1)
+            flat: Any = groups if one_row else listed(groups, "groups")
             if is_nested(flat):
                 return cls.from_lists(flat, n_columns, columns=names)
             if len(flat) != n_columns:

@@ -94,7 +94,8 @@ class LeastSquares(Objective):
         """Add groups, all at once if their columns are linearly independent."""
         columns = self.rows.columns(groups)
         if len(groups) > 1 and columns.size:
-            gram = np.concatenate([self._over_train(self.rows.gram_rows(group)) for group in groups])
+            # one product for all of them; the cache of Gram rows would be too small for many
+            gram = np.asarray(sum(self.rows.gram(part, columns, slice(None)) for part in self.train))
             if self._add(gram, columns, columns, whole=True):
                 self.ends += (self.n_extras + np.cumsum(self.rows.ranks[list(groups)])).tolist()
                 self.joined += groups

@@ -6,6 +6,7 @@ Penalties apply to coefficients of scaled columns, as in `covey.limit.ridges`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,11 +20,27 @@ from covey.limit.ridges import Penalties
 from covey.limit.rows import PartedRows, Rows, Split
 from covey.validation import FloatArray
 
-__all__ = ["DenseRows", "RidgeFit", "inverse_roots", "noise_norms", "scaled", "shares_of", "unscaled"]
+__all__ = [
+    "DenseRows",
+    "RidgeFit",
+    "TallTraining",
+    "WideTraining",
+    "inverse_roots",
+    "noise_norms",
+    "scaled",
+    "shares_of",
+    "unscaled",
+]
 
 # A group's penalty grows by at most the inverse of this per round, so that no group is lost for good.
 SMALLEST_SHARE = 1e-3
 
+# With at most this many columns per row, a linear system in the columns costs less than one in the rows.
+TALL = 1.5
+
+# Second moments of a split are those of all rows minus those of the others, unless that leaves less than this share for
+# some column, and so too few digits.
+LEFT = 1e-4
 
 # Systems of up to this many columns are solved in one call for all penalties.
 STACKED = 48
@@ -66,6 +83,10 @@ class DenseRows:
     def training(self, split: Split, n_rows: float) -> Training:
         """The centred training rows of a split; `n_rows` counts them before any compression."""
         rows, train = self.rows, split.train
+        n = sum(len(self.tables[k]) for k in train)
+        tall = rows.n_columns <= TALL * n
+        if tall and n > sum(map(len, self.tables)) / 2 and (quick := self._by_subtraction(train, n_rows)) is not None:
+            return quick
         B = np.concatenate([self.tables[k] for k in train])
         one = np.concatenate([rows.parts[k][:, rows.one] for k in train])
         y = np.concatenate([rows.parts[k][:, rows.response] for k in train])
@@ -77,7 +98,34 @@ class DenseRows:
                 dger(-1.0, mean, one, a=B.T, overwrite_a=1)
             y = y - one * level
         B /= np.sqrt(weight)
-        return Training(B, y / np.sqrt(weight), mean, level, n_rows)
+        y /= np.sqrt(weight)
+        return TallTraining(mean, level, n_rows, B.T @ B, y @ B) if tall else WideTraining(mean, level, n_rows, B, y)
+
+    def _by_subtraction(self, train: Sequence[int], n_rows: float) -> TallTraining | None:
+        """Second moments over all rows minus those of the other parts; None if too few digits would be left."""
+        G = self._total.copy()
+        for k in range(len(self.tables)):
+            if k not in train:
+                G -= self._gram(k)
+        G /= self.rows.weight(train)
+        K, c, mean, level = G[:-2, :-2], G[:-2, -1], G[:-2, -2], float(G[-2, -1])
+        if not self.intercept:
+            mean, level = np.zeros_like(mean), 0.0
+        K -= np.outer(mean, mean)
+        c -= mean * level
+        before = np.delete(self._total.diagonal(), -2) / self.rows.weight(range(len(self.tables)))
+        left = np.append(K.diagonal(), G[-1, -1] - level * level)
+        return TallTraining(mean, level, n_rows, K, c) if (left >= LEFT * before).all() else None
+
+    def _gram(self, part: int) -> FloatArray:
+        """``A'A`` of a part, with ``A = [V, 1, y]``."""
+        rows = self.rows
+        A = np.hstack([self.tables[part], rows.parts[part][:, [rows.one, rows.response]]])
+        return A.T @ A  # BLAS computes only half of a matrix times its own transpose
+
+    @cached_property
+    def _total(self) -> FloatArray:
+        return np.asarray(sum(map(self._gram, range(1, len(self.tables))), self._gram(0)))
 
     def predictions(self, split: Split, fits: Sequence[RidgeFit]) -> FloatArray:
         """Held-out residuals of some models; shape (n_rows, n_models)."""
@@ -104,18 +152,66 @@ class DenseRows:
 
 
 @dataclass(frozen=True)
-class Training:
-    """Centred rows B and response y, multiplied by the roots of the weights, and their means."""
+class Training(ABC):
+    """The training rows of a split: the means of columns and response, and the number of rows.
 
-    B: FloatArray
-    y: FloatArray
+    With B and y the rows and the response, centred and multiplied by the roots of weights that add up to one.
+    """
+
     mean: FloatArray
     level: float
     n_rows: float
 
-    @cached_property
+    @property
+    @abstractmethod
     def unit(self) -> float:
         """The mean eigenvalue of ``B B'``, averaged over all `n_rows` rows."""
+
+    @abstractmethod
+    def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
+        """Ridge coefficients with ``penalty / gain`` on each column; one row per penalty and row of gains."""
+
+
+@dataclass(frozen=True)
+class TallTraining(Training):
+    """Training rows with a linear system in the columns: ``K = B'B`` and ``c = B'y``."""
+
+    K: FloatArray
+    c: FloatArray
+
+    @property
+    def unit(self) -> float:
+        """The mean eigenvalue."""
+        return float(self.K.trace()) / max(self.n_rows, 1.0) or 1.0
+
+    def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
+        """Ridge coefficients."""
+        p = self.c.size
+        if p == 0:
+            return np.zeros((len(penalties), 0))
+        added = np.array(penalties)[:, None] / gains
+        if p <= STACKED:
+            stack = np.repeat(self.K[None], len(penalties), axis=0)
+            stack[:, np.arange(p), np.arange(p)] += added
+            return np.asarray(np.linalg.solve(stack, np.broadcast_to(self.c[:, None], (len(penalties), p, 1)))[:, :, 0])
+        return np.array([self._solution(more) for more in added])
+
+    def _solution(self, added: FloatArray) -> FloatArray:
+        S = self.K.copy()
+        S.flat[:: len(S) + 1] += added
+        return np.asarray(dposv(S.T, self.c, lower=1, overwrite_a=1)[1])
+
+
+@dataclass(frozen=True)
+class WideTraining(Training):
+    """Training rows with a linear system in the rows."""
+
+    B: FloatArray
+    y: FloatArray
+
+    @cached_property
+    def unit(self) -> float:
+        """The mean eigenvalue."""
         return float(np.einsum("ij,ij->", self.B, self.B)) / max(self.n_rows, 1.0) or 1.0
 
     @cached_property
@@ -123,38 +219,16 @@ class Training:
         """``B B'``."""
         return self.B @ self.B.T
 
-    @cached_property
-    def gram(self) -> tuple[FloatArray, FloatArray]:
-        """``B'B`` and ``B'y``."""
-        return self.B.T @ self.B, self.B.T @ self.y
-
     def ridges(self, penalties: Sequence[float], gains: FloatArray) -> FloatArray:
-        """Ridge coefficients with ``penalty / gain`` on each column, from the smaller of the two linear systems."""
-        n, p = self.B.shape
-        if p == 0:
-            return np.zeros((len(penalties), 0))
-        if p >= n:
-            return np.array([self._by_rows(penalty, gain) for penalty, gain in zip(penalties, gains, strict=True)])
-        K, c = self.gram
-        added = np.array(penalties)[:, None] / gains
-        if p <= STACKED:
-            stack = np.repeat(K[None], len(penalties), axis=0)
-            stack[:, np.arange(p), np.arange(p)] += added
-            return np.asarray(np.linalg.solve(stack, np.broadcast_to(c[:, None], (len(penalties), p, 1)))[:, :, 0])
-        return np.array([self._by_columns(more) for more in added])
+        """Ridge coefficients."""
+        return np.array([self._solution(penalty, gain) for penalty, gain in zip(penalties, gains, strict=True)])
 
-    def _by_columns(self, added: FloatArray) -> FloatArray:
-        K, c = self.gram
-        K = K.copy()
-        K.flat[:: len(K) + 1] += added
-        return np.asarray(dposv(K.T, c, lower=1, overwrite_a=1)[1])
-
-    def _by_rows(self, penalty: float, gain: FloatArray) -> FloatArray:
+    def _solution(self, penalty: float, gain: FloatArray) -> FloatArray:
         if (gain == 1.0).all():
             K = self.kernel.copy()
         else:
             A = self.B * np.sqrt(gain)
-            K = A @ A.T  # BLAS computes only half of a matrix times its own transpose
+            K = A @ A.T
         K.flat[:: len(K) + 1] += penalty
         return np.asarray(gain * (dposv(K.T, self.y, lower=1, overwrite_a=1)[1] @ self.B))
 
