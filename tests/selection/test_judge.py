@@ -5,9 +5,8 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor
 from covey.selection import Thresholds
-from covey.selection.judge import NEAR_MEAN, STRICT, Judge, mean_weights
+from covey.selection.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights
 from covey.selection.recipe import Cleaned, Reweighted
-from covey.selection.scores import SquaredScores
 from covey.selection.splitting import balanced_folds
 from estimator_problems import noisy_problem
 

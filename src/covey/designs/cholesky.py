@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.pieces import alike, gathered, scatter
+from covey.layout import alike, gathered, scatter
 
 __all__ = ["DEPENDENT", "DOUBTFUL", "TIE", "factor_groups"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
-from covey.designs.pieces import columns_of
 from covey.designs.protocol import DIGEST_NUMBERS, NORMS_AT_A_TIME, Design, Moments, digest_of
-from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
+from covey.designs.rows import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
+from covey.layout import columns_of
 
 __all__ = ["DenseDesign"]
 

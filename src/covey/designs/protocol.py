@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.cholesky import factor_groups
-from covey.designs.residuals import part_grams, weighted_residuals
-from covey.designs.rows import hash_rows, hold_out, split_masks, standard_response
+from covey.designs.rows import hash_rows, hold_out, part_grams, split_masks, standard_response, weighted_residuals
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 

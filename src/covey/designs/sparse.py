@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets, digest_of
-from covey.designs.residuals import RESIDUALS, part_grams
+from covey.designs.rows import RESIDUALS, part_grams
 
 __all__ = ["SparseColumns", "SparseDesign", "wrap"]
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.pieces import columns_of
 from covey.designs.protocol import Design, Moments, digest_of
-from covey.designs.residuals import RESIDUALS, part_grams, weighted_residuals
-from covey.designs.rows import hash_rows
+from covey.designs.rows import RESIDUALS, hash_rows, part_grams, weighted_residuals
 from covey.designs.shared import SharedSums
 from covey.designs.sums import accumulate, row_sums
+from covey.layout import columns_of
 from covey.validation import whole
 
 try:

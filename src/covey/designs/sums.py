@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
-from covey.designs.pieces import alike, columns_of, gathered, run, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.tiles import Reading, segment_sums, segments
+from covey.layout import alike, columns_of, gathered, run, scatter
 
 __all__ = ["RowSums", "accumulate", "row_sums"]
 

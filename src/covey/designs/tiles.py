@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from covey.designs.pieces import columns_of, run
+from covey.layout import columns_of, run
 
 __all__ = ["Reading", "Segment", "segment_sums", "segments"]
 

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from covey.designs.pieces import gathered, scatter
 from covey.designs.protocol import LARGEST_BLOCK, Design, Moments, block_offsets, diagonals
 from covey.designs.torch_groups import (
     WIDE,
@@ -27,6 +26,7 @@ from covey.designs.torch_groups import (
     size_classes,
 )
 from covey.designs.torch_look import TorchLook
+from covey.layout import gathered, scatter
 
 __all__ = ["TorchColumns", "TorchDesign", "checked_tensor", "wrap"]
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from covey.designs.cholesky import DEPENDENT, DOUBTFUL, TIE
-from covey.designs.pieces import gathered, scatter
+from covey.layout import gathered, scatter
 
 __all__ = [
     "WIDE",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from covey.path import Path
 from covey.progress import showing
 from covey.selection import Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.reading import Selection
+from covey.selection.selecting import Selection
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -122,13 +123,14 @@ class GroupSparseEstimator(BaseEstimator):
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         problem = Problem(design, y, weight, groups, always, options, loss, offset)
         with showing(type(self).__name__, self.verbose):
-            made = self._select(problem, selection)
+            made = self._selector()(problem, selection)
         self.loss_, self.groups_ = loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         return made
 
-    def _select(self, problem: Problem, selection: Selection) -> Selected:
-        return select(problem, selection, self.rule, boolean(self.average, "average"))
+    def _selector(self) -> Callable[[Problem, Selection], Selected]:
+        """The search that selects the model."""
+        return partial(select, rule=self.rule, average=boolean(self.average, "average"))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         return read_selection(self.selection, self.random_state, split_groups)

@@ -19,7 +19,7 @@ from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
 from covey.selection import HoldOut
-from covey.selection.reading import Selection
+from covey.selection.selecting import Selection
 from covey.selection.splitting import MissingClassError
 from covey.validation import FloatArray, on_host
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson,
 from covey.losses.arrays import weighted_median
 from covey.losses.offsets import read_offset
 from covey.selection import Problem, Selected
-from covey.selection.reading import Selection
+from covey.selection.selecting import Selection
 from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]
@@ -225,38 +226,36 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             loss.null(response, weight, None if shift is None else shift[:, 0])
         if shift is not None and outputs == 1:
             shift = design.rows(shift[:, 0], name="offset")
-        made = self._choose(design, response, weight, shift, loss, split_groups)
+        if loss.scaled_to(response, weight) != loss:
+            loss = self._scaled(loss, design, response, weight, shift, split_groups)
+        made = self._fit(design, response, weight, shift, loss, split_groups)
         self._publish(made, design.dtype, one_output=not several)
         return self
 
-    def _choose(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
-        """Select the model; if the loss takes its scale from residuals, select it again with the scale of the first."""
-        first = loss.scaled_to(y, weight)
-        if first == loss:
-            return self._fit(design, y, weight, offset, loss, split_groups)
+    def _scaled(self, loss: Loss, design: Design, y: Any, weight: Any, offset: Any, split_groups: Any) -> Loss:
+        """A loss with the scale of the residuals of a first model, selected with the scale of the response."""
         shift = 0.0 if offset is None else offset
         plain = y - shift - weighted_median(y - shift, weight)
-        first = loss.scaled_to(plain, weight)
-        made = self._fit(design, y, weight, offset, first, split_groups)
+        made = self._fit(design, y, weight, offset, loss.scaled_to(plain, weight), split_groups)
         used = np.flatnonzero(made.coef.any(axis=0))
         residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]
         if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
             residuals = LEAST_NOISE * plain
-        return self._fit(design, y, weight, offset, loss.scaled_to(residuals, weight), split_groups)
+        return loss.scaled_to(residuals, weight)
 
-    def _select(self, problem: Problem, selection: Selection) -> Selected:
+    def _selector(self) -> Callable[[Problem, Selection], Selected]:
         if self.network is None:
             if self.checkpoint is not None:
                 raise ValueError(
                     "checkpoint= stores the folds of a network: give network= too, or leave checkpoint out."
                 )
-            return super()._select(problem, selection)
+            return super()._selector()
         from covey.selection.on_network import select_on_network  # the network's kernels are compiled
 
         if boolean(self.average, "average"):
             raise ValueError("average=True is for the default search; network= chooses one time on one path.")
-        return select_on_network(
-            problem, selection, self.network, self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
+        return partial(
+            select_on_network, network=self.network, rule=self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
             verbose=int(self.verbose),
         )  # fmt: skip
 

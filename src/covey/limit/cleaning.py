@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dposv
 
-from covey.designs.pieces import alike
+from covey.layout import alike
 from covey.validation import FloatArray
 
 __all__ = ["eliminate", "eliminate_all"]

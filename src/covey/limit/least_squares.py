@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
+from covey.layout import offsets
 from covey.limit.events import Objective
 from covey.limit.rows import PartedRows
-from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
 __all__ = ["DEPENDENT", "LeastSquares", "NormalEquations", "independent"]

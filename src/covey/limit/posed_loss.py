@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design
+from covey.layout import spans
 from covey.limit.likelihood import Likelihood
 from covey.limit.loss_rows import LossRows
 from covey.limit.posed import Posed
 from covey.limit.response import Response
 from covey.losses import Huber, Loss, MultiSquared
-from covey.preprocess import spans
-from covey.preprocess.blockwise import times_factors
+from covey.preprocess.factoring import times_factors
 from covey.validation import FloatArray
 
 __all__ = ["Observed", "PosedLoss", "pose_response"]

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from covey.designs import Design
+from covey.layout import offsets, spans
 from covey.limit.least_squares import LeastSquares
 from covey.limit.posed import Posed, Validation
 from covey.limit.rows import ROWS_PER_COLUMN, PartedRows
-from covey.preprocess import spans
-from covey.preprocess.layout import offsets
 from covey.validation import FloatArray
 
 __all__ = ["PosedSquares"]

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
 from covey.groups import Groups
-from covey.limit.as_path import as_path
-from covey.limit.lockstep import Near, Paths
+from covey.limit.lockstep import Near, Paths, as_path
 from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.losses import Loss, MultiSquared, Squared, get_loss

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
+from covey.layout import offsets, spans
 from covey.limit.least_squares import NormalEquations
-from covey.preprocess import WorkingProblem, offsets, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["Penalties", "ridge_models"]

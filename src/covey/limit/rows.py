@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.preprocess.layout import offsets, spans
+from covey.layout import offsets, spans
 from covey.validation import FloatArray
 
 __all__ = ["ROWS_PER_COLUMN", "PartedRows", "Rows", "Split"]

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import spans
 from covey.network.kernels import EIGENVALUE_MARGIN, EIGENVALUE_TOLERANCE, LARGEST_STABLE, MOST_ROUNDS
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["EIGENVALUE_MARGIN", "LARGEST_STABLE", "AwakeGroups", "largest_eigenvalue", "unit", "unit_groups"]

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import offsets, spans
 from covey.network.awake import AwakeGroups, unit_groups
 from covey.network.near_awake import AwakeView
 from covey.network.settings import Settings, direction_to_user, direction_to_working
 from covey.network.switching import Switch
 from covey.path import Path, PathState
-from covey.preprocess import WorkingProblem, offsets, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["Beginning", "ending", "read_start"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import spans
 from covey.network.awake import LARGEST_STABLE, STABLE_FROM_ABOVE, AwakeGroups
 from covey.network.beginning import Beginning, ending
 from covey.network.growth import phi_of
@@ -19,7 +20,7 @@ from covey.network.recorder import Recorder
 from covey.network.settings import ENTER, Settings
 from covey.network.switching import Switch
 from covey.path import PathState
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["ExactPath", "all_awake"]

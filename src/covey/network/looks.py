@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import spans
 from covey.network.kernels import pulls
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["ColumnLook", "GramLook", "KeptRows", "Look", "pulls_of"]

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from covey.layout import offsets, spans
 from covey.network.draft import Draft
 from covey.network.snapshots import Snapshot, Snapshots, StopRule
 from covey.network.staircase import models_to_user
-from covey.preprocess import WorkingProblem, offsets, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["Recorder"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import spans
 from covey.network.awake import unit_groups
 from covey.network.beginning import Beginning, ending
 from covey.network.draft import Draft
@@ -25,7 +26,7 @@ from covey.network.recorder import Recorder
 from covey.network.settings import Settings
 from covey.network.stored_rows import StoredRows
 from covey.path import PathState
-from covey.preprocess import WorkingProblem, spans
+from covey.preprocess import WorkingProblem
 from covey.validation import FloatArray
 
 __all__ = ["NearGroups", "ScreenedPath"]

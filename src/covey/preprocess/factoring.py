@@ -1,4 +1,4 @@
-"""The factor of every group: the matrix that maps its columns to working columns."""
+"""The factors of groups: the matrices that map a group's columns to working columns, and products with them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs import Design, Moments
 from covey.groups import Groups
-from covey.preprocess.layout import offsets
+from covey.layout import alike, gathered, offsets, run
 from covey.validation import FloatArray, name_columns
 
-__all__ = ["Standardize", "check_standardize", "group_factors"]
+__all__ = ["Standardize", "block_diagonal", "check_standardize", "group_factors", "times_factors", "to_columns"]
+
 
 Standardize = Literal["group", "column", "block", False]
 
@@ -130,4 +132,53 @@ def _factors_from_columns(
         T[live[l][pivots[:rank]]] = scipy.linalg.solve_triangular(R[:rank, :rank], np.eye(rank))
         T[live[l]] *= gain[:, None]
         out[l] = T
+    return out
+
+
+Array = NDArray[Any]
+
+
+def block_diagonal(factors: Array, sizes: Array, ranks: Array) -> sp.csr_array:
+    """The factors of all groups as one sparse matrix, from working columns to columns; shape (p, r).
+
+    The factors are stored row by row, like the values of the matrix, so they are not copied.
+    """
+    wide = np.repeat(ranks, sizes)
+    starts = offsets(wide)
+    first = np.repeat(offsets(ranks)[:-1], sizes)
+    kind = np.int32 if factors.size < 2**31 else np.int64
+    indices = np.repeat((first - starts[:-1]).astype(kind), wide)
+    indices += np.arange(factors.size, dtype=kind)
+    return sp.csr_array((factors, indices, starts.astype(kind)), shape=(wide.size, int(ranks.sum())))
+
+
+def times_factors(X: Array, factors: Array, sizes: Array, ranks: Array) -> Array:
+    """``X_l T_l`` of some groups side by side, for columns X of these groups, shape (n, sum of sizes)."""
+    n = X.shape[0]
+    starts, factor_starts, out_starts = offsets(sizes), offsets(sizes * ranks), offsets(ranks)
+    out = np.empty((n, int(out_starts[-1])))
+    for (size, rank), at in alike(sizes, ranks):
+        if rank == 0:
+            continue
+        T = gathered(factors, factor_starts[at], size * rank).reshape(-1, size, rank)
+        read, written = (
+            (from_[at][:, None] + np.arange(width)).ravel() for from_, width in ((starts, size), (out_starts, rank))
+        )
+        own = X[:, run(read) or read]
+        made = own.reshape(n, at.size, size).transpose(1, 0, 2) @ T
+        out[:, written] = made.transpose(1, 0, 2).reshape(n, at.size * rank)
+    return out
+
+
+def to_columns(factors: Array, sizes: Array, ranks: Array, W: Array) -> Array:
+    """``T_l w_l`` of some groups, group by group, for models as rows of W; shape (n_models, sum of sizes)."""
+    starts, factor_starts, own_starts = offsets(sizes), offsets(sizes * ranks), offsets(ranks)
+    out = np.zeros((W.shape[0], int(starts[-1])))
+    for (size, rank), at in alike(sizes, ranks):
+        if rank == 0:
+            continue
+        T = gathered(factors, factor_starts[at], size * rank).reshape(-1, size, rank)
+        w = W[:, (own_starts[at][:, None] + np.arange(rank)).ravel()].reshape(-1, at.size, rank)
+        b = w.transpose(1, 0, 2) @ T.transpose(0, 2, 1)
+        out[:, (starts[at][:, None] + np.arange(size)).ravel()] = b.transpose(1, 0, 2).reshape(W.shape[0], -1)
     return out

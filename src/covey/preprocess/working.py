@@ -20,12 +20,17 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import as_design
-from covey.designs.pieces import alike, gathered, run
 from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
-from covey.preprocess.blockwise import block_diagonal, times_factors, to_columns
-from covey.preprocess.factoring import Standardize, check_standardize, group_factors
-from covey.preprocess.layout import Layout, chain, offsets, spans
+from covey.layout import Layout, alike, chain, gathered, offsets, run, spans
+from covey.preprocess.factoring import (
+    Standardize,
+    block_diagonal,
+    check_standardize,
+    group_factors,
+    times_factors,
+    to_columns,
+)
 from covey.validation import FloatArray
 
 __all__ = ["WorkingProblem", "prepare"]

@@ -1,8 +1,7 @@
 """Model selection: candidates, the rows that score them, and the rule that picks one."""
 
 from covey.selection.criteria import Size
-from covey.selection.reading import read_selection
-from covey.selection.selecting import Problem, Selected, select
+from covey.selection.selecting import Problem, Selected, read_selection, select
 from covey.selection.splitting import Folds, HoldOut
 from covey.selection.thresholds import Thresholds
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.ridges import Penalties
+from covey.selection.judge import Scores
 from covey.selection.recipe import Cleaned
-from covey.selection.scores import Scores
 from covey.validation import FloatArray
 
 __all__ = ["CleanedModels", "Fitting", "is_tried"]

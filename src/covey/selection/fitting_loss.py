@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import offsets
 from covey.limit.cleaning import eliminate
 from covey.limit.dense_loss import DenseLossRows, LossKernel
 from covey.limit.least_squares import DEPENDENT
@@ -17,11 +18,10 @@ from covey.limit.lockstep import Near, Paths
 from covey.limit.newton import Fit, minimise
 from covey.limit.posed_loss import PosedLoss
 from covey.limit.ridges import Penalties
-from covey.preprocess.layout import offsets
 from covey.progress import tell
 from covey.selection.fitting import CleanedModels, Fitting, is_tried
+from covey.selection.judge import CoupledScores, LossScores, Scores
 from covey.selection.recipe import Cleaned
-from covey.selection.scores import CoupledScores, LossScores, Scores
 from covey.validation import FloatArray
 
 __all__ = ["LossFitting"]

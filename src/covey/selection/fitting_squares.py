@@ -17,8 +17,8 @@ from covey.limit.reweighted import DenseRows
 from covey.limit.ridges import Penalties, ridge_models
 from covey.progress import tell
 from covey.selection.fitting import CleanedModels, Fitting, is_tried
+from covey.selection.judge import SquaredScores
 from covey.selection.recipe import Cleaned
-from covey.selection.scores import SquaredScores
 from covey.validation import FloatArray
 
 __all__ = ["SquaresFitting", "cleaned_models"]

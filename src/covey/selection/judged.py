@@ -10,7 +10,7 @@ import pandas as pd
 
 from covey.losses import MultiSquared
 from covey.selection.criteria import Size
-from covey.selection.reading import read_selection
+from covey.selection.selecting import read_selection
 from covey.stopping import AtTime, Discrepancy, InformationCriterion
 from covey.validation import FloatArray
 

@@ -10,8 +10,7 @@ from covey.groups import Groups
 from covey.losses import Squared
 from covey.network import Network
 from covey.selection.network_time import choose_by_folds, choose_by_holdout
-from covey.selection.reading import Selection
-from covey.selection.selecting import Problem, Selected
+from covey.selection.selecting import Problem, Selected, Selection
 from covey.selection.splitting import Folds, HoldOut
 from covey.stopping import Choice, PathTask, Stopping
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from covey.designs import Design
 from covey.groups import Groups
+from covey.layout import spans
 from covey.preprocess import prepare
-from covey.preprocess.layout import spans
 from covey.validation import FloatArray
 
 __all__ = ["Columns", "read_columns"]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.preprocess.layout import offsets
+from covey.layout import offsets
 from covey.stability.columns import Columns
 from covey.stability.covariance import estimated_covariance
 from covey.validation import FloatArray

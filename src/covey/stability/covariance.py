@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from covey.preprocess.layout import offsets
+from covey.layout import offsets
 from covey.stability.columns import Columns
 from covey.stability.overlap import chance_correlation
 from covey.validation import FloatArray
