@@ -97,6 +97,21 @@ def test_a_second_round_starts_from_the_groups_that_were_left():
     assert twice.orders[1][twice.final][: len(start)] == start
 
 
+def test_a_second_round_from_all_groups_would_repeat_the_first(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 12))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(80)
+    groups = Groups.from_size(2, 12)
+    once = found(X, y, groups)
+    assert {recipe.round for recipe in cleaned(once)} == {0}
+    monkeypatch.setattr("covey.selection.search._is_exhaustive", lambda *_: False)
+    twice = found(X, y, groups)
+    assert {recipe.round for recipe in cleaned(twice)} == {0, 1}
+    error = dict(zip(twice.verdict().recipes, twice.verdict().errors, strict=True))
+    for recipe in cleaned(once):
+        assert error[recipe._replace(round=1)] == pytest.approx(error[recipe], rel=1e-10)
+
+
 def test_a_round_that_gains_too_little_is_the_last_one():
     X, y, groups = hidden_group()
     many = {gain: found(X, y, groups, rounds=6, worthwhile=gain) for gain in (-1.0, DEFAULT.worthwhile, 1.0)}

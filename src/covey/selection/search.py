@@ -155,6 +155,8 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         _clean(found, paths, round_, n_events)
         # the first path on all rows is shown to the user
         paths.close([found.final] if round_ == 0 else [])
+        if _is_exhaustive(found, paths):
+            break
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
         if error >= (1 - thresholds.worthwhile) * least:
@@ -170,6 +172,13 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         found.dense = DenseSearch(found.fitting, found.always, thresholds)
         found.dense.run(found.judge)
     return found
+
+
+def _is_exhaustive(found: Found, paths: Paths) -> bool:
+    """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
+    n_groups = int(np.count_nonzero(found.posed.problem.ranks))
+    awake = [len(paths.groups(split)) for split in range(len(paths.starts))]
+    return n_groups <= min(found.thresholds.prefixes, default=n_groups) and min(awake) >= n_groups
 
 
 def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
