@@ -5,7 +5,7 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor
 from covey.selection import Thresholds
-from covey.selection.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights
+from covey.selection.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights, prior_weights
 from covey.selection.recipe import Cleaned, Reweighted
 from covey.selection.splitting import balanced_folds
 from estimator_problems import noisy_problem
@@ -132,12 +132,28 @@ def test_an_exact_fit_takes_all_the_weight():
     np.testing.assert_allclose(mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12), [0.5, 0.5, 0.0])
 
 
+def test_before_any_row_is_held_out_sizes_share_the_weight_and_recipes_share_a_size():
+    sparse = [Cleaned(0, 10, size, ridge) for size in (0, 1, 3) for ridge in ((0.0, 0.1, 1.0) if size else (0.0,))]
+    weights = dict(zip(sparse, prior_weights(sparse), strict=True))
+    of_size = {size: sum(w for r, w in weights.items() if r.size == size) for size in (0, 1, 3)}
+    assert sum(of_size.values()) == pytest.approx(1)
+    assert of_size[0] / of_size[1] == pytest.approx(2)
+    assert of_size[1] / of_size[3] == pytest.approx(2)
+    assert weights[Cleaned(0, 10, 3, 0.1)] == pytest.approx(of_size[3] / 3)
+    dense = [Reweighted(penalty, 0) for penalty in (0.1, 1.0)] + [Reweighted(1.0, 1)]
+    both = prior_weights([*sparse, *dense])
+    np.testing.assert_allclose(both[: len(sparse)], 0.75 * np.array(list(weights.values())))
+    np.testing.assert_allclose(both[len(sparse) :], [0.0625, 0.0625, 0.125])
+
+
 def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(heard):
     judge, tables, weights = heard
     verdict = judge.verdict()
     E, w = np.concatenate(tables), np.concatenate(weights)
     np.testing.assert_allclose(
-        verdict.weights, mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0), rtol=1e-6
+        verdict.weights,
+        mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0, prior_weights(verdict.recipes)),
+        rtol=1e-6,
     )
     distance = ((E - (E @ verdict.weights)[:, None]) ** 2).sum(axis=0) / w.sum()
     near = np.flatnonzero(distance <= NEAR_MEAN * distance.min())
@@ -160,7 +176,13 @@ def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
     table = model.candidates_
     rounding = 1e-12 * table["mse"].max()
     errors = table["mse"].to_numpy()
-    np.testing.assert_allclose(table["weight"], mean_weights(errors, len(y), errors.min(), rounding), atol=1e-6)
+    dense = table["recipe"].str.contains("on all groups")
+    kind = table["groups"].where(~dense, table["recipe"].str.extract("(reweighted.*|$)")[0])
+    prior = (1 / (1 + table["groups"].where(~dense, 0)) / kind.map(kind.value_counts())).to_numpy(copy=True)
+    for own, share in ((dense, 0.25 if noise == "strong" else 0), (~dense, 0.75 if noise == "strong" else 1)):
+        prior[own] *= share / max(prior[own].sum(), 1e-300)
+    expected = mean_weights(errors, len(y), errors.min(), rounding, prior)
+    np.testing.assert_allclose(table["weight"], expected, atol=1e-6)
 
 
 # ------------------------------------------------------------------ in an estimator

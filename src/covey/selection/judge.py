@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,16 @@ from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.thresholds import Thresholds
 from covey.validation import FloatArray
 
-__all__ = ["CoupledScores", "Judge", "LossScores", "Scores", "SquaredScores", "Verdict", "mean_weights"]
+__all__ = [
+    "CoupledScores",
+    "Judge",
+    "LossScores",
+    "Scores",
+    "SquaredScores",
+    "Verdict",
+    "mean_weights",
+    "prior_weights",
+]
 
 
 class Scores(ABC):
@@ -130,6 +140,9 @@ class CoupledScores(Scores):
 
 # A model whose total held-out deviance is larger by this many dispersions gets 1/e of the weight, like its likelihood.
 TEMPERATURE = 2.0
+
+# Before any row is held out, models on all groups have this share of the weight.
+DENSE_SHARE = 0.25
 
 # Models whose weight is below this share of the largest are left out of the mean.
 LEAST_WEIGHT = 2e-3
@@ -269,7 +282,7 @@ class Judge:
         noise = self.scores[0].loss.dispersion(float(errors[best]))
         # root by root: the product of two squares of a response of 1e100 is not a number
         doubts = 2 * np.sqrt(noise) * np.sqrt(self._distances(tables, [table[..., best] for table in tables]) / n)
-        weights = mean_weights(errors, n, noise, rounding)
+        weights = mean_weights(errors, n, noise, rounding, prior_weights(common))
         perfect = errors <= rounding * (1 + TIE)
         if errors[null] > 0 and perfect.any():
             # among perfect fits, larger models differ from the smallest only by round-off error
@@ -311,10 +324,29 @@ def _null(recipes: Sequence[Recipe]) -> int:
     return next(i for i, r in enumerate(recipes) if isinstance(r, Cleaned) and r.size == 0)
 
 
-def mean_weights(errors: FloatArray, n_rows: float, noise: float, rounding: float) -> FloatArray:
-    """Weights of models in their mean: the likelihood of the held-out rows, given the dispersion."""
+def mean_weights(
+    errors: FloatArray, n_rows: float, noise: float, rounding: float, prior: FloatArray | float = 1.0
+) -> FloatArray:
+    """Weights of models in their mean: prior weights times the likelihood of the held-out rows."""
     excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows / TEMPERATURE
-    weights = np.exp(-excess)
+    weights = prior * np.exp(-excess)
     weights /= weights.sum()
     weights[weights < LEAST_WEIGHT * weights.max()] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+def prior_weights(recipes: Sequence[Recipe]) -> FloatArray:
+    """Weights of recipes before any row is held out; they add up to one.
+
+    Models on all groups have `DENSE_SHARE` of the weight, the same for each number of reweightings. Of the rest, k
+    groups have a part proportional to ``1 / (1 + k)``, so that each order of magnitude has about the same. Recipes with
+    the same number of groups share its part equally: hundreds of recipes for some numbers would outvote the others.
+    """
+    kinds = [r.size if isinstance(r, Cleaned) else -1 - r.round for r in recipes]
+    alike = Counter(kinds)
+    weights = np.array([1.0 / alike[kind] / (1 + max(kind, 0)) for kind in kinds])
+    dense = np.array(kinds) < 0
+    if dense.any():
+        weights[dense] *= DENSE_SHARE / weights[dense].sum()
+        weights[~dense] *= (1 - DENSE_SHARE) / weights[~dense].sum()
     return np.asarray(weights / weights.sum())
