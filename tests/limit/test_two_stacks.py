@@ -22,9 +22,10 @@ SPLITS = [Split((1, 2), (0,)), Split((0, 2), (1,)), Split((0, 1), (2,)), Split((
 
 @pytest.fixture(autouse=True)
 def every_candidate(monkeypatch):
-    """The stack for every loss leaves out some sizes and prefixes, each of which would be a fit of its own."""
+    """The stack for every loss leaves out some sizes, prefixes and penalties: each would be a fit of its own."""
     monkeypatch.setattr(fitting_loss, "ALL_SIZES", 99)
     monkeypatch.setattr(fitting_loss, "LONGER", 1.0)
+    monkeypatch.setattr(fitting_loss.LossFitting, "slow_dense", False)
 
 
 def few_near(monkeypatch, columns):

@@ -39,9 +39,8 @@ def dense(search_result):
 def test_every_threshold_has_a_test():
     """A new field needs a test here that fails when it is changed carelessly."""
     tested = {
-        "most_columns", "improvement", "patience", "prefixes", "rounds", "worthwhile", "noisy", "dense", "ridges",
-        "low_ridges",
-        "penalties", "reweightings", "within", "evidence",
+        "most_columns", "improvement", "patience", "prefixes", "steady_columns", "rounds", "worthwhile", "noisy", "dense",
+        "ridges", "low_ridges", "penalties", "reweightings", "within", "evidence",
     }  # fmt: skip
     assert {field.name for field in fields(Thresholds)} == tested
 
@@ -71,6 +70,16 @@ def test_prefixes_are_where_elimination_begins():
     result = found(X, y, groups, prefixes=(4, 7), rounds=1)
     assert {recipe.prefix for recipe in cleaned(result)} == {4, 7, result.n_events}
     assert {recipe.prefix for recipe in cleaned(found(X, y, groups, prefixes=(), rounds=1))} == {result.n_events}
+
+
+def test_elimination_begins_from_fewer_columns_than_a_path_may_have_too():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 48))
+    y = X.sum(axis=1) + 0.1 * rng.standard_normal(60)
+    groups = Groups.from_size(2, 48)
+    result = found(X, y, groups, prefixes=(), rounds=1, patience=50, most_columns=0.8, steady_columns=0.5)
+    assert {recipe.prefix for recipe in cleaned(result)} == {int(np.ceil((0.5 * 48 - 1) / 2)), result.n_events}
+    assert result.n_events == int(np.ceil((0.8 * 48 - 1) / 2))
 
 
 def hidden_group(seed=0):

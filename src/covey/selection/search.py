@@ -152,10 +152,11 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
         if round_ == 0:
             found.paths, found.n_events, null = paths, n_events, start
         found.left = reached / (null or 1.0)
-        _clean(found, paths, round_, n_events)
+        lengths = _prefixes(found, paths, n_events)
+        _clean(found, paths, round_, lengths)
         # the first path on all rows is shown to the user
         paths.close([found.final] if round_ == 0 else [])
-        if _is_exhaustive(found, paths):
+        if _is_exhaustive(found, lengths):
             break
         verdict = found.verdict()
         error = float(verdict.errors[verdict.best])
@@ -174,11 +175,10 @@ def search(posed: Posed, always: Sequence[int] = (), thresholds: Thresholds = TH
     return found
 
 
-def _is_exhaustive(found: Found, paths: Paths) -> bool:
+def _is_exhaustive(found: Found, lengths: Sequence[Sequence[int]]) -> bool:
     """Whether elimination began from all groups, and only from them: another round would make the same candidates."""
     n_groups = int(np.count_nonzero(found.posed.problem.ranks))
-    awake = [len(paths.groups(split)) for split in range(len(paths.starts))]
-    return n_groups <= min(found.thresholds.prefixes, default=n_groups) and min(awake) >= n_groups
+    return all(list(own) == [n_groups] for own in lengths)
 
 
 def _kept_groups(found: Found, recipe: Cleaned) -> list[list[int]]:
@@ -194,12 +194,12 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
     errors = [found.fitting.knot_errors(paths, found.judged, 0, 0)[0]]
     best = 0
     while True:
-        allowed = _most_events(found, paths)
+        allowed = _most_events(found, paths, settings.most_columns)
         done = len(errors) - 1
         target = min(done + (EVENTS_PER_LOOK if found.near.all else EVENTS_PER_READING), allowed)
         if target > done:
             paths.advance(target)
-            reached = min(paths.n_events(), _most_events(found, paths))
+            reached = min(paths.n_events(), _most_events(found, paths, settings.most_columns))
             if reached > done:
                 later = found.fitting.knot_errors(paths, found.judged, done + 1, reached)
                 errors += np.maximum(later, ROUNDING * errors[0]).tolist()
@@ -214,29 +214,38 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
             return done, errors[0], errors[best]
 
 
-def _most_events(found: Found, paths: Paths) -> int:
-    """How many events the rows allow, as known so far: before each, every split must be below the column limit."""
+def _most_events(found: Found, paths: Paths, share: float) -> int:
+    """How many events there are, as known so far, before each of which every split has fewer columns than a share of
+    its rows.
+    """
     most = 10**9
     for split in range(len(paths.paths)):
         objective = paths.objective(split)
         n_rows = sum(found.posed.counts[k] for k in found.posed.splits[split].train)
         used = np.array([objective.n_extras, *objective.ends])[len(paths.starts[split]) :]
-        full = np.flatnonzero(used >= found.thresholds.most_columns * n_rows)
+        full = np.flatnonzero(used >= share * n_rows)
         if full.size:
             most = min(most, int(full[0]))
     return most
 
 
-def _clean(found: Found, paths: Paths, round_: int, n_events: int) -> None:
+def _prefixes(found: Found, paths: Paths, n_events: int) -> list[list[int]]:
+    """The lengths of the prefixes to eliminate from, for every split."""
+    settings, made = found.thresholds, []
+    steady = _most_events(found, paths, settings.steady_columns)
+    for own in paths.starts:
+        begun, end = len(own), len(own) + n_events
+        asked = {begun + steady, end, *(max(begun, prefix) for prefix in settings.prefixes)}
+        made.append(sorted({min(end, length) for length in asked}))
+    return made
+
+
+def _clean(found: Found, paths: Paths, round_: int, lengths: Sequence[Sequence[int]]) -> None:
     """Make the candidates of a round on every split, and score them."""
     settings = found.thresholds
     ridges = settings.ridges if found.left > settings.noisy else ()
     if found.noisy:
         ridges = settings.low_ridges
-    lengths = []
-    for own in paths.starts:
-        begun, end = len(own), len(own) + n_events
-        lengths.append(sorted({min(end, max(begun, prefix)) for prefix in settings.prefixes} | {end}))
     found.rounds.append(found.fitting.cleaned(paths, round_, lengths, ridges))
     found.orders.append([paths.groups(split) for split in range(len(lengths))])
     found.hear(found.rounds[-1:])

@@ -15,12 +15,13 @@ class Thresholds:
     ----------
     most_columns : float
         A path ends when its columns reach this share of the number of training rows: with more, least squares follows
-        the noise and backward elimination becomes arbitrary.
+        the noise.
     improvement, patience : float, int
         A path ends when the held-out error has not fallen by this share for `patience` events.
-    prefixes : tuple of int
-        Elimination starts from prefixes of these lengths, and from the whole path: if most of a path is noise, a short
-        prefix is eliminated in a better order.
+    prefixes, steady_columns : tuple of int, float
+        Elimination starts from prefixes of these lengths, from the one whose columns reach this share of the rows, and
+        from the whole path: if most of a path is noise, a short prefix is eliminated in a better order, and if columns
+        are correlated, true groups may wake late.
     rounds : int
         The largest number of paths, each starting from the groups that the one before left.
     worthwhile : float
@@ -41,10 +42,11 @@ class Thresholds:
         some look a little better by chance.
     """
 
-    most_columns: float = 0.6
+    most_columns: float = 0.8
     improvement: float = 0.003
     patience: int = 8
     prefixes: tuple[int, ...] = (10, 40)
+    steady_columns: float = 0.6
     rounds: int = 2
     worthwhile: float = 0.02
     noisy: float = 0.01
