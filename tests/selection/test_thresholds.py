@@ -39,8 +39,8 @@ def dense(search_result):
 def test_every_threshold_has_a_test():
     """A new field needs a test here that fails when it is changed carelessly."""
     tested = {
-        "most_columns", "improvement", "patience", "prefixes", "steady_columns", "rounds", "worthwhile", "noisy", "dense",
-        "ridges", "low_ridges", "penalties", "reweightings", "within", "evidence",
+        "most_columns", "improvement", "patience", "prefixes", "steady_columns", "rounds", "worthwhile", "noisy",
+        "dense", "ridges", "low_ridges", "penalties", "reweightings", "within", "evidence",
     }  # fmt: skip
     assert {field.name for field in fields(Thresholds)} == tested
 
