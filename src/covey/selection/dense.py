@@ -29,8 +29,7 @@ DENSE_SIZE = 1e6
 COLUMNS_PER_ROW = 2
 
 # If fits on all columns are slow, two of the penalties are tried first. On simulated problems the others lowered the
-# better error by at most a tenth. If it is above HOPELESS times the least error of all candidates, no penalty can come
-# within `Thresholds.within` of that error or would be reweighted, so the others are skipped.
+# better error by at most a tenth, so if it is above HOPELESS times the least error of all candidates, they are skipped.
 FIRST_TRIED, HOPELESS = slice(2, 5, 2), 1.5
 
 

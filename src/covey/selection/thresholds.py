@@ -55,7 +55,7 @@ class Thresholds:
     low_ridges: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
     reweightings: int = 5
-    within: float = 1.3
+    within: float = 1.6
     evidence: float = 1.0
 
 
