@@ -41,8 +41,8 @@ Array = NDArray[Any]
 # Correlations that are converted to group norms at a time: half a MiB.
 NORMS_AT_A_TIME = 2**16
 
-# Numbers that are hashed, or looked through, at a time: 8 MiB.
-KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**20
+# Numbers that are hashed at a time (8 MiB), and that are compared (1 MiB).
+KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**17
 
 
 @dataclass(frozen=True)
