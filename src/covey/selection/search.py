@@ -30,6 +30,10 @@ __all__ = ["Found", "Model", "cleaned_model", "fitting_of", "search"]
 # Events between two computations of the held-out error; more if X has to be read in between.
 EVENTS_PER_LOOK, EVENTS_PER_READING = 6, 12
 
+# Elimination also starts from a short prefix if the next one is at least this many times as long; otherwise both would
+# drop much the same groups.
+CLEARLY = 1.5
+
 
 @dataclass(frozen=True)
 class Model:
@@ -235,8 +239,9 @@ def _prefixes(found: Found, paths: Paths, n_events: int) -> list[list[int]]:
     steady = _most_events(found, paths, settings.steady_columns)
     for own in paths.starts:
         begun, end = len(own), len(own) + n_events
-        asked = {begun + steady, end, *(max(begun, prefix) for prefix in settings.prefixes)}
-        made.append(sorted({min(end, length) for length in asked}))
+        first = min(end, begun + steady)
+        short = {max(begun, prefix) for prefix in settings.prefixes if CLEARLY * prefix <= first}
+        made.append(sorted({*short, first, end}))
     return made
 
 
