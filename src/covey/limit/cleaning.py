@@ -145,7 +145,7 @@ def _eliminate_together(
     places = [(groups[:, None] * size + within)[within < own[:, None]] for own in sizes]
     for i, (own_K, own_c, _) in enumerate(quadratics):
         diagonal = np.where(np.diag(own_K) > SMALLEST, np.diag(own_K), 1.0)
-        K[i][np.ix_(places[i], places[i])] = own_K + np.diag(JITTER * diagonal)
+        K[i][places[i][:, None], places[i]] = own_K + np.diag(JITTER * diagonal)
         c[i, places[i]] = own_c
     inverse = np.linalg.inv(K)
     if (inverse.diagonal(axis1=1, axis2=2) * K.diagonal(axis1=1, axis2=2)).max() > LARGEST:

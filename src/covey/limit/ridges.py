@@ -167,7 +167,7 @@ def ridge_models(
     """
     longest = int(lengths.max(initial=0))
     order = order[:longest]
-    at = np.ix_(order, order)
+    at = order[:, None], order
     K, P, c = equations.K[at], M[at], equations.c[order]
     left_out = np.arange(longest)[:, None] >= lengths
     W = np.zeros((lengths.size, len(penalties), equations.c.size))
