@@ -164,9 +164,12 @@ def times_factors(X: Array, factors: Array, sizes: Array, ranks: Array) -> Array
         read, written = (
             (from_[at][:, None] + np.arange(width)).ravel() for from_, width in ((starts, size), (out_starts, rank))
         )
-        own = X[:, run(read) or read]
-        made = own.reshape(n, at.size, size).transpose(1, 0, 2) @ T
-        out[:, written] = made.transpose(1, 0, 2).reshape(n, at.size * rank)
+        own = X[:, run(read) or read].reshape(n, at.size, size).transpose(1, 0, 2)
+        if (whole := run(written)) is not None:
+            # without a copy: these are most of the columns in memory
+            np.matmul(own, T, out=out[:, whole].reshape(n, at.size, rank).transpose(1, 0, 2))
+        else:
+            out[:, written] = (own @ T).transpose(1, 0, 2).reshape(n, at.size * rank)
     return out
 
 
