@@ -178,6 +178,8 @@ METHODS: dict[str, Method] = {
 RIVALS = [
     "group lasso", "relaxed group lasso", "adaptive group lasso", "group MCP", "group SCAD", "abess", "plain 0.1.0"
 ]  # fmt: skip
+# those without concave penalties and adaptive weights, which were added later
+FIRST_RIVALS = ["group lasso", "relaxed group lasso", "abess", "plain 0.1.0"]
 REFERENCE = Path(__file__).parent / "results" / "hard-0.1.0.jsonl"
 
 
@@ -189,6 +191,12 @@ def report(store: Store, names: list[str], asked: list[str] | None, seeds: list[
     """Errors relative to the best rival, then each method relative to 0.1.0 and to the group lasso."""
     shown = print_all(store, names, asked, RIVALS, seeds, "cell", brief)
     errors = {method: np.array([store.error(method, name, seeds) for name in names]) for method in shown}
+    known = [rival for rival in FIRST_RIVALS if rival in errors]
+    if known:
+        best = np.nanmin([errors[rival] for rival in known], axis=0)
+        close = {method: np.mean(errors[method] <= 1.05 * best) for method in shown if method not in known}
+        parts = ", ".join(f"{method} {share:.0%}" for method, share in close.items())
+        print(f"within 5% of the best of {', '.join(known)}: {parts}")
     for method in shown:
         for base in ("0.1.0", "group lasso"):
             if method != base:
