@@ -2,7 +2,7 @@
 
 Few rows, rows of a time series, heavy tails in X and noise, one-hot groups with rare levels, singletons, and many rows
 with hundreds of active groups. The error is ``mean((X w - X w*)^2)`` over fresh rows. Settings are decided on seeds 0
-to 5; results are reported on seeds 100 to 129. On one core:
+to 35; results are reported on seeds 100 to 129. On one core:
 
     OMP_NUM_THREADS=1 PYTHONPATH=src .venv-bench/bin/python benchmarks/kinds.py --keep FILE --seeds $(seq 100 129)
     ... --quick --methods covey      one seed, without the large kind

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 __all__ = ["Layout", "alike", "chain", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
 
-
 Array = NDArray[Any]
 
 

@@ -25,7 +25,6 @@ from covey.validation import FloatArray
 
 __all__ = ["Knots", "Near", "Paths", "as_path"]
 
-
 # Events between two checks of the far groups: with more, going back costs more; with fewer, X is read more often.
 EVENTS_PER_CHECK = 12
 

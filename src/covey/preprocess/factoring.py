@@ -16,7 +16,6 @@ from covey.validation import FloatArray, name_columns
 
 __all__ = ["Standardize", "block_diagonal", "check_standardize", "group_factors", "times_factors", "to_columns"]
 
-
 Standardize = Literal["group", "column", "block", False]
 
 STANDARDIZE = ("group", "column", "block", False)

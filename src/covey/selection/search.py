@@ -219,9 +219,7 @@ def _run(found: Found, paths: Paths) -> tuple[int, float, float]:
 
 
 def _most_events(found: Found, paths: Paths, share: float) -> int:
-    """How many events there are, as known so far, before each of which every split has fewer columns than a share of
-    its rows.
-    """
+    """The number of events, as known so far, before which every split has fewer columns than a share of its rows."""
     most = 10**9
     for split in range(len(paths.paths)):
         objective = paths.objective(split)
