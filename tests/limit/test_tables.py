@@ -324,17 +324,21 @@ def test_sums_over_training_rows_keep_their_digits_beside_an_outlying_part():
     """Subtracting a part that is 1e8 times larger than the others would leave none of their digits."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 4)), rng.standard_normal(60)
-    held = np.arange(60) % 3 == 0
-    X[held] *= 1e8
+    part = np.arange(60) % 3
+    X[part == 0] *= 1e8
     posed = pose(
-        as_design(X), y, Groups.from_size(2, 4), np.ones(60), [np.where(held, 0.0, 1.0), np.where(held, 1.0, 0.0)],
-        [40.0, 20.0], [Split((0,), (1,)), Split((0, 1))],
+        as_design(X), y, Groups.from_size(2, 4), np.ones(60), [np.where(part == k, 1.0, 0.0) for k in range(3)],
+        [20.0] * 3, [Split((1, 2), (0,)), Split((0, 1, 2))],
     )  # fmt: skip
     near = Near(posed)
     rows = DenseRows(near.rows, near.groups, Penalties(posed.problem), True)
-    B = rows.tables[0] - np.outer(near.rows.parts[0][:, near.rows.one], rows.training(posed.splits[0], 40.0).mean)
-    expected = B.T @ B / near.rows.weight([0])
-    np.testing.assert_allclose(rows.training(posed.splits[0], 40.0).K, expected, rtol=1e-4, atol=1e-4 * expected.max())
+    assert rows._by_subtraction((1, 2), 40.0) is None
+    assert rows._by_subtraction((0, 1), 40.0) is not None
+    training = rows.training(posed.splits[0], 40.0)
+    one = np.concatenate([near.rows.parts[k][:, near.rows.one] for k in (1, 2)])
+    B = np.concatenate(rows.tables[1:]) - np.outer(one, training.mean)
+    expected = B.T @ B / near.rows.weight([1, 2])
+    np.testing.assert_allclose(training.K, expected, rtol=1e-4, atol=1e-4 * expected.max())
 
 
 def test_shares_grow_where_norms_are_small_but_not_beyond_a_bound():
