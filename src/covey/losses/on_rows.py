@@ -47,7 +47,7 @@ class LossOnRows(ABC):
 
 
 class SeparateRows(LossOnRows):
-    """Independent rows, each with its own loss.
+    """Independent rows, whose losses add up.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class SeparateRows(LossOnRows):
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """One number per row."""
-        own = self.loss.bounding_curvature if bounding else self.loss.curvature
-        return np.asarray(self.weight * own(self.y, eta))
+        of_rows = self.loss.bounding_curvature if bounding else self.loss.curvature
+        return np.asarray(self.weight * of_rows(self.y, eta))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """Row by row."""
@@ -82,7 +82,7 @@ class SeparateRows(LossOnRows):
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' diag(curvature) A``."""
         B = A * np.sqrt(self.curvature(eta, bounding))[:, None]
-        return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its own transpose
+        return np.asarray(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
     def _sum(self, values: FloatArray) -> Any:
         weight, values = np.asarray(self.weight, dtype=np.float64), np.asarray(values, dtype=np.float64)
