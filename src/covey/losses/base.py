@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covey.losses.arrays import common_dtype, finite_numbers, numbers, within_range
 from covey.losses.constant import scalar_constant, vector_constant
-from covey.losses.on_rows import LossOnRows, SeparateRows
+from covey.losses.on_rows import LossOnRows
 from covey.losses.response import Response
 from covey.validation import FloatArray
 
@@ -208,7 +208,7 @@ class Loss(ABC):
 
     def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
         """The loss on weighted rows, as a function of eta."""
-        return SeparateRows(self, y, weight)
+        return LossOnRows(self, y, weight)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""

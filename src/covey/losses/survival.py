@@ -97,7 +97,7 @@ def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = N
     out = np.empty(stop.size, dtype=[(name, values.dtype) for name, values in fields.items()])
     for name, values in fields.items():
         out[name] = values
-    _assembled(out["event"], out["time"], fields.get("start"), fields.get("stratum"), "y")
+    read_survival(out)
     return out
 
 
@@ -146,14 +146,8 @@ def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> Survi
 
 
 def _read(name: str, event: Any, time: Any, start: Any, stratum: Any) -> SurvivalTimes:
-    return _assembled(
-        _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}"),
-        None if start is None else _numbers(start, f"The start of {name}"),
-        None if stratum is None else _labels(stratum, f"The stratum of {name}"), name,
-    )  # fmt: skip
-
-
-def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str) -> SurvivalTimes:
+    """Check the parts of survival times, and put them together."""
+    event, stop = _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}")
     if event.shape != stop.shape:
         raise ValueError(f"{name} has {stop.size} times and {event.size} events: give one of each per row.")
     if stop.size == 0:
@@ -162,13 +156,16 @@ def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str
     refuse_rows(stop < 0, stop, f"The time of {name} must not be negative", origin)
     begin = np.full(stop.size, -np.inf)
     if start is not None:
-        if start.shape != stop.shape:
-            raise ValueError(f"The start of {name} has {start.size} entries, but there are {stop.size} times.")
-        refuse_rows(start < 0, start, f"The start of {name} must not be negative", origin)
+        begin = _numbers(start, f"The start of {name}")
+        if begin.shape != stop.shape:
+            raise ValueError(f"The start of {name} has {begin.size} entries, but there are {stop.size} times.")
+        refuse_rows(begin < 0, begin, f"The start of {name} must not be negative", origin)
         late = "Drop rows that were never at risk, or correct their times."
-        refuse_rows(start >= stop, start, f"The start of {name} must lie before the time", late)
-        begin = start
-    labels, codes = (None, np.zeros(stop.size)) if stratum is None else np.unique(stratum, return_inverse=True)
+        refuse_rows(begin >= stop, begin, f"The start of {name} must lie before the time", late)
+    labels: NDArray[Any] | None = None
+    codes: NDArray[Any] = np.zeros(stop.size)
+    if stratum is not None:
+        labels, codes = np.unique(_labels(stratum, f"The stratum of {name}"), return_inverse=True)
     return SurvivalTimes(np.column_stack([begin, stop, event.astype(float), codes]).astype(float), labels)
 
 
