@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from covey.designs.protocol import Design, Moments, block_offsets, digest_of
 from covey.designs.row_keys import sparse_rank_keys
 from covey.designs.rows import RESIDUALS, mix, part_grams
+from covey.validation import check_sparse
 
 __all__ = ["SparseColumns", "SparseDesign", "wrap"]
 
@@ -90,6 +91,7 @@ class SparseDesign(SparseColumns, Design):
             raise ValueError(f"{name} is empty: shape {X.shape}.")
         if X.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers, not {X.dtype}; complex data not supported.")
+        check_sparse(X, name)
         made = sp.csc_array(X)
         if made.dtype not in (np.float32, np.float64):
             made = made.astype(np.float64)
