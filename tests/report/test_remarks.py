@@ -9,7 +9,7 @@ import pytest
 from covey import Groups, GroupSparseRegressor, Network
 from covey.report.remarks import cut_short, remarks
 from covey.selection import Size
-from covey.selection.judged import judged
+from covey.search.chosen import judged
 from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
 
 
