@@ -10,7 +10,7 @@ from covey.losses.arrays import LARGEST
 from covey.losses.base import Loss
 from covey.losses.huber import Huber
 from covey.losses.squared import MultiSquared, Squared
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, refuse_odd
 
 __all__ = ["read_offset"]
 
@@ -28,6 +28,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatAr
     loss : Loss
         Determines how large the offset may be.
     """
+    refuse_odd(offset, "offset")
     try:
         made = np.asarray(on_host(offset), dtype=np.float64)
     except (TypeError, ValueError):
