@@ -13,8 +13,7 @@ from cli.families import CASES as FAMILIES
 from cli.families import command, fitted, make_table
 from cli.running import covey
 from covey import Groups, GroupSparseRegressor, Network
-from covey.report.group_table import ratio
-from covey.report.numbers import shown
+from covey.report.numbers import ratio, shown
 from covey.selection import Size
 
 

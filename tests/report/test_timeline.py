@@ -1,5 +1,6 @@
-"""Who entered when and who was dropped, as the report draws it."""
+"""Which group entered when and which was dropped, as the report draws it."""
 
+import html
 import re
 
 import numpy as np
@@ -8,8 +9,7 @@ import scipy.sparse as sp
 
 from covey import Groups, Path
 from covey.report import render
-from covey.report.plot import LEVEL_END, positions, time_axis
-from covey.report.timeline import count_ticks, stretches, timeline
+from covey.report.path_plot import count_ticks, path_view, positions, stretches, time_axis
 from covey.report.traces import keep_frames
 from report.pages import constructed_report
 
@@ -20,7 +20,7 @@ def path():
     strengths = np.array(
         [[0, 0, 0, 0], [4, 2, 0, 0], [4, 2, 1, 0], [4, 0, 1, 0], [4, 0, 0, 0], [4, 2, 0, 3]], dtype=float
     )
-    made = Path(
+    path = Path(
         times=np.arange(6.0),
         coefs=sp.csr_array(strengths),
         intercepts=np.zeros(6),
@@ -30,7 +30,7 @@ def path():
         stepwise=True,
     )
     model = np.array([4.0, 2.0, 0.0, 0.0])
-    return made.ending_in(model, 0.0, model, None)
+    return path.ending_in(model, 0.0, model, None)
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +55,19 @@ def test_numbers_of_groups_along_the_top(frames):
     assert ticks[-1] == (1.0, "2")
 
 
-def test_the_timeline_says_who_was_dropped(frames):
-    html = timeline(frames, positions(frames, time_axis(frames)), LEVEL_END)
-    said = re.findall(r'<li title="([^"]*)"', html)
-    assert said == [
+def test_the_timeline_says_which_group_was_dropped(path, frames):
+    words = [line.words for line in path_view(frames, None)["timeline"]]
+    assert words == [
         "a: in from 1, in the fitted model",
         "b: in from 1, dropped at 3, in from 5, in the fitted model",
         "c: in from 2, dropped at 4",
-        "&lt;d&gt;: in from 5, dropped for the fitted model",
+        "<d>: in from 5, dropped for the fitted model",
     ]
-    assert html.count('class="cross" style') == 3
-    assert "<d>" not in html
+    page = render(constructed_report(path.groups, path))
+    assert re.findall(r'<li title="([^"]*)"', page) == [html.escape(text) for text in words]
+    timeline = re.search(r'<ol class="timeline">.*?</ol>', page, re.DOTALL)[0]
+    assert timeline.count('class="cross" style') == 3
+    assert "<d>" not in page
 
 
 def test_lines_end_where_groups_are_dropped(path):

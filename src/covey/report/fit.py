@@ -22,13 +22,14 @@ from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
+from covey.report.page import template
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.repeating import membership as members
 from covey.report.repeating import parameters, shorten, versions
 from covey.report.residuals import Residuals, residuals
-from covey.report.response_section import ResponsePart, response_parts
-from covey.report.survival_curves import SurvivalPart, as_records, survival_part
+from covey.report.responses import Response, responses
+from covey.report.survival import Survival, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
 from covey.selection.judged import Judged, how_chosen, in_words, judged
 from covey.stability import StabilitySelection
@@ -96,9 +97,9 @@ class FitReport:
         The score on rows that played no part in choosing the model.
     no_nested : str
         Why there is no such score.
-    responses : tuple of ResponsePart
+    responses : tuple of Response
         The responses, if there are several.
-    survival : SurvivalPart or None
+    survival : Survival or None
         Curves and hazard ratios of survival times.
     stability : StabilitySelection or None
         How often each group is found in random halves of the rows.
@@ -138,8 +139,8 @@ class FitReport:
     along: Along | None = None
     nested: NestedScore | None = None
     no_nested: str = ""
-    responses: tuple[ResponsePart, ...] = ()
-    survival: SurvivalPart | None = None
+    responses: tuple[Response, ...] = ()
+    survival: Survival | None = None
     stability: StabilitySelection | None = None
     effects: tuple[Effect, ...] = ()
     residuals: Residuals | None = None
@@ -224,7 +225,6 @@ class FitReport:
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
         names = _outputs(model, y, outputs)
         frames = keep_frames(model.path_, folds, always=always, outputs=names)
-        along = None if X is None else along_the_path(model, X, y, sample_weight, offset, frames)
         return cls(
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
@@ -251,10 +251,10 @@ class FitReport:
             strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
-            along=along,
+            along=along_the_path(model, X, y, sample_weight, offset, frames),
             nested=known,
             no_nested=why_not,
-            responses=response_parts(model, X, y, names),
+            responses=responses(model, X, y, names),
             survival=survival_part(model, X, y, sample_weight, offset, known),
             stability=stability,
             effects=term_effects(*given, known) if effects is None else effects,
@@ -305,6 +305,7 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     ...     fit_report(model, data.X, data.y, f"{folder}/report.html").name
     'report.html'
     """
+    template("fit.html")  # a missing library is reported before the fit is repeated
     return write(FitReport.from_model(model, X, y, **options), path)
 
 

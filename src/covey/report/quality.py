@@ -11,11 +11,11 @@ from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
 from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
-from covey.report.survival_curves import survival_rows
+from covey.report.survival import survival_times
 from covey.selection.judged import Judged
 from covey.validation import FloatArray
 
-__all__ = ["Score", "coded", "explained", "in_memory", "measure", "null_error", "quality"]
+__all__ = ["Score", "coded", "explained", "in_memory", "is_squared", "measure", "null_error", "quality"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,12 @@ def measure(model: Any) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.coupled:
         return str(model.score_name)
-    return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
+    return "R²" if is_squared(model) else "D²"
+
+
+def is_squared(model: Any) -> bool:
+    """Whether the loss is the squared error, of one or several responses."""
+    return isinstance(model.loss_, Squared | MultiSquared)
 
 
 def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
@@ -102,7 +107,7 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
 def coded(model: Any, y: Any) -> FloatArray:
     """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
     if model.loss_.coupled:
-        return survival_rows(model, y)
+        return survival_times(model, y)
     if not hasattr(model, "classes_"):
         values = in_memory(y)
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values

@@ -16,7 +16,6 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.losses import get_loss
 from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
-from covey.report.remarks import cut_short
 from covey.selection import Size
 from covey.stability import StabilitySelection
 from covey.stability.stability import default_first
@@ -126,11 +125,6 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     notices = [*problem.notices, *([f"{problem.response.hint}."] if problem.response.hint else [])]
     notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
-    if cut_short(estimator):
-        converged = False
-        notices.append(
-            f"The network ran into --max-iter {estimator.network.max_iter} before the best time; increase it."
-        )
     nested, why = _nested(settings, problem, estimator, told)
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
