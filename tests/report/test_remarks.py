@@ -1,10 +1,15 @@
 """What to keep in mind: remarks on constructed faults, and none where there is no fault."""
 
+import inspect
+import tomllib
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import covey.report.remarks
 from covey import Groups, GroupSparseRegressor
+from covey.report.page import asset
 from covey.report.remarks import remarks
 from covey.selection import Size
 from covey.selection.judged import judged
@@ -186,3 +191,10 @@ def test_a_mean_of_models_says_so():
     assert "average=False" in found.remedy
     one = GroupSparseRegressor(groups=3).fit(X, y)
     assert "The model is a mean of models" not in remarks_on(one, X, y)
+
+
+def test_every_text_is_found_by_a_check():
+    texts, source = tomllib.loads(asset("remarks.toml")), inspect.getsource(covey.report.remarks)
+    for name, text in texts.items():
+        assert f'"{name}"' in source
+        assert {"heading", "meaning"} <= set(text) <= {"heading", "meaning", "remedy", "serious"}

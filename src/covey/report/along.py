@@ -17,18 +17,10 @@ __all__ = ["Along", "along_the_path"]
 
 @dataclass(frozen=True)
 class Along:
-    """Errors on the training rows, at every frame.
+    """Errors on the training rows, at every frame."""
 
-    Attributes
-    ----------
-    deviance : ndarray, shape (n_frames,)
-        Relative to the deviance of the best constant.
-    wrong : ndarray, shape (n_frames,), or None
-        For classes: the share of misclassified rows.
-    """
-
-    deviance: FloatArray
-    wrong: FloatArray | None
+    deviance: FloatArray  # relative to the deviance of the best constant
+    wrong: FloatArray | None  # for classes: the share of misclassified rows
 
     def words(self, frame: int) -> str:
         """The text for a frame."""

@@ -26,39 +26,19 @@ LABEL_GAP = 0.068
 
 @dataclass
 class Plot:
-    """One plot, to which lines, dots and labels are added in the coordinates of its axes.
-
-    Attributes
-    ----------
-    id : str
-    description : str
-        What screen readers say.
-    across, down : Axis
-    n_ticks, n_levels : int
-        The most numbers on the two axes.
-    ticks : list of (float, str), optional
-        Positions and labels below the plot; by default round numbers on the axis.
-    paths : list of (str, str, int or None)
-        The style of each path, its points, and the number of its group.
-    dots : list of (str, float, float)
-        The style of each dot, and its position from the left and from the top.
-    ends : list of (str, float, int)
-        Labels at the right edge: a name, its position from the top, and the number of its colour.
-    mark : float or None
-        The position of the fitted model.
-    """
+    """One plot, to which lines, dots and labels are added in the coordinates of its axes."""
 
     id: str
-    description: str
+    description: str  # for screen readers
     across: Axis
     down: Axis
-    n_ticks: int = 5
-    n_levels: int = 5
-    ticks: Ticks = field(default_factory=list)
-    paths: list[tuple[str, str, int | None]] = field(default_factory=list)
-    dots: list[tuple[str, float, float]] = field(default_factory=list)
-    ends: list[tuple[str, float, int]] = field(default_factory=list)
-    mark: float | None = None
+    n_ticks: int = 5  # the most numbers below the plot
+    n_levels: int = 5  # the most numbers at the left
+    ticks: Ticks = field(default_factory=list)  # positions and labels below; by default round numbers on the axis
+    paths: list[tuple[str, str, int | None]] = field(default_factory=list)  # style, points, number of the group
+    dots: list[tuple[str, float, float]] = field(default_factory=list)  # style, position from the left and the top
+    ends: list[tuple[str, float, int]] = field(default_factory=list)  # name, position from the top, number of colour
+    mark: float | None = None  # the position of the fitted model
 
     def __post_init__(self) -> None:
         self.ticks = self.ticks or [(float(self.across.position(t)), f"{t:g}") for t in self.across.ticks(self.n_ticks)]
@@ -81,7 +61,7 @@ class Plot:
         drawn = "".join(_points(self.across.position(x), self.top(y)) for x, y in curves)
         self.paths.append((style, f"{drawn}{'z' if closed else ''}", group))
 
-    def band(self, x: Vector, low: Vector, high: Vector) -> None:
+    def band(self, x: Any, low: Any, high: Any) -> None:
         """Add the area between two curves."""
         self.line("band", (np.r_[x, x[::-1]], np.r_[high, low[::-1]]), closed=True)
 

@@ -30,34 +30,17 @@ N_QUANTILES = 200
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one table column on the linear predictor, with all others held fixed.
-
-    Attributes
-    ----------
-    column : str
-    values : ndarray
-        Points along a curve, or levels with the most common first.
-    effect : ndarray
-        For a curve, the difference from its mean over the rows; for levels, the difference from the first level.
-    low, high : ndarray or None
-        The smallest and largest effect over the refits, each without one outer fold.
-    n_in, n_refits : int
-        The number of refits that select the column, and of all refits; the effect is zero in the others.
-    counts : ndarray of int
-        The number of rows per level; empty for a curve.
-    deciles : ndarray
-        Deciles of the column, for a curve; empty for levels.
-    """
+    """The effect of one table column on the linear predictor, with all others held fixed."""
 
     column: str
-    values: Any
-    effect: FloatArray
-    low: FloatArray | None
-    high: FloatArray | None
-    n_in: int
+    values: Any  # points along a curve, or levels with the most common first
+    effect: FloatArray  # the difference from the mean over the rows for a curve, from the first level for levels
+    low: FloatArray | None  # the smallest effect over the refits, each without one outer fold
+    high: FloatArray | None  # the largest
+    n_in: int  # refits that select the column; the effect is zero in the others
     n_refits: int
-    counts: Any
-    deciles: FloatArray
+    counts: Any  # rows per level; empty for a curve
+    deciles: FloatArray  # of the column, for a curve; empty for levels
 
     @property
     def is_curve(self) -> bool:
@@ -162,8 +145,10 @@ def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> 
     return np.asarray(table @ np.ravel(last.coef_)[transformer.output_indices_[block]])
 
 
-def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any]:
+def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any] | None:
     """Plots of the curves on a common scale, and tables of the levels against the most common one."""
+    if not effects:
+        return None
     curves = [one for one in effects if one.is_curve]
     low, high = _range(curves)
     margin = 0.05 * (high - low) or 1.0

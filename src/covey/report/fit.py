@@ -36,8 +36,9 @@ from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
-# The definition of a group's strength if groups are comparable.
+# The definition of a group's strength if groups are orthonormalised, and otherwise.
 SPREAD = "standard deviation of the group's part of the prediction"
+NORM = "norm of the group's coefficients on the scaled columns"
 
 # The scale of the linear predictor, for effects with a name.
 UNITS = {
@@ -54,25 +55,20 @@ class FitReport:
 
     Attributes
     ----------
-    title : str
-    estimator : str
-        The name of its class.
-    target : str
-        The name of the response.
+    title, estimator, target : str
+        The title of the page, the name of the estimator's class, and the name of the response.
     n_rows : int or None
         None if the data were not given.
-    n_columns, n_groups : int
-    model : str
-        The model in words, and whether it is shrunk.
-    how_chosen : str
-        How it was chosen.
-    n_selected, n_selected_columns : int
+    n_columns, n_groups, n_selected, n_selected_columns : int
+        Groups that are always in are counted neither as selected nor as candidates.
+    model, how_chosen : str
+        The model in words, and how it was chosen.
     scores : tuple of Score
         How well it predicts.
     frames : Frames
         The path; its last frame is the model.
-    strength_label : str
-        The definition of a group's strength.
+    strength_label, strength_unit : str
+        The definition of a group's strength, and its unit.
     n_folds : int
         The number of folds; 0 if the groups selected in each are unknown.
     judged : Judged or None
@@ -85,28 +81,14 @@ class FitReport:
         The kind of model on the path.
     effect : str or None
         The name of a coefficient's exponential.
-    strength_unit : str
-        The unit of the strength.
-    classes : tuple of str
-        The labels, for classes.
-    always : tuple of str
-        Groups that are in every model; they are counted neither as selected nor as candidates.
+    classes, always : tuple of str
+        The labels of classes, and the groups that are in every model.
     along : Along or None
         Training errors along the path, for losses other than squared.
     nested : NestedScore or None
-        The score on rows that played no part in choosing the model.
-    no_nested : str
-        Why there is no such score.
-    responses : tuple of Response
-        The responses, if there are several.
-    survival : Survival or None
-        Curves and hazard ratios of survival times.
-    stability : StabilitySelection or None
-        How often each group is found in random halves of the rows.
-    effects : tuple of Effect
-        Effects of expanded columns.
-    residuals : Residuals or None
-        Observed and predicted values, for a numeric response.
+        The score on rows that played no part in choosing the model; `no_nested` says why there is none.
+    responses, survival, stability, effects, residuals
+        The contents of sections that only some reports have.
     command : str
         The command line that repeats the fit, if there is one.
     membership : tuple of (str, str)
@@ -190,11 +172,11 @@ class FitReport:
         test : (X, y), or (X, y, offset), optional
             Test rows that were used for nothing else; the report then leads with the R^2 on them.
         nested : int or NestedScore
-            The number of outer folds in which to repeat the whole fit, for a score on rows that played no part in
+            The number of outer folds in which to repeat the fit, for a score on rows that played no part in
             choosing the model, compared with a lasso and a ridge; for classes also a confusion table and a
             calibration plot. 0 for none. Or a result of `covey.nested_score`.
         stability : StabilitySelection, optional
-            The result of `covey.stability_selection` on the same data, shown in its own section.
+            The result of `covey.stability_selection` on the same data.
         effects : tuple of Effect, optional
             Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
             estimator.
@@ -216,7 +198,7 @@ class FitReport:
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.coupled:
             y, target = as_records(model, y), target or f"{model.time} to {model.event}"
-        known, why_not = _nested(*given, y, sample_weight, offset, nested)
+        score, why_not = _nested(*given, y, sample_weight, offset, nested)
         name = target or str(getattr(y, "name", None) or "y")
         null = None if y is None else null_error(model, y, sample_weight, offset)
         chosen_by = judged(model, null)
@@ -236,14 +218,12 @@ class FitReport:
             how_chosen=how_chosen(model),
             n_selected=n_selected,
             n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
-            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, known),
+            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, score),
             frames=frames,
-            strength_label=SPREAD
-            if model.standardize == "group"
-            else "norm of the group's coefficients on the scaled columns",
+            strength_label=SPREAD if model.standardize == "group" else NORM,
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
-            remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
+            remarks=remarks(model, chosen_by, X, _numbers(model, y), score),
             settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
             versions=versions(),
             unpenalised=model.loss_.unpenalised,
@@ -252,13 +232,13 @@ class FitReport:
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
             along=along_the_path(model, X, y, sample_weight, offset, frames),
-            nested=known,
+            nested=score,
             no_nested=why_not,
             responses=responses(model, X, y, names),
-            survival=survival_part(model, X, y, sample_weight, offset, known),
+            survival=survival_part(model, X, y, sample_weight, offset, score),
             stability=stability,
-            effects=term_effects(*given, known) if effects is None else effects,
-            residuals=residuals(model, X, y, offset, known),
+            effects=term_effects(*given, score) if effects is None else effects,
+            residuals=residuals(model, X, y, offset, score),
             command=command,
             membership=members(model.groups_) if membership is None else tuple(membership),
         )
@@ -350,7 +330,7 @@ def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, A
     if not hasattr(model, "steps"):
         return model, X, test
     before, last = model[:-1], model[-1]
-    if len(before.steps) == 0:
-        return last, X, test
-    X = None if X is None else before.transform(X)
-    return last, X, None if test is None else (before.transform(test[0]), *test[1:])
+    if before.steps:
+        X = None if X is None else before.transform(X)
+        test = None if test is None else (before.transform(test[0]), *test[1:])
+    return last, X, test

@@ -80,10 +80,10 @@ def _classes(report: FitReport) -> View | None:
 SECTIONS: tuple[tuple[str, str, Callable[[FitReport], View | None]], ...] = (
     ("path", "Along the path", lambda report: path_view(report.frames, report.along)),
     ("groups", "Selected groups", _groups),
-    ("effects", "What each term does", lambda report: effect_view(report.effects) if report.effects else None),
+    ("effects", "What each term does", lambda report: effect_view(report.effects)),
     ("nested", "Score on held-out rows", _nested),
-    ("residuals", "Observed and predicted", lambda report: report.residuals and residual_view(report.residuals)),
-    ("survival", "Survival by predicted risk", lambda report: report.survival and survival_view(report.survival)),
+    ("residuals", "Observed and predicted", lambda report: residual_view(report.residuals)),
+    ("survival", "Survival by predicted risk", lambda report: survival_view(report.survival)),
     ("stability", "Which groups to believe", _stability),
     ("responses", "Each response", lambda report: {} if report.responses else None),
     ("classes", "Held-out class predictions", _classes),

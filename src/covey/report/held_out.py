@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,11 @@ MOST_CLASSES, MOST_MISTAKES = 12, 20
 MOST_BINS, MANY_ROWS = 10, 150
 
 
-@dataclass(frozen=True)
-class Bin:
+class Bin(NamedTuple):
     """Rows with similar predicted probabilities.
 
-    Attributes
-    ----------
-    predicted, observed : float
-        The mean probability, and the share of rows in the class.
-    error : float
-        The standard error of that share if the probability is right.
-    n : int
-        The number of rows.
+    It has their mean probability, the share of rows in the class, the standard error of that share if the probability
+    is right, and the number of rows.
     """
 
     predicted: float

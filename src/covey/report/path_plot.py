@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy as np
 from covey.report.along import Along
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, Ticks, Vector, steps
-from covey.report.numbers import MOST_COLOURS, colour, time
+from covey.report.numbers import MOST_COLOURS, colour
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
 
-__all__ = ["Line", "along_plot", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis"]
+__all__ = ["along_plot", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis"]
 
 # The most lines that a plot can hold and stay readable, and the most lines of the timeline.
 MOST_DRAWN, MOST_LINES = 120, 30
@@ -31,34 +30,6 @@ MOST_OUTGROWN = 2.0
 COUNT_GAP = 0.045
 
 WIDTH = Axis(0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One group of the timeline.
-
-    Attributes
-    ----------
-    name : str
-    words : str
-        When it enters and is dropped.
-    colour : str
-    points : str
-        Its line, in a box of 1000 by 10.
-    crosses : list of float
-        Where it is dropped.
-    in_model : bool
-    start : float
-        Where its line starts.
-    """
-
-    name: str
-    words: str
-    colour: str
-    points: str
-    crosses: list[float]
-    in_model: bool
-    start: float
 
 
 def time_axis(frames: Frames) -> Axis:
@@ -176,18 +147,10 @@ def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, 
     return found
 
 
-def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> Line:
-    in_model = group.strength(frames.chosen) > 0
-    points, crosses, events = "", [], []
-    runs = stretches(group, frames)
-    for begin, end in runs:
+def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, Any]:
+    """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
+    runs = []
+    for begin, end in stretches(group, frames):
         to, dropped = _end_of(end, x, frames)
-        points += f"M{1000 * x[begin]:.0f} 5H{1000 * to:.0f}"
-        events.append(f"in from {time(float(frames.times[begin]))}")
-        if dropped or not in_model:
-            crosses.append(to)
-            events.append(f"dropped at {time(frames.times[end + 1])}" if dropped else "dropped for the fitted model")
-    if in_model:
-        events.append("in the fitted model")
-    start = float(x[runs[0][0]]) if runs else MODEL
-    return Line(group.name, f"{group.name}: {', '.join(events)}", colour(i), points, crosses, in_model, start)
+        runs.append((float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None))
+    return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}

@@ -25,19 +25,11 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Residuals:
-    """A numeric response and its predictions.
-
-    Attributes
-    ----------
-    observed, fitted : ndarray, shape (n_rows,)
-        The response, and the model's predictions on the training rows.
-    held_out : ndarray, shape (n_rows,), or None
-        Predictions by refits without the row; NaN if there is none.
-    """
+    """A numeric response and its predictions, one entry per row."""
 
     observed: FloatArray
-    fitted: FloatArray
-    held_out: FloatArray | None
+    fitted: FloatArray  # by the model, on its training rows
+    held_out: FloatArray | None  # by refits without the row; NaN if there is none
 
 
 def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | None) -> Residuals | None:
@@ -52,8 +44,10 @@ def residuals(model: Any, X: Any, y: Any, offset: Any, nested: NestedScore | Non
     return Residuals(observed, np.ravel(in_memory(model.predict(X, **shift))), held_out)
 
 
-def residual_view(found: Residuals) -> dict[str, Any]:
+def residual_view(found: Residuals | None) -> dict[str, Any] | None:
     """Two scatter plots, and a table of quantiles for each kind of prediction."""
+    if found is None:
+        return None
     predicted = found.fitted if found.held_out is None else found.held_out
     rows = np.flatnonzero(~np.isnan(predicted))
     drawn = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_POINTS)).astype(int))]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,18 +11,11 @@ from covey.report.quality import in_memory
 __all__ = ["Response", "responses"]
 
 
-@dataclass(frozen=True)
-class Response:
-    """One of several responses.
+class Response(NamedTuple):
+    """One of several responses, with R^2 on the training rows.
 
-    Attributes
-    ----------
-    name : str
-    r2 : float or None
-        On the training rows.
-    groups : tuple of (str, float, str, float)
-        The groups in decreasing order of the norm of their coefficients for this response: name, norm, the column with
-        the largest coefficient, and that coefficient.
+    Its groups are in decreasing order of the norm of their coefficients for this response: name, norm, the column with
+    the largest coefficient, and that coefficient.
     """
 
     name: str

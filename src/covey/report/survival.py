@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,29 +31,14 @@ THIRDS = {"lowest third": 2, "middle third": 0, "highest third": 1}
 
 @dataclass(frozen=True)
 class Curve:
-    """A survival curve.
-
-    Attributes
-    ----------
-    name : str
-    x, y : ndarray
-        Ascending times, and the survival from each of them on; one before the first.
-    end : float
-        The end of the follow-up.
-    start, stop : ndarray
-        When the curve's rows enter and leave the risk set. Empty for a model's curve.
-    n_events : int
-        The number of events in these rows.
-    colour : int
-        The number of its colour.
-    """
+    """A survival curve: one before the first time in `x`, and `y` from each of them on."""
 
     name: str
     x: FloatArray
     y: FloatArray
-    end: float
-    start: FloatArray
-    stop: FloatArray
+    end: float  # of the follow-up
+    start: FloatArray  # when its rows enter the risk set; empty for a model's curve
+    stop: FloatArray  # when they leave it
     n_events: int = 0
     colour: int = 0
 
@@ -68,18 +53,8 @@ class Curve:
         return int((entered & (self.stop >= time)).sum())
 
 
-@dataclass(frozen=True)
-class HazardRatio:
-    """The hazard ratio of one column.
-
-    Attributes
-    ----------
-    column, group : str
-    per_unit : float
-        The logarithm of the ratio for an increase of the column by one.
-    per_deviation : float or None
-        The same for an increase by one standard deviation.
-    """
+class HazardRatio(NamedTuple):
+    """Logarithms of the hazard ratio of one column: for an increase by one, and by one standard deviation if known."""
 
     column: str
     group: str
@@ -94,31 +69,15 @@ class HazardRatio:
 
 @dataclass(frozen=True)
 class Survival:
-    """The contents of the report's survival section.
+    """The contents of the report's survival section."""
 
-    Attributes
-    ----------
-    thirds : tuple of Curve
-        Kaplan-Meier curves of the rows by predicted risk; a single curve if all risks are equal.
-    n_folds : int
-        The number of outer folds that predicted the risk; 0 if it was predicted by the fit itself.
-    baseline : tuple of Curve
-        Survival of a row at the means of all columns: one curve, or one per stratum.
-    ratios : tuple of HazardRatio
-        The ratios of all columns in the model, strongest group first.
-    n_rows, n_events : int
-    median : float or None
-        The Kaplan-Meier median survival time; None if it is not reached.
-    has_strata, has_entries : bool
-    """
-
-    thirds: tuple[Curve, ...]
-    n_folds: int
-    baseline: tuple[Curve, ...]
-    ratios: tuple[HazardRatio, ...]
+    thirds: tuple[Curve, ...]  # Kaplan-Meier curves of the rows by predicted risk; one curve if all risks are equal
+    n_folds: int  # outer folds that predicted the risk; 0 if it was predicted by the fit itself
+    baseline: tuple[Curve, ...]  # survival of a row at the means of all columns: one curve, or one per stratum
+    ratios: tuple[HazardRatio, ...]  # of all columns in the model, strongest group first
     n_rows: int
     n_events: int
-    median: float | None
+    median: float | None  # the Kaplan-Meier median survival time; None if it is not reached
     has_strata: bool = False
     has_entries: bool = False
 
@@ -250,10 +209,11 @@ def _deviations(X: Any, used: Any) -> dict[int, float]:
     return dict(zip(used.tolist(), values.std(axis=0).tolist(), strict=True))
 
 
-def survival_view(part: Survival) -> dict[str, Any]:
+def survival_view(part: Survival | None) -> dict[str, Any] | None:
     """The two plots, the numbers at risk below the ticks of the first, and the longest bar of the ratios."""
-    n = len(part.thirds)
-    what = f"Kaplan-Meier curves of {n} sets of rows by predicted risk"
+    if part is None:
+        return None
+    what = f"Kaplan-Meier curves of {len(part.thirds)} sets of rows by predicted risk"
     by_risk = _plot("survival-plot", what, part.thirds)
     strata = part.baseline[:MOST_STRATA]
     baseline = _plot("baseline-plot", "survival of a row at the means of all columns", strata)

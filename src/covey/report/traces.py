@@ -40,40 +40,17 @@ N_FACTS = 4
 
 @dataclass(frozen=True)
 class GroupTrace:
-    """One group along the path.
-
-    Attributes
-    ----------
-    name : str
-    size : int
-        Its number of columns.
-    columns : tuple of str
-        The columns whose coefficients are stored: all, the largest ones of a wide group, or none for weak groups if
-        there are very many.
-    woke : float
-        The time at which it woke up; NaN for a group of a dense model that never did.
-    folds : int or None
-        The number of folds in which it was selected.
-    first : int
-        The first frame in which it is awake.
-    facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
-        At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, and how many
-        of them are positive and negative.
-    coefs : ndarray, shape (n_frames - first, n_columns kept * n_outputs)
-        Coefficients in the user's columns and units, column by column.
-    always : bool
-        Whether it is in every model.
-    """
+    """One group along the path, from the first frame in which it is awake."""
 
     name: str
-    size: int
-    columns: tuple[str, ...]
-    woke: float
-    folds: int | None
-    first: int
-    facts: FloatArray
-    coefs: FloatArray
-    always: bool = False
+    size: int  # its number of columns
+    columns: tuple[str, ...]  # those whose coefficients are stored: all, the largest of a wide group, or none
+    woke: float  # the time at which it woke up; NaN for a group of a dense model that never did
+    folds: int | None  # the number of folds in which it was selected
+    first: int  # the first frame in which it is awake
+    facts: FloatArray  # per frame: strength, norm of the coefficients, how many are positive, how many negative
+    coefs: FloatArray  # per frame: coefficients in the user's columns and units, column by column, output by output
+    always: bool = False  # whether it is in every model
 
     @property
     def strengths(self) -> FloatArray:
@@ -96,24 +73,13 @@ class Frames:
     """The stored times, and the groups in order of their strength in the fitted model.
 
     Models are constant between the times, and the last one is the fitted model.
-
-    Attributes
-    ----------
-    times : ndarray, shape (n_frames,)
-    groups : tuple of GroupTrace
-    awake : ndarray of int, shape (n_frames,)
-        The number of groups awake at each frame, including those left out.
-    n_left_out : int
-        The number of groups that woke up but were left out to keep the page small, weakest first.
-    outputs : tuple of str
-        The names of responses or classes, if a column has several coefficients.
     """
 
     times: NDArray[np.float64]
     groups: tuple[GroupTrace, ...]
-    awake: NDArray[np.intp]
-    n_left_out: int
-    outputs: tuple[str, ...] = ()
+    awake: NDArray[np.intp]  # the number of groups awake at each frame, including those left out
+    n_left_out: int  # groups that woke up but were left out to keep the page small, weakest first
+    outputs: tuple[str, ...] = ()  # the names of responses or classes, if a column has several coefficients
 
     @property
     def chosen(self) -> int:
