@@ -51,83 +51,41 @@ UNITS = {
 
 @dataclass(frozen=True)
 class FitReport:
-    """The contents of a fit's report, as plain data.
-
-    Attributes
-    ----------
-    title, estimator, target : str
-        The title of the page, the name of the estimator's class, and the name of the response.
-    n_rows : int or None
-        None if the data were not given.
-    n_columns, n_groups, n_selected, n_selected_columns : int
-        Groups that are always in are counted neither as selected nor as candidates.
-    model, how_chosen : str
-        The model in words, and how it was chosen.
-    scores : tuple of Score
-        How well it predicts.
-    frames : Frames
-        The path; its last frame is the model.
-    strength_label, strength_unit : str
-        The definition of a group's strength, and its unit.
-    n_folds : int
-        The number of folds; 0 if the groups selected in each are unknown.
-    judged : Judged or None
-        The errors of the candidates.
-    remarks : tuple of Remark
-        What to keep in mind.
-    settings, versions : mapping of str to str
-        What is needed to repeat the fit.
-    unpenalised : str
-        The kind of model on the path.
-    effect : str or None
-        The name of a coefficient's exponential.
-    classes, always : tuple of str
-        The labels of classes, and the groups that are in every model.
-    along : Along or None
-        Training errors along the path, for losses other than squared.
-    nested : NestedScore or None
-        The score on rows that played no part in choosing the model; `no_nested` says why there is none.
-    responses, survival, stability, effects, residuals
-        The contents of sections that only some reports have.
-    command : str
-        The command line that repeats the fit, if there is one.
-    membership : tuple of (str, str)
-        All columns with their groups, for a file from which the fit can be repeated.
-    """
+    """The contents of a fit's report, as plain data; `from_model` collects them."""
 
     title: str
-    estimator: str
-    target: str
-    n_rows: int | None
+    estimator: str  # the name of its class
+    target: str  # the name of the response
+    n_rows: int | None  # None if the data were not given
     n_columns: int
-    n_groups: int
-    model: str
+    n_groups: int  # without those that are always in
+    model: str  # in words, and whether it is shrunk
     how_chosen: str
-    n_selected: int
+    n_selected: int  # groups, without those that are always in
     n_selected_columns: int
     scores: tuple[Score, ...]
-    frames: Frames
-    strength_label: str
-    n_folds: int = 0
-    judged: Judged | None = None
+    frames: Frames  # the path; its last frame is the model
+    strength_label: str  # the definition of a group's strength
+    n_folds: int = 0  # 0 if the groups selected in each are unknown
+    judged: Judged | None = None  # the errors of the candidates
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    unpenalised: str = "least squares"
-    effect: str | None = None
+    unpenalised: str = "least squares"  # the kind of model on the path
+    effect: str | None = None  # the name of a coefficient's exponential
     strength_unit: str = ""
-    classes: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    along: Along | None = None
-    nested: NestedScore | None = None
-    no_nested: str = ""
-    responses: tuple[Response, ...] = ()
+    classes: tuple[str, ...] = ()  # their labels
+    always: tuple[str, ...] = ()  # groups that are in every model
+    along: Along | None = None  # training errors along the path, for losses other than squared
+    nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
+    no_nested: str = ""  # why there is no such score
+    responses: tuple[Response, ...] = ()  # if there are several
     survival: Survival | None = None
     stability: StabilitySelection | None = None
-    effects: tuple[Effect, ...] = ()
-    residuals: Residuals | None = None
-    command: str = ""
-    membership: tuple[tuple[str, str], ...] = ()
+    effects: tuple[Effect, ...] = ()  # of expanded columns
+    residuals: Residuals | None = None  # for a numeric response
+    command: str = ""  # the command line that repeats the fit, if there is one
+    membership: tuple[tuple[str, str], ...] = ()  # all columns with their groups
 
     @property
     def moves(self) -> bool:
@@ -186,10 +144,6 @@ class FitReport:
             The command line that repeats the fit.
         membership : sequence of (str, str), optional
             All columns of the table with their groups; by default the columns of the fit.
-
-        Returns
-        -------
-        FitReport
         """
         given = model, X
         model, X, test = _last_step(model, X, test)
