@@ -177,18 +177,6 @@ def test_options_without_effect_are_refused(table, tmp_path, options, words):
     assert not (tmp_path / "fit").exists()
 
 
-@pytest.mark.parametrize("iterations", [60, 130])
-def test_a_network_that_was_cut_short_is_exit_code_3_with_the_result(table, tmp_path, iterations):
-    asked = ["--network", "--max-iter", iterations, "--selection", "holdout"]
-    result = covey("fit", table, *SETTINGS, *asked, "--out", tmp_path / "fit")
-    assert result.exit_code == 3, result.output
-    assert f"--max-iter {iterations}" in result.stderr
-    run = json.loads((tmp_path / "fit" / "run.json").read_text())
-    assert run["converged"] is False
-    assert "increase it" in run["notices"][0]
-    assert "The path was cut short" in (tmp_path / "fit" / "report.html").read_text()
-
-
 def test_weights_are_like_repeated_rows(frame, tmp_path):
     plain = frame[["gene1_a", "gene2_a", "gene2_c", "y"]]
     counts = np.arange(240) % 3

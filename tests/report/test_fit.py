@@ -3,6 +3,7 @@
 import itertools
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import covey.report
 from covey import Groups, GroupSparseRegressor
 from covey.datasets import make_group_sparse
 from covey.report import FitReport, fit_report, render, write
@@ -19,6 +21,8 @@ from covey.report.drawing import LABEL_GAP, spread
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
 from covey.report.path_plot import PATH_END, positions, time_axis
+from covey.report.quality import Score
+from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
 from covey.selection import Size
 from covey.selection.judged import judged
@@ -226,6 +230,44 @@ def test_escaping():
     assert not set("<>&\u2028\u2029") & set(script_json(["</script>", "<!--", "&", "\u2028\u2029"]))
     with pytest.raises(ValueError, match="JSON"):
         script_json(float("nan"))
+
+
+def test_templates_trust_only_what_covey_wrote():
+    folder = Path(covey.report.__file__).parent / "templates"
+    trusted = {
+        (file.name, value) for file in folder.iterdir() for value in re.findall(r"(\S+)\|safe", file.read_text())
+    }
+    assert trusted == {
+        ("page.html", "style"),
+        ("page.html", "script"),
+        ("page.html", "body"),
+        ("fit.html", "data"),
+        ("effects.html", 'class="sr">drawn</span>\''),
+    }
+
+
+def test_hostile_text_stays_text_everywhere():
+    text = "<img src=x>\"'&</script>\ud800\x00"
+    report = constructed_report(Groups.from_labels([text, text, "b"], columns=[text, "<i>", "<u>"]))
+    page = render(
+        replace(
+            report,
+            **dict.fromkeys(("title", "estimator", "target", "model", "how_chosen", "strength_label", "command"), text),
+            effect=text,
+            unpenalised=text,
+            strength_unit=text,
+            no_nested=text,
+            always=(text,),
+            scores=(Score(text, 0.5, text),),
+            remarks=(Remark(text, text, text, True),),
+            settings={text: text},
+            membership=((text, text),),
+            judged=replace(report.judged, label=text),
+        )
+    )
+    assert page.encode()
+    assert not re.search("<(img|i|u)>|<img|[\x00\ud800]", page)
+    assert page.count("</script>") == 2
 
 
 def test_labels_keep_apart_and_inside():
