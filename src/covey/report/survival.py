@@ -20,8 +20,8 @@ __all__ = [
     "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
 ]  # fmt: skip
 
-# The most hazard ratios in the table (the table of groups has all of them), and strata in the baseline plot.
-MOST_RATIOS, MOST_STRATA = 20, 60
+# The most strata in the baseline plot.
+MOST_STRATA = 60
 
 SURVIVAL = Axis(0.0, 1.0)
 
@@ -210,28 +210,16 @@ def _deviations(X: Any, used: Any) -> dict[int, float]:
 
 
 def survival_view(part: Survival | None) -> dict[str, Any] | None:
-    """The two plots, the numbers at risk below the ticks of the first, and the longest bar of the ratios."""
+    """The two plots, and the numbers at risk at the ticks of the first."""
     if part is None:
         return None
     what = f"Kaplan-Meier curves of {len(part.thirds)} sets of rows by predicted risk"
     by_risk = _plot("survival-plot", what, part.thirds)
-    strata = part.baseline[:MOST_STRATA]
-    baseline = _plot("baseline-plot", "survival of a row at the means of all columns", strata)
+    at_risk = [(curve, [curve.at_risk(t) for t in by_risk.across.ticks()]) for curve in part.thirds]
+    baseline = _plot("baseline-plot", "survival of a row at the means of all columns", part.baseline[:MOST_STRATA])
     if not part.has_strata:
         baseline.ends = []
-    marks = by_risk.across.ticks()
-    ratios = part.ratios[:MOST_RATIOS]
-    return {
-        "plot": by_risk,
-        "baseline": baseline,
-        "marks": [f"{t:g}" for t in marks],
-        "at_risk": [(curve, [curve.at_risk(t) for t in marks]) for curve in part.thirds],
-        "ratios": ratios,
-        "n_more_ratios": len(part.ratios) - len(ratios),
-        "largest": max((abs(one.size) for one in ratios), default=0.0) or 1.0,
-        "strata": strata[:MOST_COLOURS],
-        "n_grey": len(part.baseline) - MOST_COLOURS,
-    }
+    return {"plot": by_risk, "at_risk": at_risk, "baseline": baseline}
 
 
 def _plot(id: str, what: str, curves: tuple[Curve, ...]) -> Plot:
