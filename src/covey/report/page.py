@@ -30,6 +30,11 @@ def _environment() -> Any:
     """The templates, in which every inserted value is escaped."""
     with optional("A report"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+
+    def name(value: object) -> str:
+        """A name as HTML that keeps its direction."""
+        return Markup("<bdi>{}</bdi>").format(short(value))
 
     environment = Environment(
         loader=PackageLoader("covey.report", "templates"),
@@ -39,7 +44,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "colour": colour, "per_cent": per_cent, "ratio": ratio, "short": short, "shown": shown, "time": time
+        "colour": colour, "name": name, "per_cent": per_cent, "ratio": ratio, "shown": shown, "time": time
     }  # fmt: skip
     return environment
 
