@@ -27,9 +27,9 @@ from sklearn.preprocessing import SplineTransformer
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
 from covey.datasets import load_diabetes_splines
-from covey.nested.judging import Task, read_response
-from covey.nested.references import class_means
-from covey.nested.spread import NINE_IN_TEN, pooled
+from covey.evidence.references import class_means
+from covey.evidence.spread import NINE_IN_TEN, pooled
+from covey.evidence.tasks import Task, read_response
 
 FRESH = 20_000
 KINDS = ("numbers", "numbers", "classes", "counts", "responses")

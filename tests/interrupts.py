@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from covey import stability_selection
 from covey.datasets import make_group_sparse
 from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
@@ -36,11 +35,6 @@ def cross_validation(folder):
     task = PathTask(DATA.X, DATA.y, DATA.groups, np.ones(150))
     choice = choose_by_folds(task, task.design.folds(6, DATA.y, None), checkpoint=folder)
     return choice.model[0], choice.scores.to_numpy()
-
-
-def stability(folder):
-    found = stability_selection(DATA.X, DATA.y, 3, n_pairs=6, random_state=0, checkpoint=folder)
-    return found.orders
 
 
 def wake_ups(seed):
@@ -79,7 +73,6 @@ def check(name, folder, seen):
 
 WORKS = {
     "cross-validation": cross_validation,
-    "stability": stability,
     "reproduction": reproduction,
     "overwriting": overwriting,
 }

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from covey import Groups, stability_selection
+from covey import Groups
 from covey.checkpoint import Checkpoint, fingerprint, kept, read_piece, write_piece
-from covey.datasets import make_group_sparse
 from covey.designs import as_design
 from covey.designs.repeated import RepeatedColumns
 from covey.selection.network_time import _is_run
@@ -110,19 +109,6 @@ def test_a_piece_that_cannot_be_put_back_is_named(tmp_path):
     damage(file, "a folder")
     with pytest.raises(OSError, match=r"checkpoint .* cannot be written to"):
         kept(store, "one", lambda: [3])
-
-
-def test_forged_pieces_are_made_again(tmp_path):
-    data = make_group_sparse(60, 12, 3, active=2, random_state=0)
-
-    def select():
-        return stability_selection(data.X, data.y, 3, n_pairs=2, n_first=2, random_state=0, checkpoint=tmp_path)
-
-    first = select()
-    for value in ([99], ["a"], {"a": 1}, [0, 0], [0, 1, 2], [True], None, [[0]]):
-        for file in tmp_path.rglob("*.json"):
-            write_piece(file, json.loads(file.read_text())["title"], value)
-        np.testing.assert_array_equal(select().orders, first.orders)
 
 
 @pytest.mark.parametrize(

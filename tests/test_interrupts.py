@@ -14,7 +14,7 @@ from covey.stopping import PathTask
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
-@pytest.mark.parametrize("work", ["cross-validation", "stability", "reproduction", "overwriting"])
+@pytest.mark.parametrize("work", ["cross-validation", "reproduction", "overwriting"])
 def test_killed_work_is_taken_up_again(work, tmp_path):
     seed = int.from_bytes(os.urandom(3), "big")
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

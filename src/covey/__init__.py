@@ -12,28 +12,26 @@ if TYPE_CHECKING:
         baselines,
         datasets,
         dynamics,
+        evidence,
         experiments,
         losses,
-        nested,
         nn,
         plots,
         report,
         selection,
-        stability,
         stopping,
         theory,
     )
     from covey.batched import group_paths
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
+    from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
     from covey.limit import limit_path
     from covey.losses import survival
-    from covey.nested import nested_score
     from covey.network import Network
     from covey.network.group_path import group_path
     from covey.path import Path
     from covey.persistence import load, save
-    from covey.stability import stability_selection
 
 __all__ = [
     "GroupSparseClassifier",
@@ -46,20 +44,19 @@ __all__ = [
     "baselines",
     "datasets",
     "dynamics",
+    "evidence",
     "experiments",
     "group_path",
     "group_paths",
     "limit_path",
     "load",
     "losses",
-    "nested",
     "nested_score",
     "nn",
     "plots",
     "report",
     "save",
     "selection",
-    "stability",
     "stability_selection",
     "stopping",
     "survival",
@@ -69,8 +66,8 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
-    "stability", "stopping", "theory",
+    "baselines", "datasets", "dynamics", "evidence", "experiments", "losses", "nn", "plots", "report", "selection",
+    "stopping", "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
@@ -84,9 +81,9 @@ _NAMES = {
     "group_paths": "covey.batched",
     "limit_path": "covey.limit",
     "load": "covey.persistence",
-    "nested_score": "covey.nested",
+    "nested_score": "covey.evidence",
     "save": "covey.persistence",
-    "stability_selection": "covey.stability",
+    "stability_selection": "covey.evidence",
     "survival": "covey.losses",
 }
 

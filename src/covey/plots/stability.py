@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from covey.evidence import StabilitySelection
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.stability import StabilitySelection
 
 __all__ = ["StabilityDisplay"]
 
@@ -62,7 +62,7 @@ class StabilityDisplay:
         counts = np.arange(0, found.n_first + 1)
         shares = np.stack([found.frequencies_of(int(k)) for k in counts])
         position = {name: l for l, name in enumerate(found.groups.names)}
-        chosen = [position[name] for name in found.selected]
+        chosen = [position[name] for name in found.selected_groups]
         for other in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), chosen[:n_labels]):
             ax.plot(counts, shares[:, other], color=GREY, lw=0.8)
         height = np.inf

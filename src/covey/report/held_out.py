@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
 from covey.validation import FloatArray
 
 __all__ = ["Bin", "HeldOut"]

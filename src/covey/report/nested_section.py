@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.nested import MethodScore, NestedScore
+from covey.evidence import MethodScore, NestedScore
 from covey.report.group_table import short_name
 from covey.report.page import escape
 

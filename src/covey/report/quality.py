@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
-from covey.nested import NestedScore
-from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
 from covey.report.survival_curves import survival_rows
 from covey.selection.judged import Judged

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import MEASURES
+from covey.evidence.overlap import Overlap, find_overlaps, inner_coherence
 from covey.losses import MultiSquared, Squared
-from covey.nested import NestedScore
-from covey.nested.result import MEASURES
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.judged import Judged
-from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "cut_short", "remarks"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from covey.evidence import StabilitySelection
 from covey.report.group_table import short_name
 from covey.report.page import escape
-from covey.stability import StabilitySelection
 
 __all__ = ["stability_section"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from covey.evidence import NestedScore
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.losses.survival import FieldNames, read_survival
-from covey.nested import NestedScore
 from covey.validation import FloatArray, on_host
 
 __all__ = ["Curve", "Ratio", "SurvivalPart", "as_records", "kaplan_meier", "survival_part", "survival_rows"]

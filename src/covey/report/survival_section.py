@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.nested import NestedScore
-from covey.nested.result import ALONE
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import ALONE
 from covey.report.axis import Axis
 from covey.report.drawing import Ticks, grid, plot, points, tick_labels
 from covey.report.group_table import ratio, short_name

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from covey.evidence.columns import Columns
+from covey.evidence.overlap import chance_correlation
 from covey.layout import offsets
-from covey.stability.columns import Columns
-from covey.stability.overlap import chance_correlation
 from covey.validation import FloatArray
 
 __all__ = ["estimated_covariance"]
@@ -36,10 +36,9 @@ def estimated_covariance(columns: Columns) -> FloatArray:
     that are not. Copies must have those, or neighbours of true groups would be selected. Therefore each pair of groups
     is shrunk separately.
     """
-    ranks, q = columns.ranks, columns.q
+    ranks, weighted = columns.ranks, columns.weighted
     starts = offsets(ranks)
-    n = 1 / float((q * q).sum())
-    weighted = columns.Z * np.sqrt(q)[:, None]
+    n = 1 / float((columns.q * columns.q).sum())
     scores, values, _ = np.linalg.svd(weighted, full_matrices=False)
     k = _n_factors(values**2)
     if k == 0:
@@ -53,8 +52,8 @@ def estimated_covariance(columns: Columns) -> FloatArray:
         values = np.maximum(values, NOTHING_LEFT)
         roots[a:b, a:b] = (vectors * np.sqrt(values)) @ vectors.T
         inverses[a:b, a:b] = (vectors / np.sqrt(values)) @ vectors.T
-    own = left @ inverses
-    return np.asarray(effects.T @ effects + roots @ _between(own.T @ own, ranks, n - k) @ roots)
+    orthonormal = left @ inverses
+    return np.asarray(effects.T @ effects + roots @ _between(orthonormal.T @ orthonormal, ranks, n - k) @ roots)
 
 
 def _n_factors(values: FloatArray) -> int:
@@ -73,12 +72,12 @@ def _between(covariance: FloatArray, ranks: NDArray[np.intp], n: float) -> Float
     n_pairs = max(ranks.size * (ranks.size - 1) / 2, 1)
     # n times the squared norm of a block is about chi-squared for unrelated groups
     strong = np.triu(n * norms > chdtri(np.outer(ranks, ranks), min(BY_CHANCE / n_pairs, 0.5)), 1)
-    made = np.zeros_like(covariance)
+    between = np.zeros_like(covariance)
     for l, m in np.argwhere(strong):
         one, other = slice(starts[l], starts[l + 1]), slice(starts[m], starts[m + 1])
         u, correlations, v = np.linalg.svd(covariance[one, other], full_matrices=False)
         correlations[correlations < chance_correlation(int(ranks[l]), int(ranks[m]), n)] = 0.0
-        made[one, other] = (u * correlations) @ v
-        made[other, one] = made[one, other].T
-    lowest = -float(np.linalg.eigvalsh(made)[0])
-    return np.asarray(np.eye(len(made)) + (min(1.0, (1 - LEAST) / lowest) if lowest > 0 else 1.0) * made)
+        between[one, other] = (u * correlations) @ v
+        between[other, one] = between[one, other].T
+    lowest = -float(np.linalg.eigvalsh(between)[0])
+    return np.asarray(np.eye(len(between)) + (min(1.0, (1 - LEAST) / lowest) if lowest > 0 else 1.0) * between)

@@ -1,4 +1,4 @@
-"""Group knockoffs: which groups wake up faster than copies that are made without the response."""
+"""Group knockoffs: which groups wake up faster than copies that are drawn without the response."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from covey.designs import as_design
+from covey.evidence.columns import Columns, read_columns
+from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier
+from covey.evidence.filter import LEVEL, e_values, filter_threshold, largest_set
+from covey.evidence.reading import read_problem
+from covey.evidence.remarks import knockoff_remarks
+from covey.evidence.selections import KnockoffSelection
+from covey.evidence.statistic import signed_maximum, wake_up_rates
 from covey.groups import Groups
 from covey.limit.posing import FIRST_GROUPS
-from covey.limit.public import read_rows
-from covey.losses import Loss, MultiSquared, Squared, get_loss
+from covey.losses import Loss, MultiSquared, Squared
 from covey.preprocess.group_weights import read_weights
-from covey.stability.columns import Columns, read_columns
-from covey.stability.copies import Construction, Copier
-from covey.stability.evidence import LEVEL, e_values, filter_threshold, largest_set
-from covey.stability.knockoff_result import KnockoffSelection
-from covey.stability.labels import as_numbers
-from covey.stability.remarks import on_knockoffs
-from covey.stability.wake_up import signed_maximum, wake_up_rates
-from covey.validation import FloatArray, on_host, positive, whole
+from covey.validation import FloatArray, on_host, one_of, positive, whole
 
 __all__ = ["knockoffs"]
 
@@ -53,8 +51,8 @@ def knockoffs(
 ) -> KnockoffSelection:
     r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
 
-    Every group gets a knockoff copy, which has the same correlations with all columns except the group's own and is
-    made without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
+    Every group gets a knockoff copy, which has the same correlations with the columns of all other groups and is
+    drawn without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
     group needs to wake up at the model that it joins, and :math:`\tilde t_l` the same for its copy. The statistic
     :math:`W_l` is the larger of :math:`1/t_l` and :math:`1/\tilde t_l`, with a negative sign if the copy is faster.
     (What a group accumulated earlier, before others woke up, does not count: that is correlation with those groups.)
@@ -90,7 +88,7 @@ def knockoffs(
         draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
         dependence between draws; weak groups are then found less often than with one draw.
     always : iterable
-        Names of groups that are in every model, such as age and sex; copies are made conditional on their columns.
+        Names of groups that are in every model, such as age and sex; copies are drawn conditional on their columns.
     loss, offset, sample_weight, group_weights, fit_intercept
         As in `covey.limit_path`. A copy has the same weight as its group.
     factors : int or "auto"
@@ -116,62 +114,59 @@ def knockoffs(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
-    >>> from covey.stability import knockoffs
+    >>> from covey.evidence import knockoffs
     >>> data = make_group_sparse(300, 120, 3, active=10, random_state=0)
     >>> found = knockoffs(data.X, data.y, 3, fdr=0.2, random_state=0)
     >>> len(set(found.selected_groups) & set(data.S.tolist())), found.kind
     (10, 'fixed')
     """
-    design = as_design(X)
-    made = Groups.coerce(groups, design.shape[1], design.columns)
-    if made.overlapping:
+    problem = read_problem(
+        X, y, groups, always, loss, offset, sample_weight, fit_intercept=fit_intercept, factors=factors
+    )
+    groups = problem.groups
+    if groups.overlapping:
         raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
-    target = positive(fdr, "fdr")
-    if target >= 1:
-        raise ValueError(f"fdr must lie between 0 and 1, not {fdr!r}.")
-    if construction not in ("entropy", "equicorrelated", "semidefinite"):
-        raise ValueError(f"construction must be 'entropy', 'equicorrelated' or 'semidefinite', not {construction!r}.")
-    n_sets = whole(n_draws, "n_draws")
-    own_loss = get_loss(loss)
-    own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
-    weight, response = np.asarray(on_host(weight)), np.asarray(on_host(response))
-    stay = made.positions(always, "always")
-    if len(stay) == made.n_groups:
+    fdr = positive(fdr, "fdr")
+    if fdr >= 1:
+        raise ValueError(f"fdr must lie between 0 and 1, not {fdr:g}.")
+    one_of(construction, tuple(CONSTRUCTIONS), "construction")
+    n_draws = whole(n_draws, "n_draws")
+    if len(problem.always) == groups.n_groups:
         raise ValueError("No group is left to select: all are in always.")
-    columns, present = read_columns(design, made, stay, weight, fit_intercept)
+    columns, present = read_columns(problem)
     if present.size == 0:
         raise ValueError("No group is left to select: none varies.")
-    fixed = _is_fixed(kind, columns, own_loss)
+    fixed = _is_fixed(kind, columns, problem.loss)
     copier = Copier(columns, fixed=fixed, construction=construction)
-    rows = weight > 0
-    shift = None if shift is None else np.asarray(on_host(shift))[rows]
-    options = {"loss": own_loss, "offset": shift, "fit_intercept": fit_intercept, "factors": factors}
-    weights = _weights(group_weights, made, present, columns.ranks)
-    rngs = np.random.default_rng(random_state).spawn(n_sets)
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_statistics)(copier, response[rows], weight[rows], weights, options, rng) for rng in rngs
+    weight = np.asarray(on_host(problem.weight))
+    response, offset = (
+        None if values is None else np.asarray(on_host(values))[weight > 0] for values in (problem.y, problem.offset)
     )
-    draws = np.zeros((n_sets, made.n_groups))
-    draws[:, present] = found
-    statistics = np.zeros(made.n_groups)
-    if n_sets == 1:
+    options = {"loss": problem.loss, "offset": offset, **problem.options}
+    weights = _weights(group_weights, groups, present, columns.ranks)
+    rngs = np.random.default_rng(random_state).spawn(n_draws)
+    draws = np.zeros((n_draws, groups.n_groups))
+    draws[:, present] = Parallel(n_jobs=n_jobs)(
+        delayed(_statistics)(copier, response, weight[weight > 0], weights, options, rng) for rng in rngs
+    )
+    statistics = np.zeros(groups.n_groups)
+    if n_draws == 1:
         statistics[present] = draws[0, present]
-        threshold = filter_threshold(draws[0, present], target)
+        threshold = filter_threshold(draws[0, present], fdr)
     else:
-        statistics[present] = e_values(draws[:, present], LEVEL * target)
-        threshold = largest_set(statistics[present], target)
-    statistics[stay] = np.nan
-    selection = KnockoffSelection(
-        made, statistics, threshold, target, draws, "fixed" if fixed else "gaussian", copier.distance,
-        tuple(made.names[l] for l in stay),
+        statistics[present] = e_values(draws[:, present], LEVEL * fdr)
+        threshold = largest_set(statistics[present], fdr)
+    statistics[problem.always] = np.nan
+    found = KnockoffSelection(
+        groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
+        always_groups=tuple(groups.names[l] for l in problem.always),
     )  # fmt: skip
-    return replace(selection, remarks=tuple(on_knockoffs(selection, design)))
+    return replace(found, remarks=knockoff_remarks(found, problem.design))
 
 
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
-    """Whether copies are made for fixed columns rather than for their distribution."""
-    if kind not in ("auto", "gaussian", "fixed"):
-        raise ValueError(f"kind must be 'auto', 'gaussian' or 'fixed', not {kind!r}.")
+    """Whether copies are drawn for fixed columns rather than for their distribution."""
+    one_of(kind, ("auto", "gaussian", "fixed"), "kind")
     squared = isinstance(loss, Squared | MultiSquared)
     needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
     enough = len(columns.Z) >= needed
@@ -206,8 +201,4 @@ def _statistics(
     most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
     # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
-    return signed_maximum(
-        *wake_up_rates(
-            columns.Z, copies, columns.ranks, columns.held, y, weight, swapped, group_weights, most, **options
-        )
-    )
+    return signed_maximum(*wake_up_rates(columns, copies, y, weight, swapped, group_weights, most, **options))

@@ -49,11 +49,11 @@ def complementary_halves(
             f"Stability selection splits the rows in halves; {rows.size} rows of positive weight are too few."
         )
     even = rows.size // 2 * 2
-    out = []
+    halves = []
     for _ in range(n_pairs):
         shuffled = rng.permutation(rows)
         # sorted by stratum, so that every second row gives half of each
         place = rng.permutation(int(strata.max(initial=0)) + 1)[strata[shuffled]]
         order = shuffled[np.argsort(place, kind="stable")]
-        out += [order[:even:2], order[1:even:2]]
-    return out
+        halves += [order[:even:2], order[1:even:2]]
+    return halves

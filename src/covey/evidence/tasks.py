@@ -16,16 +16,7 @@ __all__ = ["Response", "Task", "read_response"]
 
 @dataclass(frozen=True)
 class Response:
-    """A response in the form that losses take.
-
-    Attributes
-    ----------
-    given : ndarray
-        In the form that `fit` takes: numbers or labels.
-    values : ndarray, shape (n_rows,) or (n_rows, n_outputs)
-        Numbers, 0 and 1, or one column per class.
-    classes : ndarray or None
-    """
+    """A response as `fit` takes it, as numbers for a loss (0 and 1, or one column per class), and its classes."""
 
     given: Any
     values: FloatArray
@@ -45,17 +36,7 @@ def read_response(y: Any, has_classes: bool) -> Response:
 
 @dataclass(frozen=True)
 class Task:
-    """The training and test rows of one outer fold.
-
-    Attributes
-    ----------
-    loss : Loss
-        The loss by which predictions are scored: the fitted model's.
-    y, weight, offset : ndarray
-        Data of the training rows.
-    y_test, offset_test : ndarray
-    classes : ndarray or None
-    """
+    """The training rows and the test rows of one outer fold, and the loss of the model that is scored on them."""
 
     loss: Loss
     y: FloatArray

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-import covey
-from covey.checkpoint import Checkpoint, fingerprint, kept
-from covey.designs import as_design
-from covey.groups import Groups
-from covey.limit.public import read_rows
-from covey.losses import Loss, get_loss
+from covey.evidence.bounds import Assumption, expected_false, largest_first, least_threshold
+from covey.evidence.halves import complementary_halves, strata_of
+from covey.evidence.reading import read_problem
+from covey.evidence.remarks import stability_remarks
+from covey.evidence.selections import StabilitySelection
+from covey.losses import Loss
 from covey.preprocess import Standardize
 from covey.selection import Problem
 from covey.selection.ranking import ranked_groups
-from covey.stability.bounds import Assumption, expected_false, largest_first, least_threshold
-from covey.stability.halves import complementary_halves, strata_of
-from covey.stability.labels import as_numbers
-from covey.stability.remarks import on_correlation, on_sizes, on_the_number
-from covey.stability.result import StabilitySelection
 from covey.validation import on_host, positive, whole
 
 __all__ = ["Progress", "default_first", "stability_selection"]
@@ -58,7 +52,6 @@ def stability_selection(
     factors: int | str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
-    checkpoint: Any = None,
     progress: Progress | None = None,
 ) -> StabilitySelection:
     r"""Select the groups that are found again and again in random halves of the rows.
@@ -91,7 +84,7 @@ def stability_selection(
     n_pairs : int
         The number of complementary pairs.
     assumption : {"none", "unimodal"}
-        What else the bound may assume; see `covey.stability.expected_false`.
+        What else the bound may assume; see `covey.evidence.expected_false`.
     always : iterable
         Names of groups that are in every model; they are not candidates for selection.
     loss, offset, sample_weight, group_weights, standardize, fit_intercept
@@ -102,9 +95,6 @@ def stability_selection(
         How many half-samples to run in parallel, with joblib.
     random_state : int, Generator or None
         Seed for the splits.
-    checkpoint : path, optional
-        A folder that stores finished half-samples. A call with the same data and settings resumes from them and gives
-        the same result as an uninterrupted one. Requires an int as `random_state`.
     progress : callable, optional
         Called after each half-sample with the number of finished half-samples and their total number.
 
@@ -126,47 +116,27 @@ def stability_selection(
     >>> sorted(found.selected_groups), found.n_first, round(found.expected_false, 2)
     ([0, 1, 2], 7, 0.98)
     """
-    design = as_design(X)
-    made = Groups.coerce(groups, design.shape[1], design.columns)
-    own_loss = get_loss(loss)
-    own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
-    first_in = made.positions(always, "always")
-    n_groups = made.n_groups - len(first_in)
-    pairs = whole(n_pairs, "n_pairs")
-    threshold, first = _read_limits(threshold, n_first, max_false, n_groups, pairs, assumption)
-    if checkpoint is not None and (isinstance(random_state, bool) or not isinstance(random_state, int | np.integer)):
-        raise ValueError(
-            f"checkpoint needs an int as random_state to find its half-samples again, not {random_state!r}."
-        )
-    options = {
-        "group_weights": group_weights,
-        "standardize": standardize,
-        "fit_intercept": fit_intercept,
-        "factors": factors,
-    }
-    problem = Problem(design, response, weight, made, first_in, options, own_loss, shift)
-    host_weight = np.asarray(on_host(weight), dtype=float)
-    strata = strata_of(own_loss, on_host(response), host_weight)
+    problem = read_problem(
+        X, y, groups, always, loss, offset, sample_weight,
+        group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept, factors=factors,
+    )  # fmt: skip
+    groups, always_in = problem.groups, problem.always
+    n_pairs = whole(n_pairs, "n_pairs")
+    n_candidates = groups.n_groups - len(always_in)
+    threshold, n_first = _read_limits(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
+    weight = np.asarray(on_host(problem.weight), dtype=float)
+    strata = strata_of(problem.loss, on_host(problem.y), weight)
     rng = np.random.default_rng(random_state)
-    halves = complementary_halves(np.flatnonzero(host_weight > 0), strata, pairs, rng)
-    store = None
-    if checkpoint is not None:
-        data = fingerprint(design, response, weight, *([] if shift is None else [shift]))
-        parts = (covey.__version__, data, made, first_in, own_loss, options, first, int(random_state))
-        store = Checkpoint.of(checkpoint, *parts, holds=partial(_is_order, most=first, n_groups=made.n_groups))
-    work = (delayed(kept)(store, f"half-{i}", _first_groups, problem, half, first) for i, half in enumerate(halves))
-    orders = np.full((2 * pairs, first), -1, dtype=np.intp)
-    for i, order in enumerate(_in_parallel(work, n_jobs)):
+    halves = complementary_halves(np.flatnonzero(weight > 0), strata, n_pairs, rng)
+    orders = np.full((2 * n_pairs, n_first), -1, dtype=np.intp)
+    tasks = (delayed(_first_groups)(problem, half, n_first) for half in halves)
+    for i, order in enumerate(_in_parallel(tasks, n_jobs)):
         orders[i, : len(order)] = order
         if progress is not None:
-            progress(i + 1, 2 * pairs)
-    found = StabilitySelection(made, orders, threshold, assumption, tuple(made.names[l] for l in first_in))
-    remarks = [
-        *on_the_number(found),
-        *on_sizes(made, first_in, group_weights),
-        *on_correlation(design, made, found.is_selected, fit_intercept),
-    ]
-    return replace(found, remarks=tuple(remarks))
+            progress(i + 1, 2 * n_pairs)
+    always_groups = tuple(groups.names[l] for l in always_in)
+    found = StabilitySelection(groups, orders, threshold, assumption, always_groups=always_groups)
+    return replace(found, remarks=stability_remarks(found, problem))
 
 
 def default_first(n_groups: int) -> int:
@@ -174,57 +144,51 @@ def default_first(n_groups: int) -> int:
     return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
 
 
-def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
-    """Whether a value from a file can be the groups that a half-sample selects."""
-    if not isinstance(value, list) or len(value) > most or len(set(map(str, value))) < len(value):
-        return False
-    return all(type(l) is int and 0 <= l < n_groups for l in value)
-
-
-def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
+def _in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
     """Results in order, as they are finished; all at once if the backend has no generators."""
     try:
-        return Parallel(n_jobs=n_jobs, return_as="generator")(work)
+        return Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
     except ValueError:
-        return Parallel(n_jobs=n_jobs)(work)
+        return Parallel(n_jobs=n_jobs)(tasks)
 
 
-def _first_groups(problem: Problem, half: NDArray[np.intp], first: int) -> list[int]:
+def _first_groups(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
     """The groups that half of the rows select, starting with the one that elimination keeps longest."""
     weight = np.zeros(problem.design.shape[0])
     weight[half] = np.asarray(on_host(problem.weight), dtype=float)[half]
-    return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), first)
+    return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), n_first)
 
 
 def _read_limits(
-    threshold: Any, n_first: Any, max_false: Any, L: int, pairs: int, assumption: Assumption
+    threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
 ) -> tuple[float, int]:
     """The threshold and the number of groups per half-sample."""
     if assumption not in ("unimodal", "none"):
         raise ValueError(f"assumption must be 'unimodal' or 'none', not {assumption!r}.")
-    if L < 1:
+    if n_groups < 1:
         raise ValueError("Every group is in always: none is left to select.")
     if threshold is not None and not 0.5 < positive(threshold, "threshold") <= 1:
         raise ValueError(f"threshold must be above 1/2 and at most 1, not {threshold!r}.")
-    limit = None if max_false is None else positive(max_false, "max_false")
+    limit = ONE_MISTAKE if max_false is None else positive(max_false, "max_false")
     if n_first is None:
         if threshold is None:
             raise ValueError("threshold=None needs n_first: two of threshold, n_first and max_false decide the third.")
-        return threshold, largest_first(ONE_MISTAKE if limit is None else limit, threshold, L, pairs, assumption)
-    first = whole(n_first, "n_first")
-    if first > L:
-        raise ValueError(f"n_first is {first}, but there are {L} groups.")
+        return threshold, largest_first(limit, threshold, n_groups, n_pairs, assumption)
+    n_first = whole(n_first, "n_first")
+    if n_first > n_groups:
+        raise ValueError(f"n_first is {n_first}, but there are {n_groups} groups.")
     if threshold is None:
-        least = least_threshold(ONE_MISTAKE if limit is None else limit, first, L, pairs, assumption)
+        least = least_threshold(limit, n_first, n_groups, n_pairs, assumption)
         if least is None:
             raise ValueError(
-                f"No threshold keeps n_first={first} of {L} groups within max_false; lower n_first or raise max_false."
+                f"No threshold keeps n_first={n_first} of {n_groups} groups within max_false; lower n_first or raise "
+                "max_false."
             )
-        return least, first
-    bound = expected_false(first, threshold, L, n_pairs=pairs, assumption=assumption)
-    if limit is not None and bound > limit:
+        return least, n_first
+    bound = expected_false(n_first, threshold, n_groups, n_pairs=n_pairs, assumption=assumption)
+    if max_false is not None and bound > limit:
         raise ValueError(
-            f"n_first={first} at threshold={threshold:g} allows {bound:.3g} mistakes, above max_false={limit:g}. Leave "
-            "out one of the three, which then follows from the others."
+            f"n_first={n_first} at threshold={threshold:g} allows {bound:.3g} mistakes, above max_false={limit:g}. "
+            "Leave out one of the three, which then follows from the others."
         )
-    return threshold, first
+    return threshold, n_first

@@ -17,8 +17,8 @@ NINE_IN_TEN = 1.645
 
 def pooled(loss: FloatArray, null: FloatArray, weight: FloatArray) -> float:
     """The share of the null model's loss that a model explains, over all rows."""
-    whole = float(weight @ null)
-    return 1 - float(weight @ loss) / whole if whole > 0 else float("nan")
+    null_loss = float(weight @ null)
+    return 1 - float(weight @ loss) / null_loss if null_loss > 0 else float("nan")
 
 
 def row_error(
@@ -42,17 +42,17 @@ def row_error(
     beside : ndarray, optional
         The losses of another method.
     """
-    whole = float(weight @ null)
-    if whole <= 0:
+    null_loss = float(weight @ null)
+    if null_loss <= 0:
         return float("nan")
     other = null if beside is None else beside
-    difference = float(weight @ (other - loss)) / whole
-    moved = weight * ((other - loss) - difference * null) / whole
+    difference = float(weight @ (other - loss)) / null_loss
+    changes = weight * ((other - loss) - difference * null) / null_loss
     if labels is not None:
-        moved = np.bincount(np.unique(np.asarray(labels), return_inverse=True)[1], weights=moved)
-    n = np.count_nonzero(moved) or 1
-    own = float(moved @ moved) * (n / max(n - 1, 1))
-    return NINE_IN_TEN * float(np.sqrt(own * (1 + n_folds / (n_folds - 1))))
+        changes = np.bincount(np.unique(np.asarray(labels), return_inverse=True)[1], weights=changes)
+    n = np.count_nonzero(changes) or 1
+    variance = float(changes @ changes) * (n / max(n - 1, 1))
+    return NINE_IN_TEN * float(np.sqrt(variance * (1 + n_folds / (n_folds - 1))))
 
 
 def fold_error(scores: FloatArray) -> float:

@@ -2,7 +2,7 @@ r"""Knockoff copies of groups of columns.
 
 Columns are orthonormal within each group, so their covariance :math:`\Sigma` has identity blocks and nothing depends on
 the units of columns. Copies have the same covariance among themselves and with every column, except that it is
-:math:`\Sigma - S` between a group and its own copy. S has one block per group, with :math:`0 \preceq S \preceq
+:math:`\Sigma - S` between a group and its copy. S has one block per group, with :math:`0 \preceq S \preceq
 2 \Sigma`. The larger S is, the less a copy resembles its group, and the more power there is.
 """
 
@@ -14,12 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.evidence.columns import Columns
+from covey.evidence.covariance import estimated_covariance
 from covey.layout import offsets
-from covey.stability.columns import Columns
-from covey.stability.covariance import estimated_covariance
 from covey.validation import FloatArray
 
-__all__ = ["Construction", "Copier", "equicorrelated", "maximum_entropy"]
+__all__ = ["CONSTRUCTIONS", "Construction", "Copier", "equicorrelated", "maximum_entropy"]
 
 Construction = Literal["entropy", "equicorrelated", "semidefinite"]
 
@@ -57,15 +57,10 @@ class Copier:
                 "Some groups' columns are linear combinations of other groups' columns, so fixed-X knockoffs would be "
                 "the columns themselves: use kind='gaussian', or leave such groups out."
             )
-        if construction == "entropy":
-            S = maximum_entropy(covariance, columns.ranks)
-        elif construction == "equicorrelated":
-            S = equicorrelated(covariance)
-        else:
-            S = _semidefinite(covariance, columns.ranks)
+        S = CONSTRUCTIONS[construction](covariance, columns.ranks)
         inverse = (vectors / values) @ vectors.T
         self._root = _root(2 * S - S @ inverse @ S)
-        self._kept = np.eye(len(S)) - inverse @ S
+        self._share_of_columns = np.eye(len(S)) - inverse @ S
         self.distance = float(np.diag(S).mean())
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
@@ -79,10 +74,10 @@ class Copier:
             for _ in range(2):
                 noise -= basis @ (basis.T @ noise)
             noise = np.linalg.qr(noise)[0] / root
-        return np.asarray(columns.Z @ self._kept + noise @ self._root)
+        return np.asarray(columns.Z @ self._share_of_columns + noise @ self._root)
 
 
-def equicorrelated(covariance: FloatArray) -> FloatArray:
+def equicorrelated(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray:
     r""":math:`S = \gamma I` with :math:`\gamma = \min(1, 2 \lambda_{\min}(\Sigma))` (Dai and Barber, 2016)."""
     return min(1.0, 2 * float(np.linalg.eigvalsh(covariance)[0])) * np.eye(len(covariance))
 
@@ -94,13 +89,13 @@ def maximum_entropy(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArr
     over the groups need no step size.
     """
     starts = offsets(ranks)
-    S = 0.5 * equicorrelated(covariance)
+    S = 0.5 * equicorrelated(covariance, ranks)
     for _ in range(SWEEPS):
         M, before = np.linalg.inv(2 * covariance - S), S.copy()
         for a, b in pairwise(starts):
             change = (np.linalg.inv(M[a:b, a:b]) - S[a:b, a:b]) / 2
             S[a:b, a:b] += change
-            # update the inverse for the changed block, without factorising the whole matrix
+            # update the inverse for the changed block, without factorising all of it again
             side = M[:, a:b].copy()
             M += side @ np.linalg.solve(np.eye(b - a) - change @ side[a:b], change @ side.T)
         if np.abs(S - before).max() < SETTLED:
@@ -117,11 +112,14 @@ def _semidefinite(covariance: FloatArray, ranks: NDArray[np.intp]) -> FloatArray
             "construction='semidefinite' needs knockpy: pip install knockpy, or use construction='entropy'."
         ) from None
     labels = np.repeat(np.arange(1, ranks.size + 1), ranks)
-    made: Any = compute_smatrix(covariance, groups=labels, method="sdp")
-    return np.asarray((made + made.T) / 2)
+    S: Any = compute_smatrix(covariance, groups=labels, method="sdp")
+    return np.asarray((S + S.T) / 2)
+
+
+CONSTRUCTIONS = {"entropy": maximum_entropy, "equicorrelated": equicorrelated, "semidefinite": _semidefinite}
 
 
 def _root(matrix: FloatArray) -> FloatArray:
-    """A symmetric square root; eigenvalues made negative by round-off error count as zero."""
+    """A symmetric square root; eigenvalues below zero are round-off errors and count as zero."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
