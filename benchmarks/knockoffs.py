@@ -70,7 +70,7 @@ def lasso_entries(Z: np.ndarray, copies: np.ndarray, ranks: np.ndarray, y: np.nd
 
 def selections(draws: np.ndarray, target: float) -> Iterator[tuple[str, np.ndarray]]:
     """What one draw and all of them select."""
-    from covey.evidence.filter import LEVEL, e_values, filter_threshold, largest_set
+    from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set
 
     yield "1 draw", np.flatnonzero(draws[0] >= filter_threshold(draws[0], target))
     if len(draws) == 1:

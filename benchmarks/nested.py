@@ -28,8 +28,7 @@ from sklearn.preprocessing import SplineTransformer
 from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
 from covey.datasets import load_diabetes_splines
 from covey.evidence.references import class_means
-from covey.evidence.spread import NINE_IN_TEN, pooled
-from covey.evidence.tasks import Task, read_response
+from covey.evidence.scoring import NINE_IN_TEN, Task, pooled, read_response
 
 FRESH = 20_000
 KINDS = ("numbers", "numbers", "classes", "counts", "responses")

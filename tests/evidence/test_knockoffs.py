@@ -11,11 +11,9 @@ from covey import Groups
 from covey.datasets import make_group_sparse
 from covey.evidence import knockoffs
 from covey.evidence.columns import Columns, read_columns
-from covey.evidence.copies import Copier, equicorrelated, maximum_entropy
-from covey.evidence.covariance import estimated_covariance
-from covey.evidence.filter import e_values, filter_threshold, largest_set
+from covey.evidence.copies import Copier, equicorrelated, estimated_covariance, maximum_entropy
 from covey.evidence.reading import read_problem
-from covey.evidence.statistic import signed_maximum, wake_up_rates
+from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
 from covey.losses import get_loss, survival
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
 from covey.evidence.nested_result import MethodScore, NestedScore
-from covey.evidence.spread import NINE_IN_TEN, row_error
+from covey.evidence.scoring import NINE_IN_TEN, row_error
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((80, 12))

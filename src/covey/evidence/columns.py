@@ -23,20 +23,10 @@ ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns with ``Z_l' diag(q) Z_l = I`` for each group.
+    """Columns Z, group by group, with ``Z_l' diag(q) Z_l = I`` for each group and row weights q that add up to one.
 
-    Attributes
-    ----------
-    Z : ndarray, shape (n, r)
-        Columns group by group.
-    ranks : ndarray of int, shape (n_groups,)
-        All positive.
-    q : ndarray, shape (n,)
-        Row weights that add up to one.
-    held : ndarray, shape (n, k)
-        Columns of groups that are in every model, orthonormal and orthogonal to Z.
-    intercept : bool
-        Whether all columns are also orthogonal to a column of ones.
+    `held` are the columns of groups that are in every model, orthonormal and orthogonal to Z. With `intercept`, all are
+    orthogonal to a column of ones.
     """
 
     Z: FloatArray

@@ -11,13 +11,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from covey.designs import Design
 from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier
-from covey.evidence.filter import LEVEL, e_values, filter_threshold, largest_set
 from covey.evidence.reading import read_problem
-from covey.evidence.remarks import knockoff_remarks
 from covey.evidence.selections import KnockoffSelection
-from covey.evidence.statistic import signed_maximum, wake_up_rates
+from covey.evidence.statistic import (
+    LEVEL,
+    e_values,
+    filter_threshold,
+    largest_set,
+    signed_maximum,
+    wake_up_rates,
+)
 from covey.groups import Groups
 from covey.limit.posing import FIRST_GROUPS
 from covey.losses import Loss, MultiSquared, Squared
@@ -28,6 +34,12 @@ __all__ = ["knockoffs"]
 
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
+
+# Below this distance, copies resemble their groups so much that hardly anything can be found.
+NEAR = 0.1
+
+# The number of rows used to decide whether a column has only two values.
+ROWS_EXAMINED = 1000
 
 
 def knockoffs(
@@ -161,7 +173,7 @@ def knockoffs(
         groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
         always_groups=tuple(groups.names[l] for l in problem.always),
     )  # fmt: skip
-    return replace(found, remarks=knockoff_remarks(found, problem.design))
+    return replace(found, remarks=_remarks(found, problem.design))
 
 
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
@@ -202,3 +214,29 @@ def _statistics(
     # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
     return signed_maximum(*wake_up_rates(columns, copies, y, weight, swapped, group_weights, most, **options))
+
+
+def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:
+    """Caveats if little could be found, or if columns do not match the copies' assumptions."""
+    remarks = []
+    if found.distance < NEAR:
+        remarks.append(
+            f"Groups explain each other so well that copies hardly differ from them (distance {found.distance:.2f} of "
+            "1), and little can be found: merge groups that carry the same information."
+        )
+    if not found.is_selected.any():
+        level = found.fdr if found.n_draws == 1 else LEVEL * found.fdr
+        remarks.append(
+            f"No group is selected. At fdr={found.fdr:g} {'the filter' if found.n_draws == 1 else 'a draw'} selects at "
+            f"least {math.ceil(1 / level - 1e-9)} groups or none: if fewer matter, a larger fdr or stability selection "
+            "can find them."
+        )
+    if found.kind == "gaussian":
+        X = np.asarray(design.take(np.arange(design.shape[1])))
+        two = int(sum(np.unique(column[:ROWS_EXAMINED]).size <= 2 for column in X.T))
+        if two:
+            remarks.append(
+                f"{two} of {design.shape[1]} columns have two values, and normal copies match only their means and "
+                "correlations: the rate holds approximately."
+            )
+    return tuple(remarks)

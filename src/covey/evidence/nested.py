@@ -15,8 +15,7 @@ from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseR
 from covey.evidence.folds import event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
-from covey.evidence.spread import fold_error, pooled, row_error
-from covey.evidence.tasks import Response, read_response
+from covey.evidence.scoring import Response, fold_error, pooled, read_response, row_error
 from covey.losses import MultiSquared, Squared
 from covey.selection import Folds
 from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
@@ -122,8 +121,9 @@ def nested_score(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
     )  # fmt: skip
+    given = {"sample_weight": None if sample_weight is None else weight, "offset": offset, "split_groups": split_groups}
     study = Study(
-        model, indexable(X), response, weight, sample_weight is not None, offset, split_groups,
+        model, indexable(X), response, weight, {name: values for name, values in given.items() if values is not None},
         has_deviance and references is not False, dict(references) if isinstance(references, Mapping) else {},
         get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
     )  # fmt: skip

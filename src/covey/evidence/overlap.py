@@ -24,16 +24,10 @@ CLOSE = 0.7
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two groups and the largest canonical correlation between them.
+    """A selected group, another one, and the largest canonical correlation between them.
 
-    Attributes
-    ----------
-    group, other : int
-        Positions; `group` is selected.
-    correlation : float
-        The largest canonical correlation: 1 if one group's columns exactly predict some combination of the other's.
-    chance : float
-        The value that unrelated groups of these sizes reach with this many rows.
+    It is 1 if one group's columns exactly predict some combination of the other's; `chance` is the value that unrelated
+    groups of these sizes reach with this many rows.
     """
 
     group: int

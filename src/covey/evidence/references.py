@@ -20,7 +20,7 @@ from sklearn.linear_model import (
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
-from covey.evidence.tasks import Task
+from covey.evidence.scoring import Task
 from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, Poisson, Squared
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
@@ -39,16 +39,7 @@ INVERSE_PENALTIES = np.logspace(-4, 2, 13)
 
 @dataclass(frozen=True)
 class Reference:
-    """A method to compare with, on columns of unit variance.
-
-    Attributes
-    ----------
-    key : str
-        Its name in tables.
-    what : str
-        A description of the estimator.
-    estimator : scikit-learn estimator
-    """
+    """A method to compare with, on columns of unit variance: its name in tables, a description, and the estimator."""
 
     key: str
     what: str

@@ -19,7 +19,7 @@ from covey.estimators import GroupSparseCox
 from covey.evidence.folds import Rows, take_rows
 from covey.evidence.nested_result import ALONE
 from covey.evidence.references import Reference, class_means, find_references
-from covey.evidence.tasks import Response, Task
+from covey.evidence.scoring import Response, Task
 from covey.losses import Loss
 from covey.selection import Size
 from covey.validation import FloatArray
@@ -31,32 +31,15 @@ __all__ = ["FoldResult", "Study", "refit_by_deviance", "refit_by_score", "refit_
 class Study:
     """The data and settings that all folds share.
 
-    Attributes
-    ----------
-    model : estimator or Pipeline
-    X : DataFrame, CSR array or ndarray
-    response : Response
-    weight : ndarray, shape (n_rows,)
-    weighted : bool
-        Whether weights were given.
-    offset, split_groups : array-like or None
-    references : bool
-        Whether lasso and ridge are fitted.
-    others : mapping of str to estimator
-        Further methods to compare with, fitted to X as given.
-    scorer : callable or None
-        A scikit-learn scorer.
-    seed : int
-    keep_models : bool
+    `given` has those of ``sample_weight``, ``offset`` and ``split_groups`` that the caller gave. `references` tells
+    whether lasso and ridge are fitted, and `others` are further methods to compare with, fitted to X as given.
     """
 
     model: Any
     X: Any
     response: Response
     weight: FloatArray
-    weighted: bool
-    offset: Any
-    split_groups: Any
+    given: Mapping[str, Any]
     references: bool
     others: Mapping[str, Any]
     scorer: Callable[..., float] | None
@@ -66,25 +49,9 @@ class Study:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of one fold.
+    """The result of one fold: for every method its score, or the deviance of each test row, by which `loss`.
 
-    Attributes
-    ----------
-    test : ndarray of int
-    selected : tuple
-        Names of the selected groups.
-    scores : dict
-        For every method, its score, or the deviance of each test row.
-    predictions : ndarray or None
-        The model's predictions of the test rows.
-    what : dict
-        A description of each reference.
-    note : str
-        Why references are missing, if any are.
-    loss : Loss or None
-        The loss of the deviances.
-    model : estimator or Pipeline, or None
-        The model fitted without the test rows, if it is kept.
+    `what` describes the references, and `note` says which are missing.
     """
 
     test: Rows
@@ -100,14 +67,14 @@ class FoldResult:
 def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and compute their deviance for every method."""
     fold = _Fold(study, train, test)
-    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.offset, train, test)
+    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), train, test)
 
     def means(fitted: Any, X: Any, **offset: Any) -> FloatArray:
         if task.classes is not None:
             return class_means(fitted, X, task.classes, **offset)
         return np.asarray(fitted.predict(X, **offset), dtype=float).reshape(task.y_test.shape)
 
-    predictions = means(fold.fitted, fold.X_test, **fold.known("offset"))
+    predictions = means(fold.fitted, fold.X_test, **fold.given(test, "offset"))
     losses = {"model": task.deviance(predictions), "null": task.deviance(task.null_mean())}
     what = {"null": "the mean of the training rows" if task.classes is None else "the shares of the classes"}
     references, note = fold.references(task.loss)
@@ -123,7 +90,7 @@ def refit_by_scorer(study: Study, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and score every method with a scorer."""
     fold, scorer = _Fold(study, train, test), study.scorer
     assert scorer is not None
-    y, weight = take_rows(study.response.given, test), fold.known("sample_weight")
+    y, weight = take_rows(study.response.given, test), fold.given(test, "sample_weight")
     scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
     dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
     references, note = fold.references(getattr(fold.fitted, "loss_", None))
@@ -141,7 +108,7 @@ def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
     """Repeat the fit without the test rows, and score the model with its `score` method."""
     fold = _Fold(study, train, test)
     fitted, X_test, y = fold.fitted, fold.X_test, take_rows(study.response.given, test)
-    known, what = fold.known("sample_weight", "offset"), {}
+    known, what = fold.given(test, "sample_weight", "offset"), {}
     scores = {"model": float(fitted.score(X_test, y, **known))}
     null = getattr(fitted, "null_score", None)
     if null is not None:
@@ -152,7 +119,7 @@ def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
         alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="min", average=False))
         scores[ALONE] = float(alone.score(X_test, y, **known))
         what[ALONE] = "only the groups that are always in"
-    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.known("offset")))
+    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(test, "offset")))
 
 
 class _Fold:
@@ -171,22 +138,13 @@ class _Fold:
                 self.model = Pipeline([*before.steps, self.model.steps[-1]])  # with `memory`, fitted steps are copies
         self.fitted = self.fit_model(last)
 
-    def known(self, *names: str) -> dict[str, Any]:
-        """Those of the named data of the test rows that were given."""
-        return self._given(self.test, names)
-
-    def _given(self, rows: Rows, names: tuple[str, ...]) -> dict[str, Any]:
-        study = self.study
-        values = {
-            "sample_weight": study.weight if study.weighted else None,
-            "offset": study.offset,
-            "split_groups": study.split_groups,
-        }
-        return {name: take_rows(values[name], rows) for name in names if values[name] is not None}
+    def given(self, rows: Rows, *names: str) -> dict[str, Any]:
+        """Those of the named data that the caller gave, for some rows."""
+        return {name: take_rows(values, rows) for name, values in self.study.given.items() if name in names}
 
     def fit_model(self, estimator: Any) -> Any:
         """Fit one of covey's estimators to the training rows."""
-        given = self._given(self.train, ("sample_weight", "offset", "split_groups"))
+        given = self.given(self.train, *self.study.given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
             return estimator.fit(self.X, take_rows(self.study.response.given, self.train), **given)
@@ -197,8 +155,7 @@ class _Fold:
         while isinstance(last, Pipeline):
             name, last = last.steps[-1]
             prefix += f"{name}__"
-        weighted = has_fit_parameter(last, "sample_weight")
-        given = self._given(self.train, ("sample_weight",) if weighted else ())
+        given = self.given(self.train, "sample_weight") if has_fit_parameter(last, "sample_weight") else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
             y = take_rows(self.study.response.given, self.train)
@@ -209,8 +166,8 @@ class _Fold:
         if not self.study.references:
             return [], ""
         return find_references(
-            loss, has_classes=self.study.response.classes is not None, weighted=self.study.weighted,
-            offset=self.study.offset is not None, seed=self.study.seed,
+            loss, has_classes=self.study.response.classes is not None, weighted="sample_weight" in self.study.given,
+            offset="offset" in self.study.given, seed=self.study.seed,
         )  # fmt: skip
 
     def result(self, scores: dict[str, Any], **details: Any) -> FoldResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ class GroupSelection(ABC):
     groups: Groups
     always_groups: tuple[Any, ...] = field(default=(), kw_only=True)
     remarks: tuple[str, ...] = field(default=(), kw_only=True)
+    _number_format: ClassVar[str] = "{:.3g}"
 
     @property
     @abstractmethod
@@ -32,12 +33,16 @@ class GroupSelection(ABC):
         """Whether each group is at or above the threshold; shape (n_groups,)."""
 
     @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
-        """Every group that could be selected, the strongest evidence first."""
-
-    @abstractmethod
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
+
+    @abstractmethod
+    def _evidence(self) -> dict[str, FloatArray]:
+        """The figures by which groups are sorted, the most important first; each of shape (n_groups,)."""
+
+    @abstractmethod
+    def _headline(self) -> str:
+        """How many groups are selected, and how."""
 
     @property
     def n_groups(self) -> int:
@@ -45,27 +50,29 @@ class GroupSelection(ABC):
         return self.groups.n_groups - len(self.always_groups)
 
     @property
+    def n_selected(self) -> int:
+        """The number of selected groups."""
+        return int(self.is_selected.sum())
+
+    @property
     def selected_groups(self) -> list[Any]:
         """Names of the selected groups, the strongest evidence first."""
         return self.to_frame().query("selected").index.tolist()
 
-    def _frame(self, evidence: dict[str, Any]) -> pd.DataFrame:
-        """Groups with their size, some columns by which they are sorted, and whether they are selected."""
+    def to_frame(self) -> pd.DataFrame:
+        """Every group to select from with its size, its evidence and whether it is selected; strongest first."""
+        evidence = self._evidence()
         columns = {"size": self.groups.sizes, **evidence, "selected": self.is_selected}
         frame = pd.DataFrame(columns, index=pd.Index(list(self.groups.names), name="group"))
         frame = frame.drop(index=list(self.always_groups))
         return frame.sort_values(list(evidence), ascending=False, kind="stable")
 
-    def _summary(self, headline: str, formats: dict[str, str]) -> Summary:
-        """The selected groups under a headline, with some columns of the frame in these formats."""
-        chosen = self.to_frame().query("selected")
-        table = chosen[["size"]].assign(**{name: chosen[name].map(form.format) for name, form in formats.items()})
-        notes = tuple(f"Note: {remark}" for remark in self.remarks)
-        return Summary((headline, self.promise()), table.reset_index(), notes, "to_frame()")
-
-    @abstractmethod
     def summary(self) -> Summary:
         """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
+        table = self.to_frame().query("selected").drop(columns="selected")
+        table = table.assign(**{name: table[name].map(self._number_format.format) for name in self._evidence()})
+        notes = tuple(f"Note: {remark}" for remark in self.remarks)
+        return Summary((self._headline(), self.promise()), table.reset_index(), notes, "to_frame()")
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -94,6 +101,7 @@ class StabilitySelection(GroupSelection):
     orders: NDArray[np.intp]
     threshold: float
     assumption: Assumption = "none"
+    _number_format: ClassVar[str] = "{:.2f}"
 
     @property
     def n_first(self) -> int:
@@ -130,9 +138,8 @@ class StabilitySelection(GroupSelection):
             self.n_first, self.threshold, self.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """Every group with its size, its frequency and whether it is selected; most frequent first."""
-        return self._frame({"frequency": self.frequencies})
+    def _evidence(self) -> dict[str, FloatArray]:
+        return {"frequency": self.frequencies}
 
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
@@ -144,18 +151,16 @@ class StabilitySelection(GroupSelection):
 
     def __repr__(self) -> str:
         return (
-            f"StabilitySelection({int(self.is_selected.sum())} of {self.n_groups} groups in at least "
+            f"StabilitySelection({self.n_selected} of {self.n_groups} groups in at least "
             f"{self.threshold:.0%} of {len(self.orders)} half-samples; mistakes expected: at most "
             f"{self.expected_false:.3g})"
         )
 
-    def summary(self) -> Summary:
-        """The selected groups, the bound and the caveats; ``print`` it, or let a notebook show it."""
-        headline = (
-            f"Stability selection: {int(self.is_selected.sum())} of {self.n_groups} groups among the {self.n_first} "
-            f"that half of the rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples."
+    def _headline(self) -> str:
+        return (
+            f"Stability selection: {self.n_selected} of {self.n_groups} groups among the {self.n_first} that half of "
+            f"the rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples."
         )
-        return self._summary(headline, {"frequency": "{:.2f}"})
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,9 +206,8 @@ class KnockoffSelection(GroupSelection):
         """Whether each group is at or above the threshold; shape (n_groups,)."""
         return np.nan_to_num(self.statistics, nan=-np.inf) >= self.threshold
 
-    def to_frame(self) -> pd.DataFrame:
-        """Every group with its size, its statistic, how often it beat its copy, and whether it is selected."""
-        return self._frame({"statistic": self.statistics, "before_copy": (self.draws > 0).mean(axis=0)})
+    def _evidence(self) -> dict[str, FloatArray]:
+        return {"statistic": self.statistics, "before_copy": (self.draws > 0).mean(axis=0)}
 
     def promise(self) -> str:
         """The guarantee on mistakes, in words."""
@@ -219,15 +223,9 @@ class KnockoffSelection(GroupSelection):
     def __repr__(self) -> str:
         how = f"{self.n_draws} draw{'' if self.n_draws == 1 else 's'} of {self.kind} knockoffs"
         return (
-            f"KnockoffSelection({int(self.is_selected.sum())} of {self.n_groups} groups, false discovery rate "
-            f"{self.fdr:g}, {how})"
+            f"KnockoffSelection({self.n_selected} of {self.n_groups} groups, false discovery rate {self.fdr:g}, {how})"
         )
 
-    def summary(self) -> Summary:
-        """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
+    def _headline(self) -> str:
         copies = "copy" if self.n_draws == 1 else f"copies of {self.n_draws} draws"
-        headline = (
-            f"Knockoffs: {int(self.is_selected.sum())} of {self.n_groups} groups wake up clearly faster than their "
-            f"{copies}."
-        )
-        return self._summary(headline, {"statistic": "{:.3g}", "before_copy": "{:.3g}"})
+        return f"Knockoffs: {self.n_selected} of {self.n_groups} groups wake up clearly faster than their {copies}."

@@ -11,17 +11,18 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from covey.evidence.bounds import Assumption, expected_false, largest_first, least_threshold
-from covey.evidence.halves import complementary_halves, strata_of
+from covey.evidence.overlap import find_overlaps
 from covey.evidence.reading import read_problem
-from covey.evidence.remarks import stability_remarks
 from covey.evidence.selections import StabilitySelection
-from covey.losses import Loss
+from covey.losses import Cox, Loss
+from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
 from covey.selection import Problem
 from covey.selection.ranking import ranked_groups
-from covey.validation import on_host, positive, whole
+from covey.selection.splitting import has_classes, one_value
+from covey.validation import FloatArray, on_host, positive, whole
 
-__all__ = ["Progress", "default_first", "stability_selection"]
+__all__ = ["Progress", "complementary_halves", "default_first", "stability_selection"]
 
 # Called with the number of finished half-samples and their total number.
 Progress = Callable[[int, int], None]
@@ -30,6 +31,9 @@ Progress = Callable[[int, int], None]
 ONE_MISTAKE = 1.0
 
 THRESHOLD, PAIRS = 0.75, 50
+
+# The most pairs of correlated groups that a remark names.
+MOST_NAMED = 5
 
 
 def stability_selection(
@@ -125,7 +129,7 @@ def stability_selection(
     n_candidates = groups.n_groups - len(always_in)
     threshold, n_first = _read_limits(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
     weight = np.asarray(on_host(problem.weight), dtype=float)
-    strata = strata_of(problem.loss, on_host(problem.y), weight)
+    strata = _strata(problem.loss, on_host(problem.y), weight)
     rng = np.random.default_rng(random_state)
     halves = complementary_halves(np.flatnonzero(weight > 0), strata, n_pairs, rng)
     orders = np.full((2 * n_pairs, n_first), -1, dtype=np.intp)
@@ -136,7 +140,7 @@ def stability_selection(
             progress(i + 1, 2 * n_pairs)
     always_groups = tuple(groups.names[l] for l in always_in)
     found = StabilitySelection(groups, orders, threshold, assumption, always_groups=always_groups)
-    return replace(found, remarks=stability_remarks(found, problem))
+    return replace(found, remarks=_remarks(found, problem))
 
 
 def default_first(n_groups: int) -> int:
@@ -192,3 +196,83 @@ def _read_limits(
             "Leave out one of the three, which then follows from the others."
         )
     return threshold, n_first
+
+
+def _strata(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
+    """The stratum of each row: every stratum is divided between the halves as evenly as possible.
+
+    Strata are classes, or events and strata of survival times. Other responses need none, because a random half has
+    some of all values.
+    """
+    if isinstance(loss, Cox):
+        return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
+    if not has_classes(loss, y):
+        return np.zeros(weight.size, dtype=np.intp)
+    strata = np.unique(one_value(loss, y, weight), return_inverse=True)[1]
+    counts = np.bincount(strata[weight > 0])
+    if counts.min() < 2:
+        raise ValueError(
+            f"Class {int(np.argmin(counts))} (counted from 0) has {counts.min()} row of positive weight, but each half "
+            "of the rows needs one: put rare classes together, or leave them out."
+        )
+    return strata
+
+
+def complementary_halves(
+    rows: NDArray[np.intp], strata: NDArray[np.intp], n_pairs: int, rng: np.random.Generator
+) -> list[NDArray[np.intp]]:
+    """Pairs of disjoint halves of the rows, one after another; an odd row is left out.
+
+    >>> a, b = complementary_halves(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), 1, np.random.default_rng(0))
+    >>> sorted([*a.tolist(), *b.tolist()]), int((a >= 4).sum()), int((b >= 4).sum())
+    ([0, 1, 2, 3, 4, 5], 1, 1)
+    """
+    if rows.size < 4:
+        raise ValueError(
+            f"Stability selection splits the rows in halves; {rows.size} rows of positive weight are too few."
+        )
+    even = rows.size // 2 * 2
+    halves = []
+    for _ in range(n_pairs):
+        shuffled = rng.permutation(rows)
+        # sorted by stratum, so that every second row gives half of each
+        place = rng.permutation(int(strata.max(initial=0)) + 1)[strata[shuffled]]
+        order = shuffled[np.argsort(place, kind="stable")]
+        halves += [order[:even:2], order[1:even:2]]
+    return halves
+
+
+def _remarks(found: StabilitySelection, problem: Problem) -> tuple[str, ...]:
+    """Caveats if the number per half-sample, group weights or correlations may have decided the selection."""
+    remarks = []
+    if found.is_selected.sum() >= found.n_first:
+        remarks.append(
+            f"As many groups were selected as each half of the rows may select ({found.n_first}), so there may be "
+            "more: a larger max_false allows more."
+        )
+    sizes, weights = np.delete(found.groups.sizes, problem.always), problem.options["group_weights"]
+    if sizes.min() < sizes.max() and not (isinstance(weights, str) and weights == "noise"):
+        remarks.append(
+            f"Groups have {sizes.min()} to {sizes.max()} columns, and group_weights is not 'noise': by chance alone, "
+            "groups of some sizes are found more often than others, which the bound does not count as mistakes."
+        )
+    pairs = _close_pairs(found, problem)
+    if pairs:
+        more = f"; and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
+        remarks.append(
+            f"Selected groups are strongly correlated with others: {'; '.join(pairs[:MOST_NAMED])}{more}. Half of the "
+            "rows can select one in place of the other, which the bound does not count as a mistake: read each pair "
+            "as one finding."
+        )
+    return tuple(remarks)
+
+
+def _close_pairs(found: StabilitySelection, problem: Problem) -> list[str]:
+    """Selected groups that are close to another group, which could replace them."""
+    selected, names = np.flatnonzero(found.is_selected), found.groups.names
+    if not selected.size or len(names) < 2:
+        return []
+    dummy_response = np.zeros(problem.design.shape[0])
+    centre = problem.options["fit_intercept"]
+    pairs = find_overlaps(problem.design, dummy_response, found.groups, selected, centre=centre).pairs
+    return [f"{names[p.group]} with {names[p.other]} ({p.correlation:.2f})" for p in pairs if p.is_close]
