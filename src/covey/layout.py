@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class Layout:
         return self.starts[1:] - self.starts[:-1]
 
 
-def offsets(lengths: Array) -> NDArray[np.intp]:
+def offsets(lengths: Sequence[int] | Array) -> NDArray[np.intp]:
     """Where consecutive pieces of these lengths start, and where the last one ends."""
     out = np.zeros(len(lengths) + 1, dtype=np.intp)
     np.cumsum(lengths, out=out[1:])
