@@ -25,9 +25,9 @@ MOST_KNOTS = 442
 # For each file: the R package with the data, the columns to save, and the SHA-256 of the file.
 SOURCES = {
     "bardet": (
-        "gglasso",
-        "column TRIM32 (the response `y`) and then the 100 columns of `x` named gene01_b1 ... gene20_b5, values in full "
-        "precision",
+        "gglasso 1.6",
+        "column TRIM32 (the response `y`) and then the 100 columns of `x` named gene01_b1 ... gene20_b5, values in "
+        "full precision",
         "7ac7f4425beeaba70ae95e0f808cc254fd55705f6a046edd7c30ac19d8ef99f9",
     ),
     "nki70": (
@@ -195,8 +195,8 @@ def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
     package, columns, checksum = SOURCES[name]
     how = (
         f"The data is not part of covey. It is the data set `{name}` of the R package {package}, file data/{name}.rda "
-        f"of the GitHub repository cran/{package}; the Python package rdata reads it. Save it as {name}.csv, {columns}, "
-        f"in a folder, and name the folder in {ENVIRONMENT}."
+        f"of the GitHub repository cran/{package.split()[0]}; the Python package rdata reads it. Save it as {name}.csv, "
+        f"{columns}, in a folder, and name the folder in {ENVIRONMENT}."
     )
     return read_table(f"{name}.csv", path=path, checksum=checksum, how=how)
 
