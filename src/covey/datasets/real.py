@@ -195,8 +195,8 @@ def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
     package, columns, checksum = SOURCES[name]
     how = (
         f"The data is not part of covey. It is the data set `{name}` of the R package {package}, file data/{name}.rda "
-        f"of the GitHub repository cran/{package.split()[0]}; the Python package rdata reads it. Save it as {name}.csv, "
-        f"{columns}, in a folder, and name the folder in {ENVIRONMENT}."
+        f"of the GitHub repository cran/{package.split()[0]}; the Python package rdata reads it. Save it as "
+        f"{name}.csv, {columns}, in a folder, and name the folder in {ENVIRONMENT}."
     )
     return read_table(f"{name}.csv", path=path, checksum=checksum, how=how)
 
