@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.losses.survival import FieldNames, read_survival
-from covey.validation import whole
+from covey.validation import check_sparse, whole
 
 __all__ = ["Rows", "event_labels", "indexable", "outer_folds", "take_rows"]
 
@@ -80,6 +80,7 @@ def indexable(X: Any) -> Any:
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         return X
     if sp.issparse(X):
+        check_sparse(X, "X")
         return sp.csr_array(X)
     if isinstance(X, np.ndarray | list | tuple):
         return np.asarray(X)
