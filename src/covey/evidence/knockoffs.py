@@ -26,7 +26,7 @@ from covey.evidence.statistic import (
 )
 from covey.groups import Groups
 from covey.limit.posing import FIRST_GROUPS
-from covey.losses import Loss, MultiSquared, Squared
+from covey.losses import Loss
 from covey.preprocess.group_weights import read_weights
 from covey.validation import FloatArray, on_host, one_of, positive, whole
 
@@ -179,17 +179,16 @@ def knockoffs(
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
     """Whether copies are drawn for fixed columns rather than for their distribution."""
     one_of(kind, ("auto", "gaussian", "fixed"), "kind")
-    squared = isinstance(loss, Squared | MultiSquared)
     needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
     enough = len(columns.Z) >= needed
-    if kind == "fixed" and not squared:
+    if kind == "fixed" and not loss.quadratic:
         raise ValueError(f"Fixed-X knockoffs are for squared loss, but the loss is {loss.name}: use kind='gaussian'.")
     if kind == "fixed" and not enough:
         raise ValueError(
             f"Fixed-X knockoffs of these columns need {needed} rows, but there are {len(columns.Z)}: use "
             "kind='gaussian'."
         )
-    return kind == "fixed" or (kind == "auto" and squared and enough)
+    return kind == "fixed" or (kind == "auto" and loss.quadratic and enough)
 
 
 def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:

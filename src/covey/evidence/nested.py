@@ -16,7 +16,6 @@ from covey.evidence.folds import event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
 from covey.evidence.scoring import Response, fold_error, pooled, read_response, row_error
-from covey.losses import MultiSquared, Squared
 from covey.selection import Folds
 from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
 
@@ -138,8 +137,9 @@ def nested_score(
         if progress is not None:
             progress(number)
     if by_rows:
+        assert results[0].loss is not None
         scores = _scores_of_rows(results, weight, split_groups)
-        measure = "R^2" if isinstance(results[0].loss, Squared | MultiSquared) else "D^2"
+        measure = "R^2" if results[0].loss.quadratic else "D^2"
     else:
         scores = _scores_of_folds(results)
         measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)

@@ -10,7 +10,7 @@ import numpy as np
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.limit.public import read_rows
-from covey.losses import Binomial, Loss, Multinomial, get_loss
+from covey.losses import Loss, get_loss
 from covey.selection import Problem
 from covey.validation import on_host
 
@@ -37,19 +37,19 @@ def read_problem(
 def encode_classes(y: Any, loss: Loss) -> Any:
     """Convert labels to 0 and 1, or to one column per class; other responses are returned unchanged.
 
-    >>> encode_classes(["no", "yes", "no"], Binomial()).tolist()
+    >>> encode_classes(["no", "yes", "no"], get_loss("binomial")).tolist()
     [0.0, 1.0, 0.0]
-    >>> encode_classes(["a", "c", "b"], Multinomial()).argmax(axis=1).tolist()
+    >>> encode_classes(["a", "c", "b"], get_loss("multinomial")).argmax(axis=1).tolist()
     [0, 2, 1]
     """
-    if not isinstance(loss, Binomial | Multinomial) or np.ndim(y) != 1:
+    if not loss.labelled or np.ndim(y) != 1:
         return y
     values = np.asarray(on_host(y))
-    if isinstance(loss, Binomial) and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
+    if not loss.vector and values.dtype.kind in "fiub" and np.all((values >= 0) & (values <= 1)):
         # proportions between 0 and 1 are valid for this loss too
         return y
     classes, codes = np.unique(values, return_inverse=True)
-    if isinstance(loss, Multinomial):
+    if loss.vector:
         return np.eye(classes.size)[codes]
     if classes.size != 2:
         raise ValueError(f"y has {classes.size} classes, and the binomial loss takes 2: use loss='multinomial'.")

@@ -48,7 +48,7 @@ class Reference:
     def means(self, task: Task, X: Any, X_test: Any) -> FloatArray:
         """Fit the training rows and predict the test rows."""
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=task.weight)
-        y, weight, log_link = task.y, task.weight, isinstance(task.loss, Poisson | Gamma)
+        y, weight, log_link = task.y, task.weight, task.loss.log_link
         if log_link:
             # an offset means rates; for Poisson they are weighted by exposure
             exposure = np.exp(task.offset)

@@ -19,8 +19,7 @@ from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
 from covey.selection import Problem
 from covey.selection.ranking import ranked_groups
-from covey.selection.splitting import has_classes, one_value
-from covey.validation import FloatArray, on_host, positive, whole
+from covey.validation import FloatArray, on_host, one_of, positive, whole
 
 __all__ = ["Progress", "complementary_halves", "default_first", "stability_selection"]
 
@@ -167,8 +166,7 @@ def _read_limits(
     threshold: Any, n_first: Any, max_false: Any, n_groups: int, n_pairs: int, assumption: Assumption
 ) -> tuple[float, int]:
     """The threshold and the number of groups per half-sample."""
-    if assumption not in ("unimodal", "none"):
-        raise ValueError(f"assumption must be 'unimodal' or 'none', not {assumption!r}.")
+    one_of(assumption, ("unimodal", "none"), "assumption")
     if n_groups < 1:
         raise ValueError("Every group is in always: none is left to select.")
     if threshold is not None and not 0.5 < positive(threshold, "threshold") <= 1:
@@ -206,9 +204,10 @@ def _strata(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
     """
     if isinstance(loss, Cox):
         return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
-    if not has_classes(loss, y):
+    classes = loss.classes(y)
+    if classes is None:
         return np.zeros(weight.size, dtype=np.intp)
-    strata = np.unique(one_value(loss, y, weight), return_inverse=True)[1]
+    strata = np.unique(classes, return_inverse=True)[1]
     counts = np.bincount(strata[weight > 0])
     if counts.min() < 2:
         raise ValueError(
