@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
-    from covey.limit import limit_path
+    from covey.search.limit_path import limit_path
     from covey.losses import survival
     from covey.network import Network
     from covey.network.group_path import group_path
@@ -79,7 +79,7 @@ _NAMES = {
     "TermGroups": "covey.estimators",
     "group_path": "covey.network.group_path",
     "group_paths": "covey.batched",
-    "limit_path": "covey.limit",
+    "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",
     "save": "covey.persistence",

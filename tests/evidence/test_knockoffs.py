@@ -14,7 +14,7 @@ from covey.evidence.columns import Columns, read_columns
 from covey.evidence.copies import Copier, equicorrelated, estimated_covariance, maximum_entropy
 from covey.evidence.reading import read_problem
 from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
-from covey.losses import get_loss, survival
+from covey.losses import survival
 
 
 def chain(n, p, rho, seed=0):
@@ -45,8 +45,8 @@ def constructed(loss):
 
 def rates_of(Z, copies, y, coins, max_groups, loss="squared", factors=0):
     columns = Columns(Z, np.full(4, 2), np.full(60, 1 / 60), np.empty((60, 0)), True)
-    options = {"loss": get_loss(loss), "factors": factors}
-    return wake_up_rates(columns, copies, y, np.ones(60), coins, np.ones(4), max_groups, **options)
+    problem = read_problem(Z, y, 2, [], loss, None, None, fit_intercept=True, factors=factors)
+    return wake_up_rates(problem, columns, copies, coins, np.ones(4), max_groups)
 
 
 def statistics(Z, copies, y, swapped=None, loss="squared", factors=0):

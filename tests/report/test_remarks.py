@@ -9,8 +9,8 @@ import pytest
 from covey import Groups, GroupSparseRegressor, Network
 from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
 from covey.report.remarks import cut_short, remarks
+from covey.search.chosen import judged
 from covey.selection import Size
-from covey.selection.judged import judged
 
 
 def told(model, X, y) -> dict:

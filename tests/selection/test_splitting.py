@@ -17,7 +17,7 @@ from covey import GroupSparseRegressor
 from covey.designs import as_design
 from covey.losses import get_loss
 from covey.selection import Folds, HoldOut, Size, read_selection
-from covey.selection.splitting import balanced_folds
+from covey.search.splits import balanced_folds
 from covey.stopping import Discrepancy, InformationCriterion
 
 

@@ -365,6 +365,14 @@ class Design(ABC):
         step = max(1, DIGEST_NUMBERS // n)
         return digest_of((self.take(np.arange(a, min(a + step, p))) for a in range(0, p, step)), self.shape, self.dtype)
 
+    def gradient_norms(self, problem: Any, R: Array) -> Array:
+        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`; (k, n_groups). One pass."""
+        return np.asarray(problem.all_norms(np.asarray(self.correlate(R))))
+
+    def device_columns(self, columns: Array) -> Any:
+        """Some columns in float64, where X lives; shape (n, k)."""
+        return self.take(columns)
+
     # ------------------------------------------------------------------ for messages
 
     def refuse(self, bad: Array) -> None:

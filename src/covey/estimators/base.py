@@ -24,9 +24,10 @@ from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.progress import showing
-from covey.selection import Problem, Selected, read_selection, select
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.selecting import Selection
+from covey.search.problem import Problem
+from covey.search.select import Selected, read_selection, select
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.select import Selection
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -139,9 +140,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Set the fitted attributes."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
-            own = made.own.astype(dtype)
-        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
-            own = made.own  # too large or too small for the precision of X
+            own = made.by_group.astype(dtype)
+        if not np.isfinite(own).all() or ((own == 0) & (made.by_group != 0)).any():
+            own = made.by_group  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept

@@ -19,8 +19,8 @@ from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
 from covey.selection import HoldOut
-from covey.selection.selecting import Selection
-from covey.selection.splitting import MissingClassError
+from covey.search.select import Selection
+from covey.search.splits import MissingClassError
 from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]

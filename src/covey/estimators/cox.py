@@ -21,7 +21,7 @@ from covey.losses.offsets import read_offset
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.losses.survival import FieldNames, SurvivalTimes, read_survival
 from covey.selection import HoldOut
-from covey.selection.selecting import Selection
+from covey.search.select import Selection
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]

@@ -19,8 +19,9 @@ from covey.estimators.reading import read_problem, read_rows
 from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
 from covey.losses.arrays import weighted_median
 from covey.losses.offsets import read_offset
-from covey.selection import Problem, Selected
-from covey.selection.selecting import Selection
+from covey.search.problem import Problem
+from covey.search.select import Selected
+from covey.search.select import Selection
 from covey.validation import FloatArray, boolean
 
 __all__ = ["GroupSparseRegressor"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from covey.groups import Groups
 from covey.layout import spans
 from covey.preprocess import prepare
-from covey.selection import Problem
-from covey.validation import FloatArray, on_host
+from covey.search.problem import Problem
+from covey.validation import FloatArray
 
 __all__ = ["Columns", "read_columns"]
 
@@ -54,8 +54,8 @@ def read_columns(problem: Problem) -> tuple[Columns, NDArray[np.intp]]:
             f"Knockoffs need the columns of {design.name} in memory, but {type(design).__name__} only streams them: "
             "read them into an array first."
         )
-    weight = np.asarray(on_host(problem.weight))
-    X, weight = np.asarray(design.take(groups.members), dtype=float)[weight > 0], weight[weight > 0]
+    rows = problem.weight > 0
+    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], problem.weight[rows]
     design.refuse(groups.members[~np.isfinite(X).all(axis=0)])
     q = weight / weight.sum()
     always = np.array(sorted(problem.always), dtype=np.intp)

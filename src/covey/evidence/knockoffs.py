@@ -25,10 +25,11 @@ from covey.evidence.statistic import (
     wake_up_rates,
 )
 from covey.groups import Groups
-from covey.limit.posing import FIRST_GROUPS
 from covey.losses import Loss
 from covey.preprocess.group_weights import read_weights
-from covey.validation import FloatArray, on_host, one_of, positive, whole
+from covey.search.problem import Problem
+from covey.search.settings import SETTINGS
+from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["knockoffs"]
 
@@ -150,17 +151,13 @@ def knockoffs(
         raise ValueError("No group is left to select: none varies.")
     fixed = _is_fixed(kind, columns, problem.loss)
     copier = Copier(columns, fixed=fixed, construction=construction)
-    weight = np.asarray(on_host(problem.weight))
-    response, offset = (
-        None if values is None else np.asarray(on_host(values))[weight > 0] for values in (problem.y, problem.offset)
-    )
-    options = {"loss": problem.loss, "offset": offset, **problem.options}
+    rows = problem.weight > 0
+    offset = None if problem.offset is None else problem.offset[rows]
+    observed = replace(problem, y=problem.y[rows], weight=problem.weight[rows], offset=offset)
     weights = _weights(group_weights, groups, present, columns.ranks)
     rngs = np.random.default_rng(random_state).spawn(n_draws)
     draws = np.zeros((n_draws, groups.n_groups))
-    draws[:, present] = Parallel(n_jobs=n_jobs)(
-        delayed(_statistics)(copier, response, weight[weight > 0], weights, options, rng) for rng in rngs
-    )
+    draws[:, present] = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
     statistics = np.zeros(groups.n_groups)
     if n_draws == 1:
         statistics[present] = draws[0, present]
@@ -194,25 +191,18 @@ def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
 def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:
     """The weight of each group, which its copy shares."""
     if group_weights is None or isinstance(group_weights, str):
-        return read_weights(group_weights, np.repeat(ranks, 2), FIRST_GROUPS)[::2]
+        return read_weights(group_weights, np.repeat(ranks, 2), SETTINGS.first_groups)[::2]
     return read_weights(group_weights, groups.sizes)[present]
 
 
-def _statistics(
-    copier: Copier,
-    y: FloatArray,
-    weight: FloatArray,
-    group_weights: FloatArray,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-) -> FloatArray:
-    """W of one draw."""
+def _statistics(copier: Copier, problem: Problem, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """W of one draw, for the response of a problem."""
     columns, copies = copier.columns, copier.draw(rng)
     n_groups = columns.ranks.size
     most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
     # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
-    return signed_maximum(*wake_up_rates(columns, copies, y, weight, swapped, group_weights, most, **options))
+    return signed_maximum(*wake_up_rates(problem, columns, copies, swapped, weights, most))
 
 
 def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from covey.designs import as_design
 from covey.groups import Groups
-from covey.limit.public import read_rows
 from covey.losses import Loss, get_loss
-from covey.selection import Problem
+from covey.search.limit_path import read_rows
+from covey.search.problem import Problem
 from covey.validation import on_host
 
 __all__ = ["encode_classes", "read_problem"]

@@ -17,9 +17,9 @@ from covey.evidence.selections import StabilitySelection
 from covey.losses import Cox, Loss
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.preprocess import Standardize
-from covey.selection import Problem
-from covey.selection.ranking import ranked_groups
-from covey.validation import FloatArray, on_host, one_of, positive, whole
+from covey.search.problem import Problem
+from covey.search.ranking import ranked_groups
+from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["Progress", "complementary_halves", "default_first", "stability_selection"]
 
@@ -127,8 +127,8 @@ def stability_selection(
     n_pairs = whole(n_pairs, "n_pairs")
     n_candidates = groups.n_groups - len(always_in)
     threshold, n_first = _read_limits(threshold, n_first, max_false, n_candidates, n_pairs, assumption)
-    weight = np.asarray(on_host(problem.weight), dtype=float)
-    strata = _strata(problem.loss, on_host(problem.y), weight)
+    weight = problem.weight
+    strata = _strata(problem.loss, problem.y, weight)
     rng = np.random.default_rng(random_state)
     halves = complementary_halves(np.flatnonzero(weight > 0), strata, n_pairs, rng)
     orders = np.full((2 * n_pairs, n_first), -1, dtype=np.intp)
@@ -157,9 +157,9 @@ def _in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:
 
 def _first_groups(problem: Problem, half: NDArray[np.intp], n_first: int) -> list[int]:
     """The groups that half of the rows select, starting with the one that elimination keeps longest."""
-    weight = np.zeros(problem.design.shape[0])
-    weight[half] = np.asarray(on_host(problem.weight), dtype=float)[half]
-    return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), n_first)
+    weight = np.zeros_like(problem.weight)
+    weight[half] = problem.weight[half]
+    return ranked_groups(replace(problem, weight=weight), n_first)
 
 
 def _read_limits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,10 @@ from covey.designs import as_design
 from covey.evidence.columns import Columns
 from covey.groups import Groups
 from covey.layout import offsets
-from covey.limit.lockstep import Near, Paths
-from covey.limit.posing import pose
-from covey.limit.rows import Split
+from covey.search.paths import Paths
+from covey.search.problem import Parts, Problem, pose
+from covey.search.splits import count_rows
+from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
@@ -25,42 +26,45 @@ LEVEL = 0.75
 
 
 def wake_up_rates(
+    problem: Problem,
     columns: Columns,
     copies: FloatArray,
-    y: Any,
-    weight: FloatArray,
     swapped: NDArray[np.bool_],
-    group_weights: FloatArray,
+    weights: FloatArray,
     max_groups: int,
-    **options: Any,
 ) -> tuple[FloatArray, FloatArray]:
     """One over the time that each group and copy needs to wake up at the model that it joins; zero if it never does.
 
     What it accumulated earlier, before other groups woke up, does not count: a neighbour of a group with an effect
     accumulates that group's correlation, and so does the neighbour's copy.
 
-    `swapped` tells which copies are placed before their group: the first of two wins a tie, so a coin should decide.
-    `group_weights` are shared by groups and copies, and the path ends with `max_groups` of both. The options are
-    ``loss``, ``offset``, ``fit_intercept`` and ``factors``, as in `covey.limit_path`.
+    The response, its weights, the loss and the options are those of `problem`. `swapped` tells which copies are placed
+    before their group: the first of two wins a tie, so a coin should decide. Groups and copies share `weights`, and the
+    path ends with `max_groups` of both.
     """
     n_groups, starts = columns.ranks.size, offsets(columns.ranks)
     blocks: list[FloatArray] = [columns.held] if columns.held.shape[1] else []
-    n_held = len(blocks)
+    held = list(range(len(blocks)))
     for l in range(n_groups):
         span = slice(starts[l], starts[l + 1])
         pair = columns.Z[:, span], copies[:, span]
         blocks += pair[::-1] if swapped[l] else pair
-    design = as_design(np.hstack(blocks))
-    with fitting_threads(design.shape, design.on_device):
-        posed = pose(
-            design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight],
-            [design.count(weight)], [Split((0,))],
-            group_weights=np.concatenate([np.ones(n_held), np.repeat(group_weights, 2)]), **options,
-        )  # fmt: skip
-        paths = Paths(Near(posed), [range(n_held)])
+    joint = replace(
+        problem,
+        design=as_design(np.hstack(blocks)),
+        groups=Groups.from_sizes([block.shape[1] for block in blocks]),
+        always=held,
+        options={
+            **problem.options,
+            "standardize": "group",
+            "group_weights": np.concatenate([np.ones(len(held)), np.repeat(weights, 2)]),
+        },
+    )
+    with fitting_threads(joint.design.shape):
+        paths = Paths(Table(pose(joint, Parts.everything(joint.weight, count_rows(joint.weight)))), [held])
         paths.advance(max_groups)
     rates = np.zeros(2 * n_groups)
-    rates[np.array(paths.groups(0)[n_held:], dtype=np.intp) - n_held] = paths.paths[0].speeds[n_held:]
+    rates[np.array(paths.groups(0)[len(held) :], dtype=np.intp) - len(held)] = paths.paths[0].speeds[len(held) :]
     pairs = rates.reshape(-1, 2)
     pairs = np.where(swapped[:, None], pairs[:, ::-1], pairs)
     return pairs[:, 0], pairs[:, 1]

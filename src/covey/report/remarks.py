@@ -12,8 +12,8 @@ from covey.evidence import NestedScore
 from covey.evidence.nested_result import MEASURES
 from covey.evidence.overlap import Overlap, find_overlaps, inner_coherence
 from covey.losses import MultiSquared, Squared
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.judged import Judged
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.chosen import Judged
 
 __all__ = ["Remark", "cut_short", "remarks"]
 
