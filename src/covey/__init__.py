@@ -19,26 +19,21 @@ if TYPE_CHECKING:
         plots,
         report,
         selection,
-        stopping,
         theory,
     )
-    from covey.batched import group_paths
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
-    from covey.search.limit_path import limit_path
     from covey.losses import survival
-    from covey.network import Network
-    from covey.network.group_path import group_path
     from covey.path import Path
     from covey.persistence import load, save
+    from covey.search.limit_path import limit_path
 
 __all__ = [
     "GroupSparseClassifier",
     "GroupSparseCox",
     "GroupSparseRegressor",
     "Groups",
-    "Network",
     "Path",
     "TermGroups",
     "baselines",
@@ -46,8 +41,6 @@ __all__ = [
     "dynamics",
     "evidence",
     "experiments",
-    "group_path",
-    "group_paths",
     "limit_path",
     "load",
     "losses",
@@ -58,7 +51,6 @@ __all__ = [
     "save",
     "selection",
     "stability_selection",
-    "stopping",
     "survival",
     "theory",
 ]
@@ -67,18 +59,15 @@ __version__ = "0.2.0"
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = (
     "baselines", "datasets", "dynamics", "evidence", "experiments", "losses", "nn", "plots", "report", "selection",
-    "stopping", "theory",
+    "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
     "GroupSparseCox": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
-    "Network": "covey.network",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "group_path": "covey.network.group_path",
-    "group_paths": "covey.batched",
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.evidence",

@@ -18,9 +18,9 @@ from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
-from covey.selection import HoldOut
 from covey.search.select import Selection
 from covey.search.splits import MissingClassError
+from covey.selection import HoldOut
 from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]

@@ -20,8 +20,8 @@ from covey.losses import Cox
 from covey.losses.offsets import read_offset
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
 from covey.losses.survival import FieldNames, SurvivalTimes, read_survival
-from covey.selection import HoldOut
 from covey.search.select import Selection
+from covey.selection import HoldOut
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]

@@ -23,9 +23,8 @@ from covey.progress import tell
 from covey.search.arrays import host
 from covey.search.judge import Judge
 from covey.search.newton import factorised, minimise
-from covey.search.problem import Posed
-from covey.search.recipes import Model, Recipe, Training
 from covey.search.observations import Observations
+from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties, inverse_roots
 from covey.search.settings import Settings
 from covey.search.table import MOST_ROWS, Table, working_columns

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.search.recipes import Recipe
 from covey.search.observations import Observations
+from covey.search.recipes import Recipe
 from covey.search.settings import Settings
 from covey.validation import FloatArray
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.search.problem import Posed, Split
 from covey.search.observations import Observations
+from covey.search.problem import Posed, Split
 from covey.search.ridges import Penalties
 from covey.search.table import Table
 from covey.validation import FloatArray

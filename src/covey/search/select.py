@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from covey.designs import Design
 from covey.groups import Groups
+from covey.losses import Loss
 from covey.path import Path
-from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, Size, training_table
+from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, training_table
 from covey.search.limit_path import path_of
 from covey.search.problem import Parts, Posed, Problem, pose
-from covey.losses import Loss
 from covey.search.recipes import Model, Recipe
 from covey.search.search import search
 from covey.search.settings import SETTINGS, Settings

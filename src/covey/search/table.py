@@ -18,8 +18,8 @@ from covey.designs import Design
 from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
 from covey.search.arrays import beside, host, like
-from covey.search.problem import Posed, Split
 from covey.search.observations import Observations
+from covey.search.problem import Posed, Split
 from covey.validation import FloatArray
 
 __all__ = ["MOST_ROWS", "Table", "near_limits", "working_columns"]
