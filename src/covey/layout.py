@@ -80,7 +80,7 @@ def run(positions: Array) -> slice | None:
 
 
 def columns_of(X: Array, columns: Array) -> Array:
-    """A copy of some columns, made in the fastest way for the memory order of X."""
+    """A copy of some columns, in the fastest way for the memory order of X."""
     if X.flags.c_contiguous:
         return np.take(X, columns, axis=1)
     if X.flags.f_contiguous:
