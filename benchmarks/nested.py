@@ -86,7 +86,7 @@ def fresh_score(drawn: Drawn) -> float:
     """Of the model that is fitted to all training rows, on the fresh rows."""
     n = drawn.n
     model = drawn.model.fit(drawn.X[:n], drawn.y[:n])
-    response = read_response(drawn.y, hasattr(model, "classes_"))
+    response = read_response(drawn.y, hasattr(model, "classes_"), True)
     train, test = np.arange(n), np.arange(n, len(drawn.X))
     task = Task.of(model.loss_, response, np.ones(len(drawn.X)), None, train, test)
     X = drawn.X[n:]

@@ -15,9 +15,9 @@ from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseR
 from covey.evidence.folds import event_labels, indexable, outer_folds
 from covey.evidence.nested_result import MethodScore, NestedScore
 from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
-from covey.evidence.scoring import Response, fold_error, pooled, read_response, row_error
+from covey.evidence.scoring import fold_error, pooled, read_response, row_error
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
+from covey.validation import FloatArray, as_sample_weight, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -111,10 +111,9 @@ def nested_score(
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
     by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
-    response = read_response(y, has_classes) if by_rows or has_classes else _as_given(y)
+    response = read_response(y, has_classes, by_rows)
     n = len(response.given)
-    _check(X, n, offset, scoring, references)
-    _check_selection(getattr(last, "selection", None))
+    _check(X, n, offset, scoring, references, getattr(last, "selection", None))
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
     folds = outer_folds(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
@@ -151,30 +150,16 @@ def nested_score(
     )  # fmt: skip
 
 
-def _as_given(y: Any) -> Response:
-    """A response that the estimator reads itself: numbers, records, or a table."""
-    if isinstance(y, tuple):
-        raise ValueError(
-            "y is a pair of arrays: give one array with an entry per row, for instance from covey.survival."
-        )
-    given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
-    return Response(given, given)
-
-
-def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any) -> None:
+def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection: Any) -> None:
+    """Refuse arguments that do not fit together."""
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n:
         raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
-    if offset is None:
-        return
-    if scoring is not None:
+    if offset is not None and scoring is not None:
         raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
-    if isinstance(references, Mapping) and references:
-        raise ValueError("Your own references= cannot be combined with an offset: leave them out.")
-
-
-def _check_selection(selection: Any) -> None:
-    """Refuse folds given as lists of rows: without the rows of an outer fold, positions change."""
+    if offset is not None and isinstance(references, Mapping) and references:
+        raise ValueError("Estimators in references= cannot be combined with an offset: leave them out.")
+    # without the rows of an outer fold, positions of rows change
     cv = selection.cv if isinstance(selection, Folds) else selection
     if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
         raise ValueError(

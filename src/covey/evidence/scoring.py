@@ -28,9 +28,17 @@ class Response:
     classes: Any = None
 
 
-def read_response(y: Any, has_classes: bool) -> Response:
-    """The response of every row."""
-    given = np.asarray(on_host(y))
+def read_response(y: Any, has_classes: bool, has_deviance: bool) -> Response:
+    """The response of every row; without classes or a deviance, only the estimator reads it: records, or a table."""
+    if has_classes or has_deviance:
+        given = np.asarray(on_host(y))
+    elif isinstance(y, tuple):
+        raise ValueError(
+            "y is a pair of arrays: give one array with an entry per row, for instance from covey.survival."
+        )
+    else:
+        given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
+        return Response(given, given)
     if not has_classes:
         values = given.astype(float)
         return Response(given, values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
@@ -100,6 +108,7 @@ def row_error(
     the errors of folds are correlated. Nadeau and Bengio's correction multiplies the variance by ``1 + k / (k - 1)``
     for k folds, because the test rows of a fold are a share ``1 / (k - 1)`` of its training rows. The root is
     multiplied by `NINE_IN_TEN`.
+
     Rows with the same entry in `labels` count as one observation; `beside` has the losses of another method.
     """
     null_loss = float(weight @ null)

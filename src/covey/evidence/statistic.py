@@ -99,6 +99,7 @@ def e_values(draws: FloatArray, level: float) -> FloatArray:
     The expectations for groups without an effect add up to at most L, whatever the dependence between draws (Ren and
     Barber, 2024). Therefore the largest set with :math:`e_l \ge L / (\alpha k)` has a false discovery rate of at most
     :math:`\alpha`, for any level. For one draw at level :math:`\alpha` it is the filter's selection.
+
     `draws` has one row per draw.
     """
     total = np.zeros(draws.shape[1])
