@@ -9,11 +9,11 @@ import pytest
 
 import covey.report.remarks
 from covey import Groups, GroupSparseRegressor
+from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
 from covey.report.page import asset
 from covey.report.remarks import remarks
 from covey.search.chosen import judged
 from covey.selection import Size
-from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
 
 
 def remarks_on(model, X, y) -> dict:

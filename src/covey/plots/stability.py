@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from covey.evidence import StabilitySelection
 from covey.plots.style import GREY, MARK, colour, label_ends, make_axes, quiet
-from covey.stability import StabilitySelection
 
 __all__ = ["StabilityDisplay"]
 

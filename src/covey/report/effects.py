@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot
 from covey.report.numbers import shown

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from covey.evidence import NestedScore, StabilitySelection, nested_score
 from covey.files import write_atomically
 from covey.losses import Squared
 from covey.losses.risk_sets import STOP
-from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
@@ -32,7 +32,6 @@ from covey.report.responses import Response, responses
 from covey.report.survival import Survival, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
 from covey.search.chosen import Judged, how_chosen, in_words, judged
-from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 

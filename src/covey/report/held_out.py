@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot
 from covey.validation import FloatArray

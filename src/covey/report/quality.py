@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
-from covey.nested import NestedScore
-from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
 from covey.report.survival import survival_times
 from covey.search.chosen import Judged

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from covey.nested import NestedScore
-from covey.nested.result import MEASURES
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import MEASURES
+from covey.evidence.overlap import Overlaps, find_overlaps, inner_coherence
 from covey.report.page import asset
 from covey.report.quality import is_squared
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.chosen import Judged
-from covey.stability.overlap import Overlaps, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "remarks"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, Vector
 from covey.report.numbers import shown

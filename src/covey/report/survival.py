@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from covey.evidence import NestedScore
 from covey.losses.risk_sets import EVENT, START, STOP
 from covey.losses.survival import FieldNames, read_survival
-from covey.nested import NestedScore
 from covey.report.axis import Axis
 from covey.report.drawing import Plot, steps
 from covey.report.numbers import MOST_COLOURS, colour

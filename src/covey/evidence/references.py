@@ -20,8 +20,8 @@ from sklearn.linear_model import (
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
+from covey.evidence.scoring import Task
 from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, Poisson, Squared
-from covey.nested.judging import Task
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 
@@ -39,16 +39,7 @@ INVERSE_PENALTIES = np.logspace(-4, 2, 13)
 
 @dataclass(frozen=True)
 class Reference:
-    """A method to compare with, on columns of unit variance.
-
-    Attributes
-    ----------
-    key : str
-        Its name in tables.
-    what : str
-        A description of the estimator.
-    estimator : scikit-learn estimator
-    """
+    """A method to compare with, on columns of unit variance: its name in tables, a description, and the estimator."""
 
     key: str
     what: str
@@ -56,29 +47,26 @@ class Reference:
 
     def means(self, task: Task, X: Any, X_test: Any) -> FloatArray:
         """Fit the training rows and predict the test rows."""
-        sparse = sp.issparse(X)
-        scaler = StandardScaler(with_mean=not sparse).fit(X, sample_weight=task.weight)
-        y, weight, scale = task.y, task.weight, task.scale
-        exposure = np.ones_like(y)
-        if isinstance(task.loss, Poisson | Gamma):
-            # with a log link, an offset means rates; for Poisson they are weighted by exposure
+        scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X, sample_weight=task.weight)
+        y, weight, log_link = task.y, task.weight, task.loss.log_link
+        if log_link:
+            # an offset means rates; for Poisson they are weighted by exposure
             exposure = np.exp(task.offset)
             y, weight = y / exposure, weight * exposure if isinstance(task.loss, Poisson) else weight
         elif task.classes is None:
-            y = (y - task.offset) / scale
+            y = (y - task.offset) / task.scale
         else:
             y = y.astype(int) if y.ndim == 1 else y.argmax(axis=1)
-        known = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
+        weights = {} if isinstance(self.estimator, MultiTaskLassoCV) else {"sample_weight": weight}
         with warnings.catch_warnings(), fitting_threads(X.shape):
             warnings.simplefilter("ignore")  # about convergence: references are used as they are
-            self.estimator.fit(scaler.transform(X), y, **known)
-            rows = scaler.transform(X_test)
+            self.estimator.fit(scaler.transform(X), y, **weights)
             if task.classes is not None:
-                return class_means(self.estimator, rows, np.arange(len(task.classes)))
-            mean = np.asarray(self.estimator.predict(rows))
-        if isinstance(task.loss, Poisson | Gamma):
+                return class_means(self.estimator, scaler.transform(X_test), np.arange(len(task.classes)))
+            mean = np.asarray(self.estimator.predict(scaler.transform(X_test)))
+        if log_link:
             return mean * np.exp(task.offset_test)
-        return mean.reshape(task.y_test.shape) * scale + task.offset_test
+        return mean.reshape(task.y_test.shape) * task.scale + task.offset_test
 
 
 def find_references(
@@ -94,12 +82,12 @@ def find_references(
             Reference("lasso", "LogisticRegressionCV with an l1 penalty", _logistic(1.0, solver, folds)),
             Reference("ridge", "LogisticRegressionCV with an l2 penalty", _logistic(0.0, "lbfgs", folds)),
         ], ""
-    ridge = Reference("ridge", "RidgeCV", RidgeCV(RIDGES))
+    lasso, ridge = Reference("lasso", "LassoCV", LassoCV(cv=folds)), Reference("ridge", "RidgeCV", RidgeCV(RIDGES))
     if isinstance(loss, Squared):
-        return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], ""
+        return [lasso, ridge], ""
     if isinstance(loss, Huber):
-        said = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
-        return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], said
+        note = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
+        return [lasso, ridge], note
     if isinstance(loss, MultiSquared):
         if weighted:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
@@ -108,9 +96,8 @@ def find_references(
         kind = PoissonRegressor if isinstance(loss, Poisson) else GammaRegressor
         scoring = f"neg_mean_{loss.name}_deviance"
         tuned = GridSearchCV(kind(max_iter=1000), {"alpha": MEAN_RIDGES}, scoring=scoring, cv=folds)
-        return [Reference("ridge", f"{kind.__name__}, its alpha by five folds", tuned)], (
-            "scikit-learn has no lasso of this loss"
-        )
+        ridge = Reference("ridge", f"{kind.__name__}, its alpha by five folds", tuned)
+        return [ridge], "scikit-learn has no lasso of this loss"
     return [], f"scikit-learn has no lasso or ridge of the {loss.name} loss"
 
 
@@ -118,15 +105,16 @@ def _logistic(l1_ratio: float, solver: str, folds: Any) -> LogisticRegressionCV:
     """Penalised logistic regression; the name of the penalty changed in scikit-learn 1.8."""
     recent = tuple(int(number) for number in sklearn.__version__.split(".")[:2]) >= (1, 8)
     penalty: dict[str, Any] = {"l1_ratios": (l1_ratio,)} if recent else {"penalty": "l1" if l1_ratio else "l2"}
-    own = {"intercept_scaling": 10.0, "random_state": 0} if solver == "liblinear" else {"random_state": 0}
+    scaling = {"intercept_scaling": 10.0} if solver == "liblinear" else {}
     return LogisticRegressionCV(
-        Cs=INVERSE_PENALTIES, cv=folds, solver=solver, scoring="neg_log_loss", max_iter=200, tol=1e-3, **penalty, **own
-    )
+        Cs=INVERSE_PENALTIES, cv=folds, solver=solver, scoring="neg_log_loss", max_iter=200, tol=1e-3, random_state=0,
+        **penalty, **scaling,
+    )  # fmt: skip
 
 
 def class_means(fitted: Any, X: Any, classes: Any, **offset: Any) -> FloatArray:
     """Probabilities of all classes, zero for classes missing from the training rows; with two, of the second class."""
     p = np.asarray(fitted.predict_proba(X, **offset))
-    whole = np.zeros((len(p), len(classes)))
-    whole[:, np.searchsorted(classes, fitted.classes_)] = p
-    return whole[:, 1] if len(classes) == 2 else whole
+    shares = np.zeros((len(p), len(classes)))
+    shares[:, np.searchsorted(classes, fitted.classes_)] = p
+    return shares[:, 1] if len(classes) == 2 else shares

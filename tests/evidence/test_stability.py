@@ -1,4 +1,4 @@
-"""Stability selection: the bounds by their formulas and by simulation, the splits, and the promise to resume."""
+"""Stability selection: the bounds by their formulas and by simulation, the splits, and what is refused."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,12 @@ from joblib import parallel_config
 
 from covey import Groups, GroupSparseRegressor, stability_selection
 from covey.datasets import make_group_sparse
+from covey.evidence import expected_false
+from covey.evidence.bounds import largest_first, least_threshold
+from covey.evidence.stability import complementary_halves
 from covey.losses import survival
 from covey.plots import StabilityDisplay
 from covey.selection import Size
-from covey.stability import expected_false
-from covey.stability.bounds import largest_first, least_threshold
-from covey.stability.halves import complementary_halves
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_mistakes_on_noise_stay_below_the_bound():
         found = stability_selection(
             rng.standard_normal((40, 60)), rng.standard_normal(40), 2, n_pairs=10, max_false=2.0, random_state=seed
         )
-        mistakes.append(len(found.selected))
+        mistakes.append(len(found.selected_groups))
         bound = found.expected_false
     assert 1 < bound <= 2
     assert np.mean(mistakes) <= bound
@@ -65,7 +65,7 @@ def test_mistakes_on_noise_stay_below_the_bound():
 
 def test_the_signal_is_found(data):
     found = stability_selection(data.X, data.y, data.groups, n_pairs=10, random_state=0)
-    assert set(found.selected) == set(data.S.tolist())
+    assert set(found.selected_groups) == set(data.S.tolist())
     assert found.expected_false <= 1
     frame = found.to_frame()
     assert frame["frequency"].is_monotonic_decreasing
@@ -84,9 +84,9 @@ def test_halves_are_complementary(strata):
         counts = [np.bincount(strata[half], minlength=3) for half in (a, b)]
         assert strata.max() == 0 or np.abs(counts[0] - counts[1]).max() <= 1
     # every row is left out now and then, and in each half about as often as in the other
-    seen = np.bincount(np.concatenate(halves[::2]), minlength=14)[3:]
-    assert seen.min() > 0
-    assert seen.max() < 20
+    counts = np.bincount(np.concatenate(halves[::2]), minlength=14)[3:]
+    assert counts.min() > 0
+    assert counts.max() < 20
 
 
 def test_a_half_is_the_rows_themselves(data):
@@ -160,26 +160,25 @@ def test_size_is_remarked_on_where_it_decides():
     assert "Groups have 1 to 6 columns" in remark
 
 
-def test_parallel_runs_agree(data):
+def test_progress_and_parallel_runs(data):
     settings = {"n_pairs": 4, "random_state": 7, "n_first": 6}
-    done = []
-    plain = stability_selection(data.X, data.y, data.groups, progress=lambda *own: done.append(own), **settings)
-    assert done == [(i, 8) for i in range(1, 9)]
+    calls = []
+    plain = stability_selection(data.X, data.y, data.groups, progress=lambda *call: calls.append(call), **settings)
+    assert calls == [(i, 8) for i in range(1, 9)]
     with parallel_config("threading"):
         parallel = stability_selection(data.X, data.y, data.groups, n_jobs=2, **settings)
     np.testing.assert_array_equal(parallel.orders, plain.orders)
 
 
-def test_what_is_told(data):
+def test_summary_and_plot(data):
     names = {f"pathway{l}": [3 * l, 3 * l + 1, 3 * l + 2] for l in range(40)}
     groups = Groups.from_names(names, [f"gene{j}" for j in range(120)])
     found = stability_selection(data.X, data.y, groups, n_pairs=5, random_state=0)
-    said = str(found.summary())
-    assert f"pathway{data.S[0]}" in said
-    assert "Expected number of mistakes: at most" in said
-    assert "no more often than a random draw of" in said
+    summary = str(found.summary())
+    assert f"pathway{data.S[0]}" in summary
+    assert "Expected number of mistakes: at most" in summary
+    assert "no more often than a random draw of" in summary
     assert repr(found).startswith("StabilitySelection(4 of 40 groups")
-    assert found.selected == found.selected_groups
     display = StabilityDisplay.from_selection(found)
     assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
 

@@ -9,14 +9,12 @@ from joblib import parallel_config
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.designs import as_design
-from covey.losses import get_loss, survival
-from covey.stability import knockoffs
-from covey.stability.columns import read_columns
-from covey.stability.copies import Copier, equicorrelated, maximum_entropy
-from covey.stability.covariance import estimated_covariance
-from covey.stability.evidence import e_values, filter_threshold, largest_set
-from covey.stability.wake_up import signed_maximum, wake_up_rates
+from covey.evidence import knockoffs
+from covey.evidence.columns import Columns, read_columns
+from covey.evidence.copies import Copier, equicorrelated, estimated_covariance, maximum_entropy
+from covey.evidence.reading import read_problem
+from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
+from covey.losses import survival
 
 
 def chain(n, p, rho, seed=0):
@@ -28,15 +26,14 @@ def chain(n, p, rho, seed=0):
 
 
 def columns_of(X, sizes, always=(), weight=None, intercept=True):
-    groups = Groups.from_sizes(sizes)
-    made, _ = read_columns(as_design(X), groups, list(always), np.ones(len(X)) if weight is None else weight, intercept)
-    return made
+    y, groups = np.arange(len(X), dtype=float), Groups.from_sizes(sizes)
+    return read_columns(read_problem(X, y, groups, always, "squared", None, weight, fit_intercept=intercept))[0]
 
 
 # ---------------------------------------------------------------------- the statistic
 
 
-def hand_made(loss):
+def constructed(loss):
     """Four groups of two columns beside copies; group 1 acts, and so does the copy of group 2."""
     rng = np.random.default_rng(1)
     Z, copies = rng.standard_normal((2, 60, 8))
@@ -46,28 +43,30 @@ def hand_made(loss):
     return Z, copies, eta + 0.3 * rng.standard_normal(60)
 
 
+def rates_of(Z, copies, y, coins, max_groups, loss="squared", factors=0):
+    columns = Columns(Z, np.full(4, 2), np.full(60, 1 / 60), np.empty((60, 0)), True)
+    problem = read_problem(Z, y, 2, [], loss, None, None, fit_intercept=True, factors=factors)
+    return wake_up_rates(problem, columns, copies, coins, np.ones(4), max_groups)
+
+
 def statistics(Z, copies, y, swapped=None, loss="squared", factors=0):
     coins = np.zeros(4, dtype=bool) if swapped is None else swapped
-    rates = wake_up_rates(
-        Z, copies, np.full(4, 2), np.empty((60, 0)), y, np.ones(60), coins, np.ones(4), 8,
-        loss=get_loss(loss), factors=factors,
-    )  # fmt: skip
-    return signed_maximum(*rates)
+    return signed_maximum(*rates_of(Z, copies, y, coins, 8, loss, factors))
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "poisson"}, {"factors": 1}], ids=["squared", "poisson", "factors"])
 @pytest.mark.parametrize("exchanged", [[1], [2], [0, 3], [0, 1, 2, 3]], ids=str)
 def test_exchanging_groups_with_their_copies_flips_their_signs(options, exchanged):
-    Z, copies, y = hand_made(options.get("loss"))
+    Z, copies, y = constructed(options.get("loss"))
     W = statistics(Z, copies, y, **options)
     assert W[1] > 0 > W[2]
-    own = np.isin(np.repeat(np.arange(4), 2), exchanged)
-    flipped = statistics(np.where(own, copies, Z), np.where(own, Z, copies), y, **options)
+    swap = np.isin(np.repeat(np.arange(4), 2), exchanged)
+    flipped = statistics(np.where(swap, copies, Z), np.where(swap, Z, copies), y, **options)
     np.testing.assert_allclose(flipped, np.where(np.isin(np.arange(4), exchanged), -W, W), rtol=1e-7)
 
 
 def test_where_things_stand_does_not_matter_but_for_ties():
-    Z, copies, y = hand_made("squared")
+    Z, copies, y = constructed("squared")
     coins = np.array([True, False, True, True])
     np.testing.assert_allclose(statistics(Z, copies, y, coins), statistics(Z, copies, y), rtol=1e-7)
     same = copies.copy()
@@ -79,16 +78,13 @@ def test_where_things_stand_does_not_matter_but_for_ties():
 
 def test_the_rate_is_that_of_the_model_a_group_joins():
     """By hand: the norm of a group's correlation with what the groups before it leave, in orthonormal coordinates."""
-    Z, copies, y = hand_made("squared")
-    own, copy = wake_up_rates(
-        Z, copies, np.full(4, 2), np.empty((60, 0)), y, np.ones(60), np.zeros(4, dtype=bool), np.ones(4), 2,
-        loss=get_loss("squared"),
-    )  # fmt: skip
-    assert np.count_nonzero(own) == np.count_nonzero(copy) == 1
+    Z, copies, y = constructed("squared")
+    group, copy = rates_of(Z, copies, y, np.zeros(4, dtype=bool), 2)
+    assert np.count_nonzero(group) == np.count_nonzero(copy) == 1
     centred = [one - one.mean(axis=0) for one in (y, Z[:, 2:4], copies[:, 4:6])]
     left, first, second = centred
     left = left / left.std()
-    for columns, rate in ((first, own[1]), (second, copy[2])):
+    for columns, rate in ((first, group[1]), (second, copy[2])):
         basis = np.linalg.qr(columns)[0]
         assert rate == pytest.approx(np.linalg.norm(basis.T @ left) / np.sqrt(60), rel=1e-8)
         left = left - basis @ (basis.T @ left)
@@ -136,7 +132,7 @@ def test_entropy_is_stationary_and_allowed():
     for a, b in pairwise(starts):
         # the derivative of log det(2 Sigma - S) + log det S in a block
         np.testing.assert_allclose(np.linalg.inv(S[a:b, a:b]), inverse[a:b, a:b], rtol=0.02)
-    plain = equicorrelated(Sigma)
+    plain = equicorrelated(Sigma, ranks)
     np.testing.assert_allclose(plain, min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(8))
     value = [np.linalg.slogdet(2 * Sigma - s)[1] + np.linalg.slogdet(s)[1] for s in (S, 0.99 * plain)]
     assert value[0] > value[1]
@@ -148,13 +144,13 @@ def test_the_estimated_covariance_is_nearer_to_the_truth_than_that_of_the_rows(k
     rng = np.random.default_rng(4)
     loadings = rng.standard_normal((2, 80))
 
-    def rows(n, seed):
+    def draw_rows(n, seed):
         if kind == "chain":
             return chain(n, 80, 0.7, seed)
         local = np.random.default_rng(seed)
         return local.standard_normal((n, 2)) @ loadings + local.standard_normal((n, 80))
 
-    X, many = rows(120, 1), rows(20_000, 2)
+    X, many = draw_rows(120, 1), draw_rows(20_000, 2)
     columns = columns_of(X, [4] * 20)
     T = np.linalg.lstsq(X - X.mean(axis=0), columns.Z, rcond=None)[0]
     truth = np.cov(many @ T, rowvar=False)
@@ -173,13 +169,13 @@ def test_the_estimated_covariance_is_nearer_to_the_truth_than_that_of_the_rows(k
 def test_the_filter_is_its_definition():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        own = np.round(rng.normal(0.7, 1, 30), 1)
-        allowed = [t for t in np.abs(own) if t > 0 and (1 + np.sum(own <= -t)) <= 0.3 * np.sum(own >= t)]
-        threshold = filter_threshold(own, 0.3)
+        W = np.round(rng.normal(0.7, 1, 30), 1)
+        allowed = [t for t in np.abs(W) if t > 0 and (1 + np.sum(-t >= W)) <= 0.3 * np.sum(t <= W)]
+        threshold = filter_threshold(W, 0.3)
         assert threshold == (min(allowed) if allowed else np.inf)
         # e-values of one draw at the target are the filter
-        e = e_values(own[None], 0.3)
-        np.testing.assert_array_equal(e >= largest_set(e, 0.3), own >= threshold)
+        e = e_values(W[None], 0.3)
+        np.testing.assert_array_equal(e >= largest_set(e, 0.3), threshold <= W)
 
 
 def test_e_values_of_groups_without_an_effect_add_up_to_at_most_the_number_of_groups():
@@ -282,16 +278,16 @@ def test_groups_that_do_not_vary_are_not_selected():
     assert set(data.S.tolist()) <= set(found.selected_groups)
 
 
-def test_what_is_told():
+def test_summary():
     rng = np.random.default_rng(0)
     X = np.hstack([rng.standard_normal((80, 8)), rng.integers(0, 2, (80, 2))])
     found = knockoffs(X, rng.standard_normal(80), 2, kind="gaussian", random_state=0)
     assert found.selected_groups == []
     assert found.threshold == np.inf
-    said = str(found.summary())
-    assert "selects at least 10 groups or none" in said
-    assert "2 of 10 columns have two values" in said
-    assert "On average at most 10%" in said
+    summary = str(found.summary())
+    assert "selects at least 10 groups or none" in summary
+    assert "2 of 10 columns have two values" in summary
+    assert "On average at most 10%" in summary
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Group knockoffs: which groups wake up faster than copies that are made without the response."""
+"""Group knockoffs: which groups wake up faster than copies that are drawn without the response."""
 
 from __future__ import annotations
 
@@ -11,25 +11,36 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from covey.designs import as_design
+from covey.designs import Design
+from covey.evidence.columns import Columns, read_columns
+from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier
+from covey.evidence.reading import read_problem
+from covey.evidence.selections import KnockoffSelection
+from covey.evidence.statistic import (
+    LEVEL,
+    e_values,
+    filter_threshold,
+    largest_set,
+    signed_maximum,
+    wake_up_rates,
+)
 from covey.groups import Groups
-from covey.limit.posing import FIRST_GROUPS
-from covey.losses import Loss, MultiSquared, Squared, get_loss
+from covey.losses import Loss
 from covey.preprocess.group_weights import read_weights
-from covey.search.limit_path import read_rows
-from covey.stability.columns import Columns, read_columns
-from covey.stability.copies import Construction, Copier
-from covey.stability.evidence import LEVEL, e_values, filter_threshold, largest_set
-from covey.stability.knockoff_result import KnockoffSelection
-from covey.stability.labels import as_numbers
-from covey.stability.remarks import on_knockoffs
-from covey.stability.wake_up import signed_maximum, wake_up_rates
-from covey.validation import FloatArray, on_host, positive, whole
+from covey.search.problem import Problem
+from covey.search.settings import SETTINGS
+from covey.validation import FloatArray, one_of, positive, whole
 
 __all__ = ["knockoffs"]
 
 # A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
 DEPTH = 0.5
+
+# Below this distance, copies resemble their groups so much that hardly anything can be found.
+NEAR = 0.1
+
+# The number of rows used to decide whether a column has only two values.
+ROWS_EXAMINED = 1000
 
 
 def knockoffs(
@@ -53,8 +64,8 @@ def knockoffs(
 ) -> KnockoffSelection:
     r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
 
-    Every group gets a knockoff copy, which has the same correlations with all columns except the group's own and is
-    made without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
+    Every group gets a knockoff copy, which has the same correlations with the columns of all other groups and is
+    drawn without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
     group needs to wake up at the model that it joins, and :math:`\tilde t_l` the same for its copy. The statistic
     :math:`W_l` is the larger of :math:`1/t_l` and :math:`1/\tilde t_l`, with a negative sign if the copy is faster.
     (What a group accumulated earlier, before others woke up, does not count: that is correlation with those groups.)
@@ -90,7 +101,7 @@ def knockoffs(
         draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
         dependence between draws; weak groups are then found less often than with one draw.
     always : iterable
-        Names of groups that are in every model, such as age and sex; copies are made conditional on their columns.
+        Names of groups that are in every model, such as age and sex; copies are drawn conditional on their columns.
     loss, offset, sample_weight, group_weights, fit_intercept
         As in `covey.limit_path`. A copy has the same weight as its group.
     factors : int or "auto"
@@ -116,98 +127,105 @@ def knockoffs(
     Examples
     --------
     >>> from covey.datasets import make_group_sparse
-    >>> from covey.stability import knockoffs
+    >>> from covey.evidence import knockoffs
     >>> data = make_group_sparse(300, 120, 3, active=10, random_state=0)
     >>> found = knockoffs(data.X, data.y, 3, fdr=0.2, random_state=0)
     >>> len(set(found.selected_groups) & set(data.S.tolist())), found.kind
     (10, 'fixed')
     """
-    design = as_design(X)
-    made = Groups.coerce(groups, design.shape[1], design.columns)
-    if made.overlapping:
+    problem = read_problem(
+        X, y, groups, always, loss, offset, sample_weight, fit_intercept=fit_intercept, factors=factors
+    )
+    groups = problem.groups
+    if groups.overlapping:
         raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
-    target = positive(fdr, "fdr")
-    if target >= 1:
-        raise ValueError(f"fdr must lie between 0 and 1, not {fdr!r}.")
-    if construction not in ("entropy", "equicorrelated", "semidefinite"):
-        raise ValueError(f"construction must be 'entropy', 'equicorrelated' or 'semidefinite', not {construction!r}.")
-    n_sets = whole(n_draws, "n_draws")
-    own_loss = get_loss(loss)
-    own_loss, response, weight, shift = read_rows(design, as_numbers(y, own_loss), sample_weight, own_loss, offset)
-    weight, response = np.asarray(on_host(weight)), np.asarray(on_host(response))
-    stay = made.positions(always, "always")
-    if len(stay) == made.n_groups:
+    fdr = positive(fdr, "fdr")
+    if fdr >= 1:
+        raise ValueError(f"fdr must lie between 0 and 1, not {fdr:g}.")
+    one_of(construction, tuple(CONSTRUCTIONS), "construction")
+    n_draws = whole(n_draws, "n_draws")
+    if len(problem.always) == groups.n_groups:
         raise ValueError("No group is left to select: all are in always.")
-    columns, present = read_columns(design, made, stay, weight, fit_intercept)
+    columns, present = read_columns(problem)
     if present.size == 0:
         raise ValueError("No group is left to select: none varies.")
-    fixed = _is_fixed(kind, columns, own_loss)
+    fixed = _is_fixed(kind, columns, problem.loss)
     copier = Copier(columns, fixed=fixed, construction=construction)
-    rows = weight > 0
-    shift = None if shift is None else np.asarray(on_host(shift))[rows]
-    options = {"loss": own_loss, "offset": shift, "fit_intercept": fit_intercept, "factors": factors}
-    weights = _weights(group_weights, made, present, columns.ranks)
-    rngs = np.random.default_rng(random_state).spawn(n_sets)
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_statistics)(copier, response[rows], weight[rows], weights, options, rng) for rng in rngs
-    )
-    draws = np.zeros((n_sets, made.n_groups))
-    draws[:, present] = found
-    statistics = np.zeros(made.n_groups)
-    if n_sets == 1:
+    rows = problem.weight > 0
+    offset = None if problem.offset is None else problem.offset[rows]
+    observed = replace(problem, y=problem.y[rows], weight=problem.weight[rows], offset=offset)
+    weights = _weights(group_weights, groups, present, columns.ranks)
+    rngs = np.random.default_rng(random_state).spawn(n_draws)
+    draws = np.zeros((n_draws, groups.n_groups))
+    draws[:, present] = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+    statistics = np.zeros(groups.n_groups)
+    if n_draws == 1:
         statistics[present] = draws[0, present]
-        threshold = filter_threshold(draws[0, present], target)
+        threshold = filter_threshold(draws[0, present], fdr)
     else:
-        statistics[present] = e_values(draws[:, present], LEVEL * target)
-        threshold = largest_set(statistics[present], target)
-    statistics[stay] = np.nan
-    selection = KnockoffSelection(
-        made, statistics, threshold, target, draws, "fixed" if fixed else "gaussian", copier.distance,
-        tuple(made.names[l] for l in stay),
+        statistics[present] = e_values(draws[:, present], LEVEL * fdr)
+        threshold = largest_set(statistics[present], fdr)
+    statistics[problem.always] = np.nan
+    found = KnockoffSelection(
+        groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
+        always_groups=tuple(groups.names[l] for l in problem.always),
     )  # fmt: skip
-    return replace(selection, remarks=tuple(on_knockoffs(selection, design)))
+    return replace(found, remarks=_remarks(found, problem.design))
 
 
 def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
-    """Whether copies are made for fixed columns rather than for their distribution."""
-    if kind not in ("auto", "gaussian", "fixed"):
-        raise ValueError(f"kind must be 'auto', 'gaussian' or 'fixed', not {kind!r}.")
-    squared = isinstance(loss, Squared | MultiSquared)
+    """Whether copies are drawn for fixed columns rather than for their distribution."""
+    one_of(kind, ("auto", "gaussian", "fixed"), "kind")
     needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
     enough = len(columns.Z) >= needed
-    if kind == "fixed" and not squared:
+    if kind == "fixed" and not loss.quadratic:
         raise ValueError(f"Fixed-X knockoffs are for squared loss, but the loss is {loss.name}: use kind='gaussian'.")
     if kind == "fixed" and not enough:
         raise ValueError(
             f"Fixed-X knockoffs of these columns need {needed} rows, but there are {len(columns.Z)}: use "
             "kind='gaussian'."
         )
-    return kind == "fixed" or (kind == "auto" and squared and enough)
+    return kind == "fixed" or (kind == "auto" and loss.quadratic and enough)
 
 
 def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:
     """The weight of each group, which its copy shares."""
     if group_weights is None or isinstance(group_weights, str):
-        return read_weights(group_weights, np.repeat(ranks, 2), FIRST_GROUPS)[::2]
+        return read_weights(group_weights, np.repeat(ranks, 2), SETTINGS.first_groups)[::2]
     return read_weights(group_weights, groups.sizes)[present]
 
 
-def _statistics(
-    copier: Copier,
-    y: FloatArray,
-    weight: FloatArray,
-    group_weights: FloatArray,
-    options: dict[str, Any],
-    rng: np.random.Generator,
-) -> FloatArray:
-    """W of one draw."""
+def _statistics(copier: Copier, problem: Problem, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """W of one draw, for the response of a problem."""
     columns, copies = copier.columns, copier.draw(rng)
     n_groups = columns.ranks.size
     most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
     # the first of two wins a tie, so a coin decides whether that is the group or its copy
     swapped = rng.random(n_groups) < 0.5
-    return signed_maximum(
-        *wake_up_rates(
-            columns.Z, copies, columns.ranks, columns.held, y, weight, swapped, group_weights, most, **options
+    return signed_maximum(*wake_up_rates(problem, columns, copies, swapped, weights, most))
+
+
+def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:
+    """Caveats if little could be found, or if columns do not match the copies' assumptions."""
+    remarks = []
+    if found.distance < NEAR:
+        remarks.append(
+            f"Groups explain each other so well that copies hardly differ from them (distance {found.distance:.2f} of "
+            "1), and little can be found: merge groups that carry the same information."
         )
-    )
+    if not found.is_selected.any():
+        level = found.fdr if found.n_draws == 1 else LEVEL * found.fdr
+        remarks.append(
+            f"No group is selected. At fdr={found.fdr:g} {'the filter' if found.n_draws == 1 else 'a draw'} selects at "
+            f"least {math.ceil(1 / level - 1e-9)} groups or none: if fewer matter, a larger fdr or stability selection "
+            "can find them."
+        )
+    if found.kind == "gaussian":
+        X = np.asarray(design.take(np.arange(design.shape[1])))
+        two = int(sum(np.unique(column[:ROWS_EXAMINED]).size <= 2 for column in X.T))
+        if two:
+            remarks.append(
+                f"{two} of {design.shape[1]} columns have two values, and normal copies match only their means and "
+                "correlations: the rate holds approximately."
+            )
+    return tuple(remarks)

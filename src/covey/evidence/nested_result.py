@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.nested.folds import Rows
+from covey.evidence.folds import Rows
 from covey.validation import FloatArray
 
 __all__ = ["MethodScore", "NestedScore"]
@@ -85,14 +85,14 @@ class NestedScore:
     folds: FloatArray
     references: Mapping[str, MethodScore]
     measure: str
-    splits: list[tuple[Rows, Rows]] = field(repr=False)
-    predictions: FloatArray | None = field(repr=False, default=None)
-    classes: Any = field(repr=False, default=None)
-    response: Any = field(repr=False, default=None)
-    weight: Any = field(repr=False, default=None)
-    selected: list[tuple[Any, ...]] = field(repr=False, default_factory=list)
+    splits: list[tuple[Rows, Rows]]
+    predictions: FloatArray | None = None
+    classes: Any = None
+    response: Any = None
+    weight: Any = None
+    selected: list[tuple[Any, ...]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
-    estimators: list[Any] = field(repr=False, default_factory=list)
+    estimators: list[Any] = field(default_factory=list)
 
     @property
     def n_folds(self) -> int:
@@ -111,17 +111,13 @@ class NestedScore:
 
     def table(self) -> pd.DataFrame:
         """One row per method: its mean and standard error, and how far the model is above it."""
-        rows: dict[str, dict[str, Any]] = {"model": {"mean": self.mean, "std_error": self.std_error, "what": ""}}
-        for name, one in self.references.items():
-            rows[name] = {
-                "mean": one.mean,
-                "std_error": one.std_error,
-                "model_above": one.difference,
-                "std_error_above": one.difference_error,
-                "what": one.what,
-            }
-        names = ["mean", "std_error", "model_above", "std_error_above", "what"]
-        return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=names)
+        methods = {"model": MethodScore(self.mean, self.std_error, self.folds, np.nan, np.nan), **self.references}
+        values = {
+            name: (one.mean, one.std_error, one.difference, one.difference_error, one.what)
+            for name, one in methods.items()
+        }
+        columns = ["mean", "std_error", "model_above", "std_error_above", "what"]
+        return pd.DataFrame.from_dict(values, orient="index", columns=columns)
 
     @property
     def verdict(self) -> str:
@@ -132,60 +128,52 @@ class NestedScore:
         rivals = {name: one for name, one in self.references.items() if name != "null"}
         if not rivals:
             return "There is nothing without groups to compare with."
-        if ALONE in rivals:
-            return self._beside_always(rivals[ALONE])
-        name = max(rivals, key=lambda key: rivals[key].mean)
-        best = rivals[name]
-        digits = _digits(best.difference_error)
-        gap = f"{abs(best.difference):.{digits}f} ± {best.difference_error:.{digits}f}"
-        if abs(best.difference) <= best.difference_error:
+        name = ALONE if ALONE in rivals else max(rivals, key=lambda key: rivals[key].mean)
+        rival = rivals[name]
+        digits = _digits(rival.difference_error)
+        gap = f"{abs(rival.difference):.{digits}f} ± {rival.difference_error:.{digits}f}"
+        unclear, better = abs(rival.difference) <= rival.difference_error, rival.difference > 0
+        if name == ALONE:
+            if unclear:
+                return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
+            if better:
+                return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
+            return f"The selection does not help: what is always in predicts better alone, by {gap}."
+        if unclear:
             return f"Groups make no difference that these rows could show: a {name} does as well."
-        if best.difference > 0:
-            left = (1 - best.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
+        if better:
+            left = (1 - rival.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
             error = f", which leaves {left:.3g} times the error" if left else ""
             return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
         return f"Groups do not help here: the {name} predicts better, by {gap}."
 
-    def _beside_always(self, alone: MethodScore) -> str:
-        """Whether the selected groups add to those that are always in the model."""
-        digits = _digits(alone.difference_error)
-        gap = f"{abs(alone.difference):.{digits}f} ± {alone.difference_error:.{digits}f}"
-        if abs(alone.difference) <= alone.difference_error:
-            return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
-        if alone.difference > 0:
-            return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
-        return f"The selection does not help: what is always in predicts better alone, by {gap}."
-
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain values, as in run.json."""
-        figures = {
-            name: {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": _numbers(one.folds),
-                   "what": one.what}
-            for name, one in self.references.items()
-        }  # fmt: skip
+
+        def figures(one: NestedScore | MethodScore) -> dict[str, Any]:
+            folds = [_number(value) for value in one.folds]
+            return {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": folds}
+
         return {
             "measure": self.measure,
-            "mean": _number(self.mean),
-            "std_error": _number(self.std_error),
-            "folds": _numbers(self.folds),
-            "references": figures,
+            **figures(self),
+            "references": {name: {**figures(one), "what": one.what} for name, one in self.references.items()},
             "selected": {str(name): count for name, count in self.frequencies.items()},
             "verdict": self.verdict,
             "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        heads = {"model": "model", "null": "null model"}
-        digits = self.digits
-        width = max(len(heads.get(name, name)) for name in ("model", *self.references))
+        names = {name: "null model" if name == "null" else name for name in ("model", *self.references)}
+        width, digits = max(map(len, names.values())), self.digits
         lines = [
             f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
         ]
-        every: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
-        for name, one in every.items():
+        methods: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
+        for name, one in methods.items():
             what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
             error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
-            lines.append(f"  {heads.get(name, name):<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
+            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
         return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
 
     __repr__ = __str__
@@ -203,7 +191,3 @@ def _digits(error: float) -> int:
 def _number(value: float) -> float | None:
     """None instead of NaN, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
-
-
-def _numbers(values: FloatArray) -> list[float | None]:
-    return [_number(value) for value in values]

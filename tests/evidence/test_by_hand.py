@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
-from covey.nested.references import FOLDS, RIDGES
+from covey.evidence.references import FOLDS, RIDGES
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 12))
@@ -31,33 +31,33 @@ SCORERS = {
 
 
 def model_of(case):
-    made = {"groups": 3, "selection": 2}
-    return GroupSparseClassifier(**made) if "classes" in case else GroupSparseRegressor(loss=case, **made)
+    options = {"groups": 3, "selection": 2}
+    return GroupSparseClassifier(**options) if "classes" in case else GroupSparseRegressor(loss=case, **options)
 
 
 @pytest.mark.parametrize("case", RESPONSES, ids=str)
 def test_folds_are_those_of_cross_val_score(case):
     y, model = RESPONSES[case], model_of(case)
-    made = nested_score(model, X, y, 3, references=False)
+    result = nested_score(model, X, y, 3, references=False)
     folds = StratifiedKFold if "classes" in case else KFold
     cv = folds(3, shuffle=True, random_state=0)
-    for ours, theirs in zip(made.splits, cv.split(X, y), strict=True):
+    for ours, theirs in zip(result.splits, cv.split(X, y), strict=True):
         np.testing.assert_array_equal(ours[1], theirs[1])
     dummy = DummyClassifier(strategy="prior") if "classes" in case else DummyRegressor()
     left, null = (cross_val_score(m, X, y, cv=cv, scoring=SCORERS[case]) for m in (model, dummy))
-    np.testing.assert_allclose(made.folds, 1 - left / null, rtol=1e-9)
-    sizes = [len(test) for _, test in made.splits]
-    assert made.mean == pytest.approx(1 - np.dot(left, sizes) / np.dot(null, sizes), rel=1e-9)
-    assert made.measure == ("R^2" if case == "squared" else "D^2")
+    np.testing.assert_allclose(result.folds, 1 - left / null, rtol=1e-9, atol=1e-12)
+    sizes = [len(test) for _, test in result.splits]
+    assert result.mean == pytest.approx(1 - np.dot(left, sizes) / np.dot(null, sizes), rel=1e-9)
+    assert result.measure == ("R^2" if case == "squared" else "D^2")
 
 
 def test_predictions_are_those_of_cross_val_predict():
     y = RESPONSES["squared"]
-    made = nested_score(model_of("squared"), X, y, references=False)
-    np.testing.assert_allclose(made.predictions, cross_val_predict(model_of("squared"), X, y, cv=made.splits))
-    means = cross_val_predict(DummyRegressor(), X, y, cv=made.splits)
-    expected = 1 - np.sum((y - made.predictions) ** 2) / np.sum((y - means) ** 2)
-    assert made.mean == pytest.approx(expected, rel=1e-12)
+    result = nested_score(model_of("squared"), X, y, references=False)
+    np.testing.assert_allclose(result.predictions, cross_val_predict(model_of("squared"), X, y, cv=result.splits))
+    means = cross_val_predict(DummyRegressor(), X, y, cv=result.splits)
+    expected = 1 - np.sum((y - result.predictions) ** 2) / np.sum((y - means) ** 2)
+    assert result.mean == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,24 @@ def test_predictions_are_those_of_cross_val_predict():
 )
 def test_a_scorer_gives_cross_val_score_itself(case, scoring):
     y, model = RESPONSES[case], model_of(case)
-    made = nested_score(model, X, y, 3, scoring=scoring, references=False)
-    by_hand = cross_val_score(model, X, y, cv=made.splits, scoring=scoring)
-    np.testing.assert_allclose(made.folds, by_hand)
-    assert made.mean == pytest.approx(by_hand.mean())
-    assert made.std_error == pytest.approx(1.645 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)))
-    assert made.measure == scoring
+    result = nested_score(model, X, y, 3, scoring=scoring, references=False)
+    by_hand = cross_val_score(model, X, y, cv=result.splits, scoring=scoring)
+    np.testing.assert_allclose(result.folds, by_hand)
+    assert result.mean == pytest.approx(by_hand.mean())
+    assert result.std_error == pytest.approx(1.645 * np.sqrt((1 / 3 + 1 / 2) * by_hand.var(ddof=1)))
+    assert result.measure == scoring
 
 
 def test_lasso_and_ridge_are_scikit_learns():
     y = RESPONSES["squared"]
-    made = nested_score(model_of("squared"), X, y, 3)
+    result = nested_score(model_of("squared"), X, y, 3)
     folds = KFold(FOLDS, shuffle=True, random_state=0)
-    null = cross_val_score(DummyRegressor(), X, y, cv=made.splits, scoring="neg_mean_squared_error")
+    null = cross_val_score(DummyRegressor(), X, y, cv=result.splits, scoring="neg_mean_squared_error")
     for name, method in {"lasso": LassoCV(cv=folds), "ridge": RidgeCV(RIDGES)}.items():
         pipeline = make_pipeline(StandardScaler(), method)
-        left = cross_val_score(pipeline, X, y, cv=made.splits, scoring="neg_mean_squared_error")
-        np.testing.assert_allclose(made.references[name].folds, 1 - left / null, rtol=1e-6)
-    np.testing.assert_array_equal(made.references["null"].folds, 0)
+        left = cross_val_score(pipeline, X, y, cv=result.splits, scoring="neg_mean_squared_error")
+        np.testing.assert_allclose(result.references[name].folds, 1 - left / null, rtol=1e-6)
+    np.testing.assert_array_equal(result.references["null"].folds, 0)
 
 
 def test_an_offset_of_counts_is_their_exposure():
@@ -90,10 +90,10 @@ def test_an_offset_of_counts_is_their_exposure():
     offset = np.log(RNG.uniform(1, 3, 90))
     y = RNG.poisson(np.exp(offset + 0.4 * ETA))
     model = model_of("poisson")
-    made = nested_score(model, X, y, 3, offset=offset)
-    assert set(made.references) == {"null", "ridge"}
-    assert made.notes == ("scikit-learn has no lasso of this loss",)
-    for (train, test), score in zip(made.splits, made.folds, strict=True):
+    result = nested_score(model, X, y, 3, offset=offset)
+    assert set(result.references) == {"null", "ridge"}
+    assert result.notes == ("scikit-learn has no lasso of this loss",)
+    for (train, test), score in zip(result.splits, result.folds, strict=True):
         mean = model.fit(X[train], y[train], offset=offset[train]).predict(X[test], offset=offset[test])
         null = np.exp(offset[test]) * y[train].sum() / np.exp(offset[train]).sum()
         y_test = y[test]

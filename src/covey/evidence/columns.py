@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs import Design
 from covey.groups import Groups
 from covey.layout import spans
 from covey.preprocess import prepare
+from covey.search.problem import Problem
 from covey.validation import FloatArray
 
 __all__ = ["Columns", "read_columns"]
@@ -24,20 +23,10 @@ ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns with ``Z_l' diag(q) Z_l = I`` for each group.
+    """Columns Z, group by group, with ``Z_l' diag(q) Z_l = I`` for each group and row weights q that add up to one.
 
-    Attributes
-    ----------
-    Z : ndarray, shape (n, r)
-        Columns group by group.
-    ranks : ndarray of int, shape (n_groups,)
-        All positive.
-    q : ndarray, shape (n,)
-        Row weights that add up to one.
-    held : ndarray, shape (n, k)
-        Columns of groups that are in every model, orthonormal and orthogonal to Z.
-    intercept : bool
-        Whether all columns are also orthogonal to a column of ones.
+    `held` are the columns of groups that are in every model, orthonormal and orthogonal to Z. With `intercept`, all are
+    orthogonal to a column of ones.
     """
 
     Z: FloatArray
@@ -47,38 +36,41 @@ class Columns:
     intercept: bool
 
     @cached_property
+    def weighted(self) -> FloatArray:
+        """Z with every row times the root of its weight."""
+        return self.Z * np.sqrt(self.q)[:, None]
+
+    @cached_property
     def covariance(self) -> FloatArray:
         """``Z' diag(q) Z``."""
-        own = self.Z * np.sqrt(self.q)[:, None]
-        return np.asarray(own.T @ own)
+        return np.asarray(self.weighted.T @ self.weighted)
 
 
-def read_columns(
-    design: Design, groups: Groups, always: Sequence[int], weight: FloatArray, intercept: bool
-) -> tuple[Columns, NDArray[np.intp]]:
+def read_columns(problem: Problem) -> tuple[Columns, NDArray[np.intp]]:
     """The columns of a problem on the rows of positive weight, and the positions of their groups, which all vary."""
+    design, groups, intercept = problem.design, problem.groups, problem.options["fit_intercept"]
     if not design.reads_columns:
         raise ValueError(
             f"Knockoffs need the columns of {design.name} in memory, but {type(design).__name__} only streams them: "
             "read them into an array first."
         )
-    rows = weight > 0
-    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], weight[rows]
+    rows = problem.weight > 0
+    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], problem.weight[rows]
     design.refuse(groups.members[~np.isfinite(X).all(axis=0)])
     q = weight / weight.sum()
-    stay = np.array(sorted(always), dtype=np.intp)
-    free = np.setdiff1d(np.arange(groups.n_groups), stay)
+    always = np.array(sorted(problem.always), dtype=np.intp)
+    free = np.setdiff1d(np.arange(groups.n_groups), always)
     held: FloatArray = np.empty((len(X), 0))
-    own = X[:, spans(groups.starts, free)]
-    if stay.size:
-        held = _orthonormal(X[:, spans(groups.starts, stay)], None, weight, intercept)[0]
-        largest = np.abs(own).max(axis=0, initial=0.0)
-        own = own / np.where(largest > 0, largest, 1.0)
-        own = own - q @ own if intercept else own
-        left = own - held @ (held.T @ (q[:, None] * own))
-        left[:, q @ left**2 <= ROUNDING**2 * (q @ own**2)] = 0.0
-        own = left
-    Z, ranks = _orthonormal(own, groups.sizes[free], weight, intercept)
+    candidates = X[:, spans(groups.starts, free)]
+    if always.size:
+        held = _orthonormal(X[:, spans(groups.starts, always)], None, weight, intercept)[0]
+        largest = np.abs(candidates).max(axis=0, initial=0.0)
+        candidates = candidates / np.where(largest > 0, largest, 1.0)
+        candidates = candidates - q @ candidates if intercept else candidates
+        left = candidates - held @ (held.T @ (q[:, None] * candidates))
+        left[:, q @ left**2 <= ROUNDING**2 * (q @ candidates**2)] = 0.0
+        candidates = left
+    Z, ranks = _orthonormal(candidates, groups.sizes[free], weight, intercept)
     return Columns(Z, ranks[ranks > 0], q, held, intercept), free[ranks > 0]
 
 

@@ -1,4 +1,4 @@
-"""nested_score: the whole fit, including model selection, repeated without each outer fold."""
+"""Nested scores: the choice and the fit of a model repeated without each outer fold."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.losses import MultiSquared, Squared
-from covey.nested.folds import Rows, event_labels, outer_folds, row_taker
-from covey.nested.judging import Response, read_response
-from covey.nested.refit import FoldResult, Given, refit, rescore
-from covey.nested.result import MethodScore, NestedScore
-from covey.nested.spread import fold_error, pooled, row_error
+from covey.evidence.folds import event_labels, indexable, outer_folds
+from covey.evidence.nested_result import MethodScore, NestedScore
+from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
+from covey.evidence.scoring import fold_error, pooled, read_response, row_error
 from covey.selection import Folds
-from covey.validation import FloatArray, as_sample_weight, on_host, pandas_frame
+from covey.validation import FloatArray, as_sample_weight, pandas_frame
 
 __all__ = ["nested_score"]
 
@@ -43,7 +41,7 @@ def nested_score(
 ) -> NestedScore:
     r"""Score a model on rows that played no part in choosing it, next to the null model, a lasso and a ridge.
 
-    The whole fit, including the choice of the model, is repeated without the rows of each outer fold, which are then
+    The fit, including the choice of the model, is repeated without the rows of each outer fold, which are then
     predicted. The score is the share of the null model's deviance that the model explains,
 
     .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
@@ -58,7 +56,7 @@ def nested_score(
     ----------
     model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
         It does not have to be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by
-        its own `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
+        its `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
         value for the null model. If a `GroupSparseCox` has groups that are always in the model, the model with only
         these is scored too.
     X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
@@ -111,29 +109,25 @@ def nested_score(
     """
     X, y = pandas_frame(X), pandas_frame(y, "y")
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    by_rows = scoring is None and isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
-    has_classes = is_classifier(model)
-    response = read_response(y, has_classes) if by_rows or has_classes else _untouched(y)
+    has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
+    by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
+    response = read_response(y, has_classes, by_rows)
     n = len(response.given)
-    _check(X, n, offset, scoring, references)
-    _check_selection(getattr(last, "selection", None))
+    _check(X, n, offset, scoring, references, getattr(last, "selection", None))
     weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
     folds = outer_folds(
         cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
         events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
     )  # fmt: skip
-    others = dict(references) if isinstance(references, Mapping) else {}
-    known = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
-    given = Given(
-        model, row_taker(X), response, weight, sample_weight is not None, offset, split_groups,
-        known and references is not False, others, random_state, return_estimator,
+    given = {"sample_weight": None if sample_weight is None else weight, "offset": offset, "split_groups": split_groups}
+    study = Study(
+        model, indexable(X), response, weight, {name: values for name, values in given.items() if values is not None},
+        has_deviance and references is not False, dict(references) if isinstance(references, Mapping) else {},
+        get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
     )  # fmt: skip
-    scorer = None if scoring is None else get_scorer(scoring) if isinstance(scoring, str) else scoring
-    tasks = (
-        delayed(refit)(given, train, test) if by_rows else delayed(rescore)(given, scorer, train, test)
-        for train, test in folds
-    )
-    results = []
+    refit = refit_by_deviance if by_rows else refit_by_score if scoring is None else refit_by_scorer
+    tasks = (delayed(refit)(study, train, test) for train, test in folds)
+    results: list[FoldResult] = []
     for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
         results.append(one)
         if verbose:
@@ -142,35 +136,30 @@ def nested_score(
         if progress is not None:
             progress(number)
     if by_rows:
-        return _from_rows(results, folds, response, weight, split_groups)
-    measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
-    return _from_scores(results, folds, response, weight, measure)
+        assert results[0].loss is not None
+        scores = _scores_of_rows(results, weight, split_groups)
+        measure = "R^2" if results[0].loss.quadratic else "D^2"
+    else:
+        scores = _scores_of_folds(results)
+        measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
+    of_model = scores.pop("model")
+    return NestedScore(
+        of_model.mean, of_model.std_error, of_model.folds, scores, measure, folds, _predictions(results, n),
+        response.classes, response.values, weight, [one.selected for one in results],
+        tuple(filter(None, [results[0].note])), [one.model for one in results if one.model is not None],
+    )  # fmt: skip
 
 
-def _untouched(y: Any) -> Response:
-    """A response that the estimator reads itself: numbers, records, or a table."""
-    if isinstance(y, tuple):
-        raise ValueError(
-            "y is a pair of arrays: give one array with an entry per row, for instance from covey.survival."
-        )
-    given = y if hasattr(y, "iloc") else np.asarray(on_host(y))
-    return Response(given, given)
-
-
-def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any) -> None:
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if rows != n:
-        raise ValueError(f"y has {n} entries, but X has {rows} rows.")
-    if offset is None:
-        return
-    if scoring is not None:
+def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection: Any) -> None:
+    """Refuse arguments that do not fit together."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != n:
+        raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
+    if offset is not None and scoring is not None:
         raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
-    if isinstance(references, Mapping) and references:
-        raise ValueError("Your own references= cannot be combined with an offset: leave them out.")
-
-
-def _check_selection(selection: Any) -> None:
-    """Refuse folds given as lists of rows: without the rows of an outer fold, positions change."""
+    if offset is not None and isinstance(references, Mapping) and references:
+        raise ValueError("Estimators in references= cannot be combined with an offset: leave them out.")
+    # without the rows of an outer fold, positions of rows change
     cv = selection.cv if isinstance(selection, Folds) else selection
     if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
         raise ValueError(
@@ -179,76 +168,53 @@ def _check_selection(selection: Any) -> None:
         )
 
 
-def _from_rows(
-    results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, labels: Any
-) -> NestedScore:
-    """Combine the deviances of all test rows; a row that was tested several times counts with its mean."""
-    n = len(response.given)
-    tested = np.zeros(n)
-    sums = {name: np.zeros(n) for name in results[0].losses}
-    predictions = np.zeros(response.values.shape)
-    per_fold: dict[str, list[float]] = {name: [] for name in sums}
-    for one in results:
-        tested[one.test] += 1
-        assert one.means is not None
-        predictions[one.test] += one.means
-        for name, losses in one.losses.items():
-            sums[name][one.test] += losses
-            per_fold[name].append(pooled(losses, one.losses["null"], weight[one.test]))
-    rows = tested > 0
-    with np.errstate(invalid="ignore"):
-        predictions = predictions / tested.reshape(-1, *[1] * (predictions.ndim - 1))
-    every, null = {name: own[rows] for name, own in sums.items()}, sums["null"][rows]
-    count, own_labels = weight[rows], None if labels is None else np.asarray(labels)[rows]
-    k = len(folds)
-
-    def scored(name: str) -> MethodScore:
-        return MethodScore(
-            pooled(every[name], null, count),
-            row_error(every[name], null, count, k, own_labels),
-            np.array(per_fold[name]),
-            pooled(every["model"], null, count) - pooled(every[name], null, count),
-            row_error(every["model"], null, count, k, own_labels, beside=every[name]),
-            results[0].what.get(name, ""),
-        )
-
-    found = {name: scored(name) for name in sums}
-    made = found.pop("model")
-    measure = "R^2" if isinstance(results[0].loss, Squared | MultiSquared) else "D^2"
-    return NestedScore(
-        made.mean, made.std_error, made.folds, found, measure, folds, predictions, response.classes, response.values,
-        weight, [one.selected for one in results], tuple(filter(None, {results[0].note})),
-        [one.fitted for one in results if one.fitted is not None],
-    )  # fmt: skip
-
-
-def _from_scores(
-    results: list[FoldResult], folds: list[tuple[Rows, Rows]], response: Response, weight: FloatArray, measure: str
-) -> NestedScore:
-    """Combine scores of folds by their mean, because single rows have no score."""
-    per_fold = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
-    own = per_fold["model"]
-    found = {
+def _scores_of_rows(results: list[FoldResult], weight: FloatArray, labels: Any) -> dict[str, MethodScore]:
+    """The scores of all methods from the deviances of all test rows."""
+    n, k = len(weight), len(results)
+    tested = np.unique(np.concatenate([one.test for one in results]))
+    labels = None if labels is None else np.asarray(labels)[tested]
+    sums, folds = {}, {}
+    for name in results[0].scores:
+        total = np.zeros(n)
+        for one in results:
+            total[one.test] += one.scores[name]
+        sums[name] = total[tested]
+        folds[name] = np.array([pooled(one.scores[name], one.scores["null"], weight[one.test]) for one in results])
+    null, weight = sums["null"], weight[tested]
+    means = {name: pooled(values, null, weight) for name, values in sums.items()}
+    return {
         name: MethodScore(
-            float(values.mean()), fold_error(values), values, float((own - values).mean()), fold_error(own - values),
+            means[name],
+            row_error(values, null, weight, k, labels),
+            folds[name],
+            means["model"] - means[name],
+            row_error(sums["model"], null, weight, k, labels, beside=values),
             results[0].what.get(name, ""),
         )
-        for name, values in per_fold.items()
-        if name != "model"
+        for name, values in sums.items()
+    }
+
+
+def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
+    """The mean scores of all methods over folds, because single rows have no score."""
+    folds = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
+    model = folds["model"]
+    return {
+        name: MethodScore(
+            float(values.mean()), fold_error(values), values, float((model - values).mean()),
+            fold_error(model - values), results[0].what.get(name, ""),
+        )
+        for name, values in folds.items()
     }  # fmt: skip
-    return NestedScore(
-        float(own.mean()), fold_error(own), own, found, measure, folds, _predictions(results, len(weight)),
-        response.classes, response.values, weight, [one.selected for one in results],
-        tuple(filter(None, {results[0].note})), [one.fitted for one in results if one.fitted is not None],
-    )  # fmt: skip
 
 
 def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:
     """The predictions of all rows, if the folds have any; the mean if a row was tested several times."""
-    sums, tested = np.zeros(n), np.zeros(n)
+    if results[0].predictions is None:
+        return None
+    sums = np.zeros((n, *results[0].predictions.shape[1:]))
+    counts = np.zeros((n, *[1] * (sums.ndim - 1)))
     for one in results:
-        if one.means is None:
-            return None
-        sums[one.test] += one.means
-        tested[one.test] += 1
-    return np.divide(sums, tested, out=np.full(n, np.nan), where=tested > 0)
+        sums[one.test] += one.predictions
+        counts[one.test] += 1
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
-from covey.nested.result import MethodScore, NestedScore
-from covey.nested.spread import NINE_IN_TEN, row_error
+from covey.evidence.nested_result import MethodScore, NestedScore
+from covey.evidence.scoring import NINE_IN_TEN, row_error
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((80, 12))
@@ -24,22 +24,22 @@ MODEL = GroupSparseRegressor(3, selection=3)
 def test_choosing_is_repeated_without_the_test_rows():
     """A row that is far off changes the models of all folds but that in which it is tested."""
     base = nested_score(MODEL, X, Y, 4, references=False)
-    (own,) = (k for k, (_, test) in enumerate(base.splits) if 7 in test)
+    (fold,) = (k for k, (_, test) in enumerate(base.splits) if 7 in test)
     wild = Y.copy()
     wild[7] += 100
     other = nested_score(MODEL, X, wild, 4, references=False)
     for k, (_, test) in enumerate(base.splits):
         same = np.array_equal(base.predictions[test], other.predictions[test])
-        assert same == (k == own)
+        assert same == (k == fold)
 
 
 def test_kinds_of_tables_and_jobs_agree():
     weight = 1.0 + np.arange(80) % 2
     expected = nested_score(MODEL, X, Y, 3, sample_weight=weight)
     for kind in (pd.DataFrame(X), sp.csr_array(X), X.tolist()):
-        made = nested_score(MODEL, kind, Y, 3, sample_weight=weight)
-        assert made.mean == pytest.approx(expected.mean, rel=1e-6)
-        assert made.references["ridge"].mean == pytest.approx(expected.references["ridge"].mean, rel=1e-3)
+        result = nested_score(MODEL, kind, Y, 3, sample_weight=weight)
+        assert result.mean == pytest.approx(expected.mean, rel=1e-6)
+        assert result.references["ridge"].mean == pytest.approx(expected.references["ridge"].mean, rel=1e-3)
     with parallel_config("threading"):
         jobs = nested_score(MODEL, X, Y, 3, sample_weight=weight, n_jobs=2)
     np.testing.assert_array_equal(jobs.folds, expected.folds)
@@ -70,8 +70,8 @@ def test_a_pipeline_is_fitted_within_each_fold():
 def test_labelled_rows_stay_together():
     labels = np.repeat(np.arange(20), 4)
     model = GroupSparseRegressor(3, selection=GroupKFold(3))
-    made = nested_score(model, X, Y, 4, split_groups=labels, references=False)
-    for train, test in made.splits:
+    result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
+    for train, test in result.splits:
         assert not set(labels[train]) & set(labels[test])
     # one observation per label: the same sum of squares as of the sums
     delta = RNG.standard_normal(80)
@@ -93,26 +93,26 @@ def test_several_responses_do_not_depend_on_units():
 @pytest.mark.parametrize("loss", ["huber", "gamma", "binomial"])
 def test_every_loss_says_what_it_is_compared_with(loss):
     y = {"huber": Y, "gamma": np.exp(Y / 3), "binomial": 1 / (1 + np.exp(-Y))}[loss]
-    made = nested_score(GroupSparseRegressor(3, loss=loss, selection=3), X, y, 2)
-    assert made.mean > 0.3
-    assert made.notes
-    assert ("lasso" in made.references) == (loss == "huber")
+    result = nested_score(GroupSparseRegressor(3, loss=loss, selection=3), X, y, 2)
+    assert result.mean > 0.3
+    assert result.notes
+    assert ("lasso" in result.references) == (loss == "huber")
 
 
 def test_repeated_folds_count_a_row_once():
-    made = nested_score(MODEL, X, Y, RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), references=False)
-    assert made.n_folds == 4
-    assert not np.isnan(made.predictions).any()
-    once = nested_score(MODEL, X, Y, made.splits[:2], references=False)
-    assert made.std_error == pytest.approx(once.std_error, rel=0.5)
+    result = nested_score(MODEL, X, Y, RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), references=False)
+    assert result.n_folds == 4
+    assert not np.isnan(result.predictions).any()
+    once = nested_score(MODEL, X, Y, result.splits[:2], references=False)
+    assert result.std_error == pytest.approx(once.std_error, rel=0.5)
 
 
 def test_references_of_your_own():
-    made = nested_score(MODEL, X, Y, 3, references={"least squares": LinearRegression()})
-    assert list(made.references) == ["null", "lasso", "ridge", "least squares"]
-    assert 0.5 < made.references["least squares"].mean < 1
-    assert made.table().loc["least squares", "model_above"] == pytest.approx(
-        made.mean - made.references["least squares"].mean
+    result = nested_score(MODEL, X, Y, 3, references={"least squares": LinearRegression()})
+    assert list(result.references) == ["null", "lasso", "ridge", "least squares"]
+    assert 0.5 < result.references["least squares"].mean < 1
+    assert result.table().loc["least squares", "model_above"] == pytest.approx(
+        result.mean - result.references["least squares"].mean
     )
 
 
@@ -131,12 +131,12 @@ class Concordant(BaseEstimator):
 
 def test_an_estimator_may_score_itself():
     y = np.array([(True, t) for t in np.linspace(0, 3, 80)], dtype=[("event", bool), ("time", float)])
-    made = nested_score(Concordant(), X, y, 4)
-    assert made.measure == "concordance"
-    np.testing.assert_allclose(made.folds, [np.mean(y["time"][test] > 1) for _, test in made.splits])
-    assert made.references["null"].mean == 0.5
-    assert made.frequencies == {"a": 4}
-    assert "concordance on rows that took no part" in str(made)
+    result = nested_score(Concordant(), X, y, 4)
+    assert result.measure == "concordance"
+    np.testing.assert_allclose(result.folds, [np.mean(y["time"][test] > 1) for _, test in result.splits])
+    assert result.references["null"].mean == 0.5
+    assert result.frequencies == {"a": 4}
+    assert "concordance on rows that took no part" in str(result)
 
 
 def of(mean, lasso, error):
@@ -146,7 +146,7 @@ def of(mean, lasso, error):
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("result", "words"),
     [
         (of(0.5, 0.4, 0.02), "Groups help: R^2 is 0.100 ± 0.020 above that of the lasso"),
         (of(0.5, 0.4, 0.02), "which leaves 1.2 times the error"),
@@ -156,20 +156,20 @@ def of(mean, lasso, error):
     ],
     ids=["better", "error", "alike", "worse", "nothing"],
 )
-def test_the_verdict(made, words):
-    assert words in made.verdict
-    assert made.verdict in str(made)
+def test_the_verdict(result, words):
+    assert words in result.verdict
+    assert result.verdict in str(result)
 
 
 def test_plain_values_and_text():
-    made = nested_score(MODEL, X, Y, 3)
-    values = made.as_dict()
-    assert values["folds"] == made.folds.tolist()
+    result = nested_score(MODEL, X, Y, 3)
+    values = result.as_dict()
+    assert values["folds"] == result.folds.tolist()
     assert values["references"]["ridge"]["what"] == "RidgeCV"
-    lines = str(made).splitlines()
+    lines = str(result).splitlines()
     assert lines[0].startswith("R^2 on rows that took no part in choosing (3 outer folds;")
     assert len(lines) == 6
-    assert made.frequencies[0] == 3
+    assert result.frequencies[0] == 3
 
 
 def test_the_standard_error_of_independent_rows():
@@ -212,12 +212,12 @@ def test_survival_times_are_scored_by_concordance():
     death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(3.0, 80)
     y = survival(np.minimum(death, lost), death <= lost)
     model = GroupSparseCox(3, selection="bic")
-    made = nested_score(model, X, y, 3)
-    by_hand = [clone(model).fit(X[train], y[train]).score(X[test], y[test]) for train, test in made.splits]
-    np.testing.assert_allclose(made.folds, by_hand)
-    assert made.measure == "concordance"
-    assert made.references["null"].mean == 0.5
+    result = nested_score(model, X, y, 3)
+    by_hand = [clone(model).fit(X[train], y[train]).score(X[test], y[test]) for train, test in result.splits]
+    np.testing.assert_allclose(result.folds, by_hand)
+    assert result.measure == "concordance"
+    assert result.references["null"].mean == 0.5
     frame = pd.DataFrame({"time": y["time"], "event": y["event"]})
-    np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, made.folds)
+    np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, result.folds)
     with pytest.raises(ValueError, match="pair of arrays"):
         nested_score(model, X, (y["time"], y["event"]))

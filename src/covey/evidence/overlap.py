@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
-from covey.theory.coherence import group_deviations
 
 __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
@@ -25,16 +24,10 @@ CLOSE = 0.7
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two groups and the largest canonical correlation between them.
+    """A selected group, another one, and the largest canonical correlation between them.
 
-    Attributes
-    ----------
-    group, other : int
-        Positions; `group` is selected.
-    correlation : float
-        The largest canonical correlation: 1 if one group's columns exactly predict some combination of the other's.
-    chance : float
-        The value that unrelated groups of these sizes reach with this many rows.
+    It is 1 if one group's columns exactly predict some combination of the other's; `chance` is the value that unrelated
+    groups of these sizes reach with this many rows.
     """
 
     group: int
@@ -50,53 +43,32 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """The result of `find_overlaps`.
-
-    Attributes
-    ----------
-    pairs : tuple of Overlap
-        For each examined group, the closest other one; each pair once, largest correlation first.
-    dependent : tuple of int
-        Selected groups whose columns are linearly dependent.
-    n_looked_at : int
-    """
+    """For each examined group the closest other one, largest correlation first; and groups of dependent columns."""
 
     pairs: tuple[Overlap, ...]
     dependent: tuple[int, ...]
-    n_looked_at: int
 
 
 def find_overlaps(X: Any, y: Any, groups: Groups, selected: NDArray[np.intp], *, centre: bool = True) -> Overlaps:
-    """Compare each selected group with every other group.
+    """Compare each selected group, the most important first, with every other group.
 
     If the columns of every group are orthonormal, the norm of ``Z_l'Z_m/n`` is the largest canonical correlation of two
-    groups; one product with X gives all of them for one group.
-
-    Parameters
-    ----------
-    X, y, groups
-        The data of the fit.
-    selected : ndarray of int
-        Positions of the groups to examine, the most important first.
-    centre : bool
-        Whether the model has an intercept.
+    groups; one product with X gives all of them for one group. `centre` tells whether the model has an intercept.
     """
     if groups.overlapping:
         X, groups = RepeatedColumns(as_design(X), groups.members), groups.apart()
     problem, groups = prepare(X, y, groups, standardize="group", fit_intercept=centre)
     dependent = tuple(int(l) for l in selected if problem.ranks[l] < groups.sizes[l])
     n_numbers = np.cumsum(problem.ranks[selected]) * problem.n_columns
-    looked_at = [int(l) for l in selected[n_numbers <= MOST_NUMBERS] if problem.ranks[l] > 0]
-    if groups.n_groups < 2 or not looked_at:
-        return Overlaps((), dependent, len(looked_at))
-    rows = problem.gram_rows(looked_at)
-    ends = np.cumsum(problem.ranks[looked_at])
+    examined = [int(l) for l in selected[n_numbers <= MOST_NUMBERS] if problem.ranks[l] > 0]
+    if groups.n_groups < 2 or not examined:
+        return Overlaps((), dependent)
+    ends = np.cumsum(problem.ranks[examined])
     found: dict[frozenset[int], Overlap] = {}
-    for l, block in zip(looked_at, np.split(rows, ends[:-1]), strict=True):
+    for l, block in zip(examined, np.split(problem.gram_rows(examined), ends[:-1]), strict=True):
         closest = _closest(problem, l, block)
         found.setdefault(frozenset((l, closest.other)), closest)
-    pairs = sorted(found.values(), key=lambda pair: -pair.correlation)
-    return Overlaps(tuple(pairs), dependent, len(looked_at))
+    return Overlaps(tuple(sorted(found.values(), key=lambda pair: -pair.correlation)), dependent)
 
 
 def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Overlap:
@@ -107,8 +79,8 @@ def _closest(problem: WorkingProblem, l: int, block: NDArray[np.float64]) -> Ove
     for m in np.argsort(-bounds, kind="stable"):
         if bounds[m] <= best:
             break
-        part = block[:, problem.starts[m] : problem.starts[m + 1]]
-        value = float(np.linalg.norm(part, 2)) if part.size else 0.0
+        between = block[:, problem.starts[m] : problem.starts[m + 1]]
+        value = float(np.linalg.norm(between, 2)) if between.size else 0.0
         if value > best:
             best, other = value, int(m)
     chance = chance_correlation(int(problem.ranks[l]), int(problem.ranks[other]), problem.q.size)
@@ -134,10 +106,10 @@ def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[
     design = as_design(X)
     found = []
     for l in selected:
-        columns = groups.members[groups.starts[l] : groups.starts[l + 1]]
-        Z = design.take(columns)
+        Z = design.take(groups.members[groups.starts[l] : groups.starts[l + 1]])
         Z = Z - Z.mean(axis=0)
         spread = Z.std(axis=0)
         Z /= np.where(spread > 0, spread, 1.0)
-        found.append((int(l), float(group_deviations(Z.T @ Z / len(Z), np.array([0, columns.size]))[0])))
+        eigenvalues = np.linalg.eigvalsh(Z.T @ Z / len(Z))
+        found.append((int(l), float(np.abs(eigenvalues - 1.0).max())))
     return sorted(found, key=lambda item: -item[1])
