@@ -7,9 +7,7 @@ from typer.testing import CliRunner
 
 import covey.workflow
 from covey.cli.app import app
-from covey.workflow import FitSettings
-from covey.workflow.command import command_line
-from covey.workflow.settings import TableSettings
+from covey.settings import FitSettings
 
 
 class AskedError(Exception):
@@ -17,44 +15,54 @@ class AskedError(Exception):
 
 
 SETTINGS = {
-    "plain": FitSettings(TableSettings(("a.csv",), "y")),
+    "plain": FitSettings(("a.csv",), ("y",)),
     "terms": FitSettings(
-        TableSettings(
-            ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
-            drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";",
-            decimal=",", weights="w",
-        ),
-        selection="size:3", always=("age",), seed=7, nested=False, stability=True,
+        ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
+        drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";", decimal=",",
+        weights="w", selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
-    "options": FitSettings(TableSettings(("a.csv",), "y", family="poisson", offset="log:t"), options={"rule": "1se"}),
+    "options": FitSettings(
+        ("a.csv",), ("y",), family="poisson", offset="log:t", rule="1se", average=False, factors="2",
+        standardize="none", group_weights="sqrt",
+    ),
     "survival": FitSettings(
-        TableSettings(("a.csv",), (), time="t", event="e", event_value=("1", "2"), start="s", strata=("site",))
+        ("a.csv",), time="t", event="e", event_value=("1", "2"), start="s", strata=("site",), ties="breslow"
     ),
-    "network": FitSettings(TableSettings(("a.csv",), "y"), network={"max_iter": 300}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SETTINGS, ids=str)
 def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
-    seen = []
+    requested = []
 
-    def record(settings, told):
-        seen.append(settings)
+    def record(settings, show):
+        requested.append(settings)
         raise AskedError
 
     monkeypatch.setattr(covey.workflow, "fit_table", record)
     monkeypatch.chdir(tmp_path)
     for name in ("a.csv", "a b.csv", "c1.parquet"):
         (tmp_path / name).touch()
-    words = shlex.split(command_line(SETTINGS[case], str(tmp_path / "out")))
+    words = shlex.split(SETTINGS[case].command("fit", str(tmp_path / "out")))
     assert words[:2] == ["covey", "fit"]
     CliRunner().invoke(app, words[1:])
-    (found,) = seen
-    wanted = SETTINGS[case]
-    assert found.table.targets == wanted.table.targets
-    for name in ("selection", "always", "network", "seed", "nested", "stability"):
-        assert getattr(found, name) == getattr(wanted, name), name
-    assert dict(found.options) == dict(wanted.options)
-    for name in TableSettings.__dataclass_fields__:
-        if name != "target":
-            assert getattr(found.table, name) == getattr(wanted.table, name), name
+    assert requested == [SETTINGS[case]]
+
+
+def test_every_option_of_the_table_is_an_option_of_the_command():
+    words = {"spline": ("a:5",), "seed": 3, "family": "gamma", "nested": False}
+    changed = {}
+    for one in FitSettings.table().values():
+        choices = [value for value in getattr(one.kind, "__args__", ()) if value not in (one.default, type(None))]
+        changed[one.name] = words.get(one.name, ("x",) if one.several else True if bool in choices else "x")
+    command = FitSettings(**changed).command("fit", "out")
+    for one in FitSettings.table().values():
+        assert one.option.positional or (one.negative if changed[one.name] is False else one.flag) in command
+
+
+def test_what_the_options_set():
+    settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", average=False)
+    assert settings.parameters() == {
+        "always": (), "average": False, "factors": 2, "group_weights": None, "random_state": 0, "selection": 5,
+        "standardize": False,
+    }  # fmt: skip

@@ -8,18 +8,20 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import covey as library
 from cli.running import covey, refused
 from covey import nested_score
 from covey.tables import read_table
-from covey.workflow import FILES, FitSettings, TableSettings, fit_table
+from covey.workflow import FILES, FitSettings, fit_table
 
 
 @pytest.fixture(scope="module")
@@ -160,12 +162,6 @@ def test_groups_that_are_always_in(table, tmp_path):
         (["--selection", "bic", "--rule", "1se"], ["--rule has no effect with --selection bic"]),
         (["--selection", "size:3", "--average"], ["--average has no effect with --selection size:3"]),
         (["--average", "--rule", "1se"], ["--rule has no effect with --average"]),
-        (["--network", "--factors", "1"], ["--factors has no effect with --network"]),
-        (["--network", "--always", "kind"], ["--always has no effect with --network"]),
-        (["--network", "--selection", "size:3"], ["--selection size:3 has no effect with --network"]),
-        (["--network", "--selection", "holdout", "--rule", "1se"], ["--rule has no effect with --selection holdout"]),
-        (["--init-scale", "1e-3"], ["--init-scale is a setting of the network", "--network"]),
-        (["--network", "--init-scale", "0"], ["init_scale must be"]),
         (["--selection", "sometimes"], ["not sometimes", "holdout", "size:3"]),
         (["--selection", "1"], ["at least 2 folds"]),
         (["--factors", "many"], ["factors"]),
@@ -177,16 +173,20 @@ def test_options_without_effect_are_refused(table, tmp_path, options, words):
     assert not (tmp_path / "fit").exists()
 
 
-@pytest.mark.parametrize("iterations", [60, 130])
-def test_a_network_that_was_cut_short_is_exit_code_3_with_the_result(table, tmp_path, iterations):
-    asked = ["--network", "--max-iter", iterations, "--selection", "holdout"]
-    result = covey("fit", table, *SETTINGS, *asked, "--out", tmp_path / "fit")
+def test_a_fit_that_does_not_converge_is_exit_code_3_with_the_result(table, tmp_path, monkeypatch):
+    fit = library.GroupSparseRegressor.fit
+
+    def warns(self, *given, **options):
+        warnings.warn("Give rule='1se'.", ConvergenceWarning, stacklevel=1)
+        return fit(self, *given, **options)
+
+    monkeypatch.setattr(library.GroupSparseRegressor, "fit", warns)
+    result = covey("fit", table, *SETTINGS, "--selection", "bic", "--out", tmp_path / "fit")
     assert result.exit_code == 3, result.output
-    assert f"--max-iter {iterations}" in result.stderr
+    assert "notice: Give --rule 1se." in result.stderr
     run = json.loads((tmp_path / "fit" / "run.json").read_text())
     assert run["converged"] is False
-    assert "increase it" in run["notices"][0]
-    assert "The path was cut short" in (tmp_path / "fit" / "report.html").read_text()
+    assert run["notices"] == ["Give --rule 1se."]
 
 
 def test_weights_are_like_repeated_rows(frame, tmp_path):
@@ -288,8 +288,8 @@ def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
     assert coefficients["group"].dropna().to_dict() == {"a_b": "a_b", "a_b_x": "a", "a_c": "a"}
 
 
-def test_stages_are_told(table, capsys):
-    settings = FitSettings(TableSettings((str(table),), "y", drop=("id", "kind")), selection="bic")
+def test_stages_are_shown(table, capsys):
+    settings = FitSettings((str(table),), ("y",), drop=("id", "kind"), selection="bic")
     fit_table(settings, print)
     parts = [f"without part {k}" for k in range(1, 6)]
     assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting", *parts]
@@ -325,7 +325,7 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_interrupted_leaves_nothing(tmp_path):
-    """The fit, of a network in a hundred folds, is interrupted when its progress says that it has begun."""
+    """The fit, in a hundred folds, is interrupted when its progress says that it has begun."""
     import pty
 
     rng = np.random.default_rng(0)
@@ -333,21 +333,21 @@ def test_interrupted_leaves_nothing(tmp_path):
     frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
     frame.to_parquet(tmp_path / "wide.parquet")
     command = [sys.executable, "-m", "covey.cli", "fit", str(tmp_path / "wide.parquet"), "--target", "y"]
-    command += ["--out", str(tmp_path / "fit"), "--network", "--selection", "100"]
+    command += ["--out", str(tmp_path / "fit"), "--selection", "100"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color", "NO_COLOR": "1"}
     parent, child = pty.openpty()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
     os.close(child)
-    seen = b""
-    while b"fitting" not in seen:
-        seen += os.read(parent, 4096)
+    output = b""
+    while b"fitting" not in output:
+        output += os.read(parent, 4096)
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(OSError):  # the other end is closed
         while chunk := os.read(parent, 4096):
-            seen += chunk
+            output += chunk
     out = process.communicate()[0]
-    assert process.returncode == 130, seen
+    assert process.returncode == 130, output
     assert out == ""
-    assert b"Traceback" not in seen
-    assert b"nothing was written" in seen
+    assert b"Traceback" not in output
+    assert b"nothing was written" in output
     assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]

@@ -21,8 +21,7 @@ import covey
 from covey.persistence import TRUSTED, ModelFileError, dump_bytes
 from covey.report import FitReport, render
 from covey.selection.judged import how_chosen, in_words, judged
-from covey.stopping import AtTime
-from covey.workflow import FitSettings, TableSettings, fit_table, predict_table
+from covey.workflow import FitSettings, PredictSettings, fit_table, predict_table
 
 CONSTANTS = [
     "0",
@@ -60,7 +59,6 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         (regress(groups=covey.Groups.from_lists(lists, overlap=True), selection="ebic"), X, y),
         (regress(groups=3), plain, several),
         (regress(groups=3, loss="poisson", always=[0]), plain, np.floor(np.exp(y / 3))),
-        (regress(groups=3, network=covey.Network(max_iter=400), selection=AtTime(300)), X, y),
         (classify(groups=3), X, np.where(y > 0, "yes", "no")),
         (covey.GroupSparseCox(groups=3), X, (np.exp(-y), rng.random(60) < 0.7)),
         (classify(groups=3, selection=3), plain, np.digitize(y, [-1, 1])),
@@ -70,8 +68,8 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         table = X.assign(y=y, kind=rng.choice(["u", "v", "w"], 60))
         table.loc[3, "c1"] = np.nan
         table.to_csv(f"{folder}/t.csv", index=False)
-        asked = TableSettings(data=(f"{folder}/t.csv",), target="y", spline=("c2",), onehot=("kind",), impute="median")
-        made.append((dump_bytes(fit_table(FitSettings(asked)).model), table, None))
+        settings = FitSettings((f"{folder}/t.csv",), ("y",), spline=("c2",), onehot=("kind",), impute="median")
+        made.append((dump_bytes(fit_table(settings).model), table, None))
     return made
 
 
@@ -259,7 +257,7 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
     if hasattr(model, "steps"):
         table = file.with_name("rows.csv")
         X.to_csv(table, index=False)
-        predict_table(file, [str(table)], target=["y"])
+        predict_table(PredictSettings(file, (str(table),), target=("y",)))
         return
     model.predict(X)
     model.score(X, y)

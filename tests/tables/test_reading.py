@@ -94,4 +94,4 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
         made = read_groups(str(file), ["a", "b", "c"])
         assert made.labels.tolist() == [0, 1, 0]
     file.write_text("column\tgroup\na\tone\nc\tone\n")
-    assert read_groups(str(file), ["a", "b", "c"], own=["b"]).names == ("one", "b")
+    assert read_groups(str(file), ["a", "b", "c"], ungrouped=["b"]).names == ("one", "b")

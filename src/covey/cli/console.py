@@ -109,9 +109,7 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        from covey.workflow.settings import silent
-
-        yield silent
+        yield lambda stage: None
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -119,10 +117,10 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
 
-        def told(stage: str) -> None:
+        def show(stage: str) -> None:
             progress.update(bar, description=stage, completed=names.index(stage), refresh=True)
 
-        yield told
+        yield show
 
 
 def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
@@ -130,14 +128,14 @@ def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    made = Table(pad_edge=False)
+    shown = Table(pad_edge=False)
     for name in frame.columns:
-        made.add_column(name.replace("_", " "), justify="right" if name in forms else "left", overflow="fold")
+        shown.add_column(name.replace("_", " "), justify="right" if name in forms else "left", overflow="fold")
     for row in frame.head(most).to_dict("records"):
-        made.add_row(
+        shown.add_row(
             *(f"{row[name]:{forms[name]}}" if name in forms else escape(plain(row[name])) for name in frame.columns)
         )
-    return made
+    return shown
 
 
 def write(frame: Any, file: Path) -> None:

@@ -4,180 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, stages, table
-from covey.cli.options import (
-    MODEL,
-    PAPER,
-    RESPONSE_OPTIONS,
-    TABLE_OPTIONS,
-    Always,
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    DropMissing,
-    Event,
-    EventValue,
-    Family,
-    GroupsOption,
-    HandleUnknown,
-    Impute,
-    Json,
-    Offset,
-    OneHot,
-    Sep,
-    Spline,
-    Start,
-    Strata,
-    Targets,
-    Ties,
-    Time,
-    Weights,
-    asked,
-    table_settings,
-)
+from covey.cli.options import Json, takes
+from covey.settings import FitSettings
 
 if TYPE_CHECKING:
     from covey.workflow import Fit
 
 __all__ = ["fit", "print_fit"]
 
-# Options of the command itself and of the network; all others are parameters of the estimator.
-OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
-OWN = (
-    *TABLE_OPTIONS,
-    *RESPONSE_OPTIONS,
-    *OUTPUT_OPTIONS,
-    "selection",
-    "always",
-    "network",
-    "seed",
-    "nested",
-    "stability",
-)
-NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
-
 # The most groups to print; the folder has all of them.
 SHOWN = 20
 
 
+@takes(FitSettings)
 def fit(
-    context: typer.Context,
-    data: Data,
-    target: Targets = None,
-    groups: GroupsOption = None,
-    spline: Spline = None,
-    onehot: OneHot = None,
-    drop: Drop = None,
-    date: Date = None,
-    impute: Impute = None,
-    drop_missing: DropMissing = False,
-    handle_unknown: HandleUnknown = "error",
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    weights: Weights = None,
-    family: Family = "auto",
-    offset: Offset = None,
-    time: Time = None,
-    event: Event = None,
-    event_value: EventValue = None,
-    start: Start = None,
-    strata: Strata = None,
-    ties: Ties = None,
+    settings: FitSettings,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-fit"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier fit in the folder.")] = False,
     as_json: Json = False,
-    selection: Annotated[
-        str,
-        typer.Option(
-            help="How to choose the model: a number of folds, holdout (one fifth of the rows), ebic, bic, gcv, "
-            "discrepancy, or size:K for K groups.",
-            rich_help_panel=MODEL,
-        ),
-    ] = "5",
-    rule: Annotated[
-        Literal["min", "1se"] | None,
-        typer.Option(
-            help="min, for prediction: the simplest model near the mean of the best. 1se, for fewer groups: the "
-            "simplest model within one standard error of the best.",
-            show_default="min",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    average: Annotated[
-        bool | None,
-        typer.Option(
-            "--average/--no-average",
-            help="Use the weighted mean of all candidates: slightly more accurate under strong noise, but dense.",
-            show_default="no-average",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    always: Always = None,
-    factors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="How many common factors of the columns to account for while the groups are ordered.",
-            show_default="auto",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    standardize: Annotated[
-        Literal["group", "column", "block", "none"] | None,
-        typer.Option(
-            help="Orthonormalise the columns of each group, scale each column, scale each group as a block, or do "
-            "nothing.",
-            show_default="group",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    group_weights: Annotated[
-        Literal["noise", "sqrt", "none"] | None,
-        typer.Option(
-            help="Weight groups by the score that pure noise would reach in them, by the square root of their size, or "
-            "not at all.",
-            show_default="noise",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for folds or held-out rows.", rich_help_panel=MODEL)] = 0,
-    nested: Annotated[
-        bool,
-        typer.Option(
-            "--nested/--no-nested",
-            help="Repeat the whole fit in five outer folds, for a score on rows that played no part in choosing the "
-            "model, next to a lasso and a ridge. Takes several times as long as the fit itself.",
-            rich_help_panel=MODEL,
-        ),
-    ] = True,
-    stability: Annotated[
-        bool,
-        typer.Option(
-            "--stability",
-            help="Also repeat the selection on random halves of the rows, and show in the table and the report how "
-            "often each group is found.",
-            rich_help_panel=MODEL,
-        ),
-    ] = False,
-    network: Annotated[
-        bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
-    ] = False,
-    init_scale: Annotated[
-        float | None,
-        typer.Option(help="The initial value of every magnitude.", show_default="1e-6", rich_help_panel=PAPER),
-    ] = None,
-    algorithm: Annotated[
-        Literal["single-stage", "two-stage"] | None,
-        typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=PAPER),
-    ] = None,
-    max_iter: Annotated[
-        int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=PAPER)
-    ] = None,
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
@@ -206,30 +55,19 @@ def fit(
       covey fit trial.csv --time months --event dead --strata site --always age
     """
     with complaints():
-        check_there(*data)
+        check_there(*settings.data)
         from covey.persistence import import_skops
 
         import_skops()  # needed to write the model; importing it first is fastest
-        from covey.workflow import FitSettings, check_out, fit_table, write_fit
+        from covey.workflow import check_out, fit_table, write_fit
         from covey.workflow.folder import describe
-        from covey.workflow.nested import N_FOLDS, fold_stage
+        from covey.workflow.nested import FOLD_STAGES
 
         check_out(out, overwrite)
-        settings = FitSettings(
-            table_settings(context),
-            selection=selection,
-            always=tuple(always or ()),
-            network=_network(context),
-            seed=seed,
-            options=asked(context, *OWN, *NETWORK_OPTIONS),
-            nested=nested,
-            stability=stability,
-        )
-        repeated = [fold_stage(fold) for fold in range(1, N_FOLDS + 1)] if nested else []
-        halving = ["halving"] if stability else []
-        with stages(["reading", "expanding", "fitting", *repeated, *halving, "writing"], quiet=as_json) as told:
-            result = fit_table(settings, told)
-            told("writing")
+        steps = [*(FOLD_STAGES if settings.nested else ()), *(["halving"] if settings.stability else [])]
+        with stages(["reading", "expanding", "fitting", *steps, "writing"], quiet=as_json) as show:
+            result = fit_table(settings, show)
+            show("writing")
             write_fit(result, out, overwrite=overwrite)
         if as_json:
             typer.echo(json.dumps({**describe(result), "out": str(out)}, ensure_ascii=False))
@@ -239,16 +77,6 @@ def fit(
             notice(message)
         if not result.converged:
             raise typer.Exit(NOT_CONVERGED)
-
-
-def _network(context: typer.Context) -> dict[str, Any] | None:
-    """The settings of the network, or None without ``--network``."""
-    given = {name: context.params[name] for name in NETWORK_OPTIONS if context.params[name] is not None}
-    if context.params["network"]:
-        return given
-    for name in given:
-        raise ValueError(f"--{name.replace('_', '-')} is a setting of the network: add --network.")
-    return None
 
 
 def print_fit(result: Fit, out: Path) -> None:
@@ -263,17 +91,18 @@ def print_fit(result: Fit, out: Path) -> None:
     response, n_always = problem.response, len(model.always_groups_)
     every = result.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
-    n_columns = int((model.coef_ != 0).any(axis=0).sum() if model.coef_.ndim > 1 else (model.coef_ != 0).sum())
+    n_columns = int((np.atleast_2d(model.coef_) != 0).any(axis=0).sum())
     beside = f", plus {n_always} always in" if n_always else ""
+    events = "" if response.n_events is None else f", {response.n_events} events"
     console.print(
         f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
-        f"({n_columns} of {problem.X.shape[1]} columns, {_rows(result)}).\n"
+        f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows{events}).\n"
         f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
         f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
         markup=False,
     )
     if n_always:
-        selected["always"] = ["yes" if own else "" for own in selected["always"]]
+        selected["always"] = ["yes" if is_in else "" for is_in in selected["always"]]
     else:
         selected = selected.drop(columns="always")
     if "folds" in selected:
@@ -287,13 +116,6 @@ def print_fit(result: Fit, out: Path) -> None:
     _print_scores(console, result)
     _print_warning(console, result)
     console.print(f"The report: {out / 'report.html'}", markup=False)
-
-
-def _rows(result: Fit) -> str:
-    """The number of rows, and of events for survival times."""
-    y = result.problem.y
-    events = f", {y['event'].sum()} events" if result.problem.response.family == "cox" else ""
-    return f"{len(y)} rows{events}"
 
 
 def _classes(result: Fit) -> str:

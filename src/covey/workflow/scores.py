@@ -32,10 +32,8 @@ class Scores:
         On the rows used to choose the model, which is optimistic; None if no rows were used.
     chosen_by : str
         Description of those rows.
-    accuracy : float or None
-        For classes: the share of correct predictions on the outer folds.
-    log_loss : float or None
-        For classes: the log loss on the outer folds.
+    accuracy, log_loss : float or None
+        For classes: the share of correct predictions and the log loss on the outer folds.
     """
 
     measure: str
@@ -44,26 +42,25 @@ class Scores:
     held_out_error: float | None
     chosen_r2: float | None
     chosen_by: str
-    accuracy: float | None = None
-    log_loss: float | None = None
+    accuracy: float | None
+    log_loss: float | None
 
 
 def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -> Scores:
     """Score a fit."""
-    train = explained(estimator, problem.X, problem.y, problem.weight, problem.offset)
-    chosen_by = judged(estimator, null_error(estimator, problem.y, problem.weight, problem.offset))
-    by = ""
-    if chosen_by is not None and chosen_by.r2 is not None:
-        n = estimator.n_splits_
-        by = f"{n}-fold cross-validation" if n > 1 else "one holdout set"
+    rows = problem.y, problem.weight, problem.offset
+    candidates = judged(estimator, null_error(estimator, *rows))
+    chosen_r2 = candidates.r2 if candidates is not None else None
+    n_splits = estimator.n_splits_
+    chosen_by = f"{n_splits}-fold cross-validation" if n_splits > 1 else "one holdout set"
     classes = HeldOut.from_nested(nested)
     return Scores(
         measure=measure(estimator),
-        train_r2=train,
+        train_r2=explained(estimator, problem.X, *rows),
         held_out_r2=nested.mean if nested else None,
         held_out_error=nested.std_error if nested else None,
-        chosen_r2=chosen_by.r2 if chosen_by else None,
-        chosen_by=by,
+        chosen_r2=chosen_r2,
+        chosen_by=chosen_by if chosen_r2 is not None else "",
         accuracy=classes.accuracy if classes else None,
         log_loss=classes.log_loss if classes else None,
     )
