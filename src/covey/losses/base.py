@@ -48,6 +48,8 @@ class Loss(ABC):
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
+    quadratic : bool
+        Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
     """
 
     name: ClassVar[str]
@@ -57,6 +59,7 @@ class Loss(ABC):
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = False
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""

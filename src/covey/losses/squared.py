@@ -26,6 +26,7 @@ class Squared(Loss):
 
     name: ClassVar[str] = "squared"
     unpenalised: ClassVar[str] = "least squares"
+    quadratic: ClassVar[bool] = True
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""
@@ -60,6 +61,7 @@ class MultiSquared(Loss):
 
     name: ClassVar[str] = "multi-squared"
     unpenalised: ClassVar[str] = "least squares"
+    quadratic: ClassVar[bool] = True
     vector: ClassVar[bool] = True
 
     def observations(self, n_outputs: int) -> int:
