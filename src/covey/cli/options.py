@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covey.settings import Row, Settings
+from covey.settings import Entry, Settings
 
 __all__ = ["Json", "takes"]
 
@@ -25,15 +25,15 @@ def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., No
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         declared = list(signature(command, eval_str=True).parameters.values())[1:]
         left_out = {*without, *(one.name for one in declared)}
-        rows = [one for one in settings.table().values() if one.name not in left_out]
-        several = {one.name for one in rows if one.several}
+        entries = [one for one in settings.table().values() if one.name not in left_out]
+        several = {one.name for one in entries if one.several}
 
         @wraps(command)
         def run(**given: Any) -> None:
-            values = {one.name: given.pop(one.name) for one in rows}
+            values = {one.name: given.pop(one.name) for one in entries}
             command(settings(**{n: tuple(v or ()) if n in several else v for n, v in values.items()}), **given)
 
-        parameters = [_parameter(one) for one in rows]
+        parameters = [_parameter(one) for one in entries]
         parameters += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in declared]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -42,8 +42,8 @@ def takes(settings: type[Settings], *without: str) -> Callable[[Callable[..., No
     return decorate
 
 
-def _parameter(one: Row) -> Parameter:
-    """A row of a table of options as a parameter that typer reads."""
+def _parameter(one: Entry) -> Parameter:
+    """An entry of a table of options as a parameter that typer reads."""
     option, kind, default = one.option, one.kind, one.default
     if one.several:
         kind, default = list[str], Parameter.empty if option.positional else None

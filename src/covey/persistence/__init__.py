@@ -24,9 +24,7 @@ TRUSTED = (
     *ESTIMATORS,
     "covey.estimators.terms.TermGroups",
     "covey.groups.partition.Groups",
-    "covey.network.settings.Network",
     "covey.path.Path",
-    "covey.path.PathState",
     "covey.selection.criteria.Size",
     "covey.selection.splitting.Folds",
     "covey.losses.classes.Binomial",
@@ -38,10 +36,8 @@ TRUSTED = (
     "covey.losses.squared.MultiSquared",
     "covey.losses.squared.Squared",
     "covey.selection.splitting.HoldOut",
-    "covey.stopping.at_time.AtTime",
     "covey.stopping.discrepancy.Discrepancy",
     "covey.stopping.information.InformationCriterion",
-    "covey.stopping.window.TheoryWindow",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these hold the function that made their arrays
@@ -52,24 +48,12 @@ TRUSTED = (
     *(
         f"sklearn.model_selection._split.{name}"
         for name in (
-            "GroupKFold",
-            "GroupShuffleSplit",
-            "KFold",
-            "LeaveOneGroupOut",
-            "LeaveOneOut",
-            "LeavePGroupsOut",
-            "LeavePOut",
-            "PredefinedSplit",
-            "RepeatedKFold",
-            "RepeatedStratifiedKFold",
-            "ShuffleSplit",
-            "StratifiedGroupKFold",
-            "StratifiedKFold",
-            "StratifiedShuffleSplit",
-            "TimeSeriesSplit",
+            "GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "LeavePGroupsOut",
+            "LeavePOut", "PredefinedSplit", "RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit",
+            "StratifiedGroupKFold", "StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit",
         )
     ),
-)
+)  # fmt: skip
 
 
 LARGER = "give covey.load a larger largest= if you know where it comes from."
@@ -180,7 +164,7 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     except TooLargeError as reason:
         raise ModelFileError(f"{path} is too large: {reason}; {LARGER}") from None
     except Exception as reason:
-        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_said(reason)}).") from None
+        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_in_words(reason)}).") from None
     foreign = sorted(held - set(TRUSTED))
     if foreign:
         raise ModelFileError(
@@ -194,11 +178,14 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
         model = skops.loads(content, trusted=list(TRUSTED))
         check_contents(model)
     except Exception as reason:
-        raise ModelFileError(f"{path} is damaged ({_said(reason)}); write it again with covey.save.") from None
+        raise ModelFileError(
+            f"{path} is damaged, or written by another version of covey ({_in_words(reason)}); fit the model again and "
+            "write it with covey.save."
+        ) from None
     return model
 
 
-def _said(reason: Exception) -> str:
+def _in_words(reason: Exception) -> str:
     return f"{type(reason).__name__}: {str(reason).splitlines()[0] if str(reason) else ''}".rstrip(": ")
 
 

@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
-from covey.persistence.attributes import FITTED, LENGTHS, PATH, STATE, Check
+from covey.persistence.attributes import ABSENT, FITTED, LENGTHS, PATH, Check
 
 __all__ = ["check_contents"]
 
@@ -51,12 +51,12 @@ def check_contents(model: Any) -> None:
 
 def _parts(model: Any) -> Iterator[Any]:
     """All parts of a model, inner parts first, each once."""
-    left, found, seen = [model], [], set()
+    left, found, visited = [model], [], set()
     while left:
         part = left.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | float | complex | bool | type(None) | type):
+        if id(part) in visited or isinstance(part, str | bytes | int | float | complex | bool | type(None) | type):
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         found.append(part)
         if isinstance(part, dict):
             left += [*part, *part.values()]
@@ -101,7 +101,7 @@ def _check_dataclass(part: Any) -> None:
 def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     """Check that a fitted model has all its attributes, and that they agree with each other."""
     absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
-    absent += [name for name in wanted if name not in vars(model) and not wanted[name].absent]
+    absent += [name for name in wanted if name not in vars(model) and name not in ABSENT]
     fitted = any(name.endswith("_") and name in vars(model) for name in wanted)
     if absent and (fitted or absent[0] not in wanted):
         raise ValueError(f"{type(model).__name__} has no {absent[0]}")
@@ -111,12 +111,12 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     lengths = {
         "columns": groups.n_columns, "groups": groups.n_groups, "members": groups.members.size,
         "times": np.size(path.times), "outputs": path.n_outputs,
-        **{name: np.size(getattr(model, own)) for name, own in LENGTHS.items() if own in vars(model)},
+        **{length: np.size(getattr(model, name)) for length, name in LENGTHS.items() if name in vars(model)},
     }  # fmt: skip
-    for table, part in ((PATH, path), (wanted, model), (STATE, path.state)):
-        for name, check in table.items() if part is not None else ():
-            if hasattr(part, name):
-                check(getattr(part, name), lengths, name)
+    for part, checks in ((path, PATH), (model, wanted)):
+        for name, check in checks.items():
+            if hasattr(part, name) and not check(getattr(part, name), lengths):
+                raise ValueError(f"{name} is not as it was written")
     _check_agreement(model)
 
 
@@ -126,10 +126,7 @@ def _check_agreement(model: Any) -> None:
         raise ValueError("groups_ are not those of path_")
     if not (np.diff(path.times) > 0).all():
         raise ValueError("the times of path_ do not increase")
-    positions = [l for l, _ in (*path.entered, *(path.state.entered if path.state is not None else ()))]
-    if path.state is not None:
-        positions += path.state.awake.tolist()
-    if not all(0 <= l < len(names) for l in positions):
+    if not all(0 <= l < len(names) for l, _ in path.entered):
         raise ValueError("path_ has groups that are not among groups_")
     chosen = [names[l] for l in np.flatnonzero(model.group_norms_)]
     if len(chosen) != len(model.selected_groups_) or set(chosen) != set(model.selected_groups_):

@@ -5,7 +5,7 @@ else. The command line, the settings in ``run.json``, the command that repeats a
 are all read from these tables.
 """
 
-from covey.settings.option import Option, Row, Settings
+from covey.settings.option import Entry, Option, Settings
 from covey.settings.tables import (
     HALVES,
     KNOCKOFFS,
@@ -20,10 +20,10 @@ __all__ = [
     "HALVES",
     "KNOCKOFFS",
     "SURVIVAL",
+    "Entry",
     "FitSettings",
     "Option",
     "PredictSettings",
-    "Row",
     "Settings",
     "StabilitySettings",
     "TableSettings",

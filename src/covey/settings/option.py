@@ -8,45 +8,24 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-__all__ = ["REQUIRED", "Option", "Row", "Settings", "option"]
+__all__ = ["REQUIRED", "Entry", "Option", "Settings", "option"]
 
 REQUIRED: Any = MISSING
 
 
 @dataclass(frozen=True)
 class Option:
-    """What a table of options says about a field besides its name, type and default.
-
-    Attributes
-    ----------
-    help : str
-    panel : str or None
-        The heading under which the help page lists it.
-    metavar : str or None
-        The placeholder for its value.
-    short : str
-        Its short form, such as ``-t``.
-    positional : bool
-        Whether it is an argument without a name.
-    parameter : str
-        The parameter of the estimator, or of a function of `covey.stability`, that it sets.
-    none : object
-        The value of that parameter if the option is "none".
-    shown : str
-        The default on the help page, if the estimator chooses it.
-    least : int or None
-        The smallest value.
-    """
+    """What a table of options says about a field besides its name, type and default."""
 
     help: str
-    panel: str | None = None
-    metavar: str | None = None
-    short: str = ""
-    positional: bool = False
-    parameter: str = ""
-    none: Any = None
-    shown: str = ""
-    least: int | None = None
+    metavar: str | None = None  # the placeholder for its value
+    panel: str | None = None  # the heading under which the help page lists it
+    short: str = ""  # its short form, such as -t
+    positional: bool = False  # whether it is an argument without a name
+    parameter: str = ""  # the parameter of the estimator, or of a function of `covey.stability`, that it sets
+    none: Any = None  # the value of that parameter if the option is "none"
+    shown: str = ""  # the default on the help page, if the estimator chooses it
+    least: int | None = None  # its smallest value
 
 
 def option(default: Any, *about: Any, **more: Any) -> Any:
@@ -55,8 +34,8 @@ def option(default: Any, *about: Any, **more: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a table of options: a field of a settings class with its option."""
+class Entry:
+    """An entry of a table of options: a field of a settings class with its option."""
 
     name: str
     kind: Any
@@ -85,11 +64,11 @@ class Settings:
 
     @classmethod
     @cache
-    def table(cls) -> Mapping[str, Row]:
+    def table(cls) -> Mapping[str, Entry]:
         """The options, by the names of the fields."""
         kinds = get_type_hints(cls)
-        rows = fields(cls)  # type: ignore[arg-type]
-        return {one.name: Row(one.name, kinds[one.name], one.default, one.metadata["option"]) for one in rows}
+        entries = fields(cls)  # type: ignore[arg-type]
+        return {one.name: Entry(one.name, kinds[one.name], one.default, one.metadata["option"]) for one in entries}
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that the options set, without those left to their defaults."""
@@ -101,10 +80,9 @@ class Settings:
                 found[one.option.parameter] = one.option.none if value == "none" else value
         return found
 
-    def as_dict(self, *classes: type[Settings]) -> dict[str, Any]:
-        """The settings of these classes, by default of all, as plain values."""
-        names = [one.name for kind in classes or (type(self),) for one in fields(kind)]  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names}
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        return {n: getattr(self, n) for n, one in self.table().items() if getattr(self, n) != one.default}
 
     def command(self, name: str, out: str) -> str:
         """The command with these settings: the options that differ from their defaults, quoted for a shell.
@@ -116,14 +94,14 @@ class Settings:
         "covey fit 'a table.csv' --target y --groups 'g=x*' --seed 0 --no-nested --out out"
         """
         words = ["covey", name]
+        changed = {"seed": getattr(self, "seed", 0), **self.changed()}
         for one in self.table().values():
-            value = getattr(self, one.name)
-            if value != one.default or one.name == "seed":
-                words += _words(one, value)
+            if one.name in changed:
+                words += _words(one, changed[one.name])
         return shlex.join([*words, "--out", out])
 
 
-def _words(one: Row, value: Any) -> Iterator[str]:
+def _words(one: Entry, value: Any) -> Iterator[str]:
     """An option with its value, as words of a command."""
     if isinstance(value, bool):
         yield one.flag if value else one.negative

@@ -37,35 +37,17 @@ SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted table.
-
-    Attributes
-    ----------
-    settings : FitSettings
-    problem : Problem
-    model : Pipeline
-        Predicts from the raw table.
-    scores : Scores
-    converged : bool
-    notices : tuple of str
-        Warnings of the fit, in words.
-    seconds : float
-        Duration of the fit alone.
-    nested : NestedScore or None
-        The score on rows that played no part in choosing the model.
-    stability : StabilitySelection or None
-        How often each group is found in random halves of the rows, if requested.
-    """
+    """A fitted table."""
 
     settings: FitSettings
     problem: Problem
-    model: Pipeline
+    model: Pipeline  # predicts from the raw table
     scores: Scores
     converged: bool
-    notices: tuple[str, ...]
-    seconds: float
-    nested: NestedScore | None = None
-    stability: StabilitySelection | None = None
+    notices: tuple[str, ...]  # warnings of the fit, in words
+    seconds: float  # duration of the fit alone
+    nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
+    stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
 
     @property
     def held_out(self) -> HeldOut | None:

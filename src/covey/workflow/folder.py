@@ -164,7 +164,7 @@ def _one_or_list(names: Collection[str]) -> str | list[str]:
 
 
 def _table_settings(settings: TableSettings) -> dict[str, Any]:
-    values = {name: value for name, value in settings.as_dict(TableSettings).items() if name != "data"}
+    values = {name: getattr(settings, name) for name in TableSettings.table() if name != "data"}
     return values | {"target": _one_or_list(settings.target)}
 
 
@@ -189,6 +189,8 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 def _report(fit: Fit) -> str:
     problem, response, groups = fit.problem, fit.problem.response, fit.problem.groups
+    shown = ("data", "target", "groups", "family", "time", "event")
+    changed = {n: v for n, v in fit.settings.changed().items() if n in TableSettings.table() and n not in shown}
     settings = {
         "data": ", ".join(file.path for file in problem.inputs),
         "sha256": ", ".join(file.sha256 for file in problem.inputs),
@@ -196,7 +198,7 @@ def _report(fit: Fit) -> str:
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
         "groups": " ".join(fit.settings.groups) or "each column on its own",
         "seed": fit.settings.seed,
-        **_changed(fit.settings),
+        **{name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()},
     }
     names = [str(groups.names[l]) for l in groups.labels]
     report = FitReport.from_model(
@@ -209,14 +211,3 @@ def _report(fit: Fit) -> str:
     )  # fmt: skip
     remarks = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
     return render(replace(report, remarks=tuple(remarks)))
-
-
-def _changed(settings: TableSettings) -> dict[str, str]:
-    """The settings of the table that differ from their defaults, as text, without those that the response shows."""
-    shown = ("data", "target", "groups", "family", "time", "event")
-    changed = {
-        one.name: getattr(settings, one.name)
-        for one in TableSettings.table().values()
-        if one.name not in shown and getattr(settings, one.name) != one.default
-    }
-    return {name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()}

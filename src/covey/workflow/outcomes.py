@@ -92,7 +92,7 @@ class Outcome:
 
     def _score_one(self, truth: FloatArray, mean: FloatArray, shift: FloatArray) -> dict[str, float]:
         loss = self.estimator.loss_
-        if loss.name.endswith("squared"):
+        if loss.quadratic:
             rmse = np.sqrt(np.mean((truth - mean) ** 2))
             return {"r2": float(r2_score(truth, mean)), "rmse": float(rmse)}
         y = loss.check(truth, "--target")

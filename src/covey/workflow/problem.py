@@ -61,45 +61,21 @@ class Input:
 
 @dataclass(frozen=True)
 class Problem:
-    """A table as a regression problem.
+    """A table as a regression problem."""
 
-    Attributes
-    ----------
-    transformer : ColumnTransformer
-        Fitted; maps the table's columns to those of the fit.
-    X : DataFrame
-        The columns of the fit.
-    response : Response
-    weight, offset : ndarray or None
-    groups : Groups
-    sources : tuple of str
-        The table column behind each column of the fit.
-    inputs : tuple of Input
-    raw : DataFrame
-        The columns of the table before expansion.
-    terms : dict of str to int
-        The expanded columns: the number of spline columns, or 0 for one-hot.
-    settings : TableSettings
-        The settings, with lists of columns split.
-    dates : dict of str to str
-        The date columns, and the day from which each is counted.
-    notices : tuple of str
-        Changes made to the table that the user should know about.
-    """
-
-    transformer: ColumnTransformer
-    X: pd.DataFrame
+    transformer: ColumnTransformer  # fitted; maps the table's columns to those of the fit
+    X: pd.DataFrame  # the columns of the fit
     response: Response
     weight: FloatArray | None
     offset: FloatArray | None
     groups: Groups
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # the table column behind each column of the fit
     inputs: tuple[Input, ...]
-    raw: pd.DataFrame
-    terms: Mapping[str, int]
-    settings: TableSettings
-    dates: Mapping[str, str]
-    notices: tuple[str, ...] = ()
+    raw: pd.DataFrame  # the columns of the table before expansion
+    terms: Mapping[str, int]  # the expanded columns: the number of spline columns, or 0 for one-hot
+    settings: TableSettings  # with lists of columns split
+    dates: Mapping[str, str]  # the date columns, and the day from which each is counted
+    notices: tuple[str, ...] = ()  # changes made to the table that the user should know about
 
     @property
     def y(self) -> Any:
@@ -132,15 +108,7 @@ class Problem:
 
 
 def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "") -> Problem:
-    """Read, check, expand and group.
-
-    Parameters
-    ----------
-    settings : TableSettings
-    show : callable
-    squared : str
-        Name of the command that needs squared loss, if any.
-    """
+    """Read, check, expand and group; `squared` names the command that needs squared loss, if any."""
     check_survival(settings)
     show("reading")
     files = find_files(settings.data)

@@ -36,35 +36,16 @@ DOMAINS = {
 
 @dataclass(frozen=True)
 class Response:
-    """The response in the form that an estimator expects.
+    """The response in the form that an estimator expects."""
 
-    Attributes
-    ----------
-    targets : tuple of str
-        The columns of the table.
-    y : ndarray
-        Numbers of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`.
-    family : str
-        As in the settings, other than "auto".
-    reason : str
-        Why this family was chosen; empty if the user set it.
-    hint : str
-        Another family that may fit; empty if none suggests itself.
-    title : str
-        Its name, for sentences.
-    loss : Loss
-    survival : mapping or None
-        For survival times: the facts about their columns that predictions need.
-    """
-
-    targets: tuple[str, ...]
-    y: Any
-    family: str
-    reason: str
-    hint: str
-    title: str
+    targets: tuple[str, ...]  # the columns of the table
+    y: Any  # numbers, of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`
+    family: str  # as in the settings, other than "auto"
+    reason: str  # why this family was chosen; empty if the user set it
+    hint: str  # another family that may fit; empty if none suggests itself
+    title: str  # its name, for sentences
     loss: Loss
-    survival: Mapping[str, Any] | None = None
+    survival: Mapping[str, Any] | None = None  # the facts about survival times that predictions need
 
     @property
     def has_classes(self) -> bool:
@@ -82,14 +63,7 @@ def read_response(
 ) -> Response:
     """Read the response, and determine its family if it is "auto".
 
-    Parameters
-    ----------
-    frame : DataFrame
-    settings : TableSettings
-    where : str
-        Name of the table, for messages.
-    squared : str
-        Name of the command that needs squared loss, if any.
+    Messages call the table `where`; `squared` names the command that needs squared loss, if any.
     """
     if settings.time is not None:
         y, loss = read_survival_times(frame, settings, where), Cox(settings.ties or "efron")

@@ -16,34 +16,16 @@ __all__ = ["Scores", "score"]
 
 @dataclass(frozen=True)
 class Scores:
-    """How well the model predicts.
+    """How well the model predicts."""
 
-    Attributes
-    ----------
-    measure : str
-        Name of the score: "R²", or "D²", the share of the deviance that the model removes.
-    train_r2 : float
-        On the rows the model was fitted to.
-    held_out_r2 : float or None
-        On outer folds that played no part in choosing the model; None without a nested score.
-    held_out_error : float or None
-        Half-width of a 90 % interval for the score on new rows.
-    chosen_r2 : float or None
-        On the rows used to choose the model, which is optimistic; None if no rows were used.
-    chosen_by : str
-        Description of those rows.
-    accuracy, log_loss : float or None
-        For classes: the share of correct predictions and the log loss on the outer folds.
-    """
-
-    measure: str
-    train_r2: float
-    held_out_r2: float | None
-    held_out_error: float | None
-    chosen_r2: float | None
-    chosen_by: str
-    accuracy: float | None
-    log_loss: float | None
+    measure: str  # name of the score: "R²", or "D²", the share of the deviance that the model removes
+    train_r2: float  # on the rows the model was fitted to
+    held_out_r2: float | None  # on outer folds that played no part in choosing the model
+    held_out_error: float | None  # half-width of a 90 % interval for the score on new rows
+    chosen_r2: float | None  # on the rows used to choose the model, which is optimistic; None if no rows were used
+    chosen_by: str  # description of those rows
+    accuracy: float | None  # for classes: the share of correct predictions on the outer folds
+    log_loss: float | None  # for classes: the log loss on the outer folds
 
 
 def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -> Scores:
