@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 import covey
-from covey.persistence import ModelFileError, dump_bytes
+from covey.persistence import ModelFileError, dump_bytes, import_skops
 from covey.persistence.attributes import FITTED, PATH
 from covey.selection import HoldOut, Size
 from covey.stopping import InformationCriterion
@@ -290,9 +290,11 @@ def test_splines_from_a_file_are_checked(table, tmp_path, part):
     setattr(step.bsplines_[0], part, getattr(step.bsplines_[0], part)[:4].copy())
     basis = SplineTransformer().fit_transform(frame[["d"]])
     whole = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
-    covey.save(whole, tmp_path / "model.skops")
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(whole))
     with pytest.raises(ModelFileError, match="damaged"):
         covey.load(tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
+        covey.save(whole, tmp_path / "again.skops")
 
 
 def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tmp_path):
@@ -322,7 +324,7 @@ def test_a_file_with_attributes_of_another_version_is_refused(model, tmp_path):
     vars(longer.path_)["step"] = 1.0
     del vars(shorter)["recipe_"]
     for other, name in ((longer, "step"), (shorter, "recipe_")):
-        covey.save(other, tmp_path / "model.skops")
+        (tmp_path / "model.skops").write_bytes(import_skops().dumps(other))
         with pytest.raises(ModelFileError, match=f"another version of covey.*{name}"):
             covey.load(tmp_path / "model.skops")
 
@@ -338,3 +340,26 @@ def test_the_table_of_attributes_has_every_attribute_of_a_fitted_model(table):
         assert {one for one in vars(fitted) if one.endswith("_")} == {one for one in FITTED[name] if one.endswith("_")}
         plain = {field.name for field in fields(fitted.path_)} - {"state"}
         assert plain == set(PATH)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", ["squared", "poisson", "huber", "classes"])
+def test_models_of_one_hot_columns_come_back(loss, seed, tmp_path):
+    """Groups wake up at the same time, so that times of the path are equal."""
+    rng = np.random.default_rng(seed)
+    X = np.eye(40)[rng.integers(40, size=60)]
+    if loss == "classes":
+        model = covey.GroupSparseClassifier().fit(X, rng.integers(2, size=60))
+    else:
+        y = rng.poisson(2, 60) if loss == "poisson" else rng.standard_normal(60)
+        model = covey.GroupSparseRegressor(loss=loss).fit(X, y)
+    covey.save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+def test_save_refuses_what_load_refuses(model, tmp_path):
+    changed = pickle.loads(pickle.dumps(model))
+    changed.coef_ = changed.coef_ + 1
+    with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
+        covey.save(changed, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())
