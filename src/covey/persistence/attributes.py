@@ -25,14 +25,14 @@ Lengths = Mapping[str, int]
 Check = Callable[[Any, Lengths], bool]
 
 
-def _array(*shapes: str, least: float = -np.inf, whole: bool = False) -> Check:
+def _array(*shapes: str, least: float = -np.inf, integer: bool = False) -> Check:
     """Finite real numbers in an array of one of these shapes; ``""`` is a single number."""
 
     def holds(value: Any, lengths: Lengths) -> bool:
         if isinstance(value, bool) or not isinstance(value, np.ndarray | np.number | numbers.Real):
             return False
         array = np.asarray(value)
-        if array.dtype.kind not in ("iu" if whole else "fiu") or not _is_ordinary(array):
+        if array.dtype.kind not in ("iu" if integer else "fiu") or not _is_ordinary(array):
             return False
         fits = any(_fits(array.shape, shape.split(), lengths) for shape in shapes)
         return fits and bool(np.isfinite(array).all()) and bool((array >= least).all())
@@ -77,7 +77,7 @@ def _or_none(check: Check) -> Check:
 def _is_event(value: Any, lengths: Lengths) -> bool:
     """Whether a value is a pair of a group index and a time."""
     pair = isinstance(value, tuple | list) and len(value) == 2
-    return pair and _array("", whole=True)(value[0], lengths) and _array("")(value[1], lengths)
+    return pair and _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
 
 
 def _is_ordinary(array: Any) -> bool:
@@ -97,7 +97,7 @@ PLAIN = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool, Group
 
 PATH: dict[str, Check] = {
     **{name: _is(PLAIN[hint]) for name, hint in get_type_hints(Path).items() if hint in PLAIN},
-    "n_outputs": _array("", whole=True, least=1),
+    "n_outputs": _array("", integer=True, least=1),
     "times": _array("times"),
     "coefs": _sparse("times", "outputs columns"),
     "intercepts": _array("one times", "times outputs"),
@@ -122,8 +122,8 @@ MODEL: dict[str, Check] = {
     "shrunk_": _is(bool),
     "candidates_": _is(pd.DataFrame),
     "fold_frequencies_": _or_none(_array("groups", least=0)),
-    "n_splits_": _array("", whole=True, least=0),
-    "n_features_in_": lambda value, lengths: _array("", whole=True)(value, lengths) and value == lengths["columns"],
+    "n_splits_": _array("", integer=True, least=0),
+    "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
     "feature_names_in_": _each(_is(str), "columns"),
     # parameters used to describe the fitted model; `fit` reads and checks the others
     "rule": lambda value, lengths: isinstance(value, str) and value in ("min", "1se"),
@@ -145,7 +145,7 @@ FITTED: dict[str, dict[str, Check]] = {
     | {
         "strata_": _or_none(_each(_is(object), "strata")),
         "baseline_times_": _array("events"),
-        "baseline_strata_": _array("events", whole=True, least=0),
+        "baseline_strata_": _array("events", integer=True, least=0),
         "baseline_hazards_": _array("events", least=0),
         "event_times_": _array("event_times"),
         "censoring_times_": _array("censorings"),

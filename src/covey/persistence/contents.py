@@ -17,7 +17,7 @@ from covey.persistence.encoders import check_encoder, check_widths
 
 __all__ = ["check_contents"]
 
-# What scikit-learn's transformers may be told to return.
+# What scikit-learn's transformers may be set to return.
 OUTPUTS = ("default", "pandas", "polars")
 
 

@@ -30,8 +30,8 @@ def days_since(column: pd.Series[Any], day: str) -> pd.Series[Any]:
     >>> days_since(pd.Series(["2020-03-01", "2020-03-02 12:00"]), "2020-03-01").tolist()
     [0.0, 1.5]
     """
-    made: pd.Series[Any] = (_times(column) - pd.Timestamp(day, tz="UTC")) / pd.Timedelta(days=1)
-    return made
+    days: pd.Series[Any] = (_times(column) - pd.Timestamp(day, tz="UTC")) / pd.Timedelta(days=1)
+    return days
 
 
 def _times(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -29,15 +29,15 @@ def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
-    made = frame.copy(deep=False)
+    changed = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
             column = frame.iloc[:, j].astype(object)
             other = {value: change(value) for value in column.unique() if isinstance(value, str)}
             if any(value != shown for value, shown in other.items()):
-                made.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
-    made.columns = frame.columns.map(change)
-    return made
+                changed.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
+    changed.columns = frame.columns.map(change)
+    return changed
 
 
 def _guard(value: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import covey
-from covey.files import check_folder, whole_folder
+from covey.files import atomic_folder, check_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.report.effects import term_effects
@@ -95,7 +95,7 @@ def _csv(table: pd.DataFrame) -> bytes:
 
 def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
     run = json.dumps(about, indent=2, ensure_ascii=False).encode()
-    with whole_folder(folder, names) as draft:
+    with atomic_folder(folder, names) as draft:
         for name, content in {**contents, "run.json": run}.items():
             (draft / name).write_bytes(content)
 

@@ -28,7 +28,7 @@ class SavedModel:
     Attributes
     ----------
     fitted : estimator
-        The whole model, usually a pipeline.
+        The complete model, usually a pipeline.
     estimator : GroupSparseEstimator
         Its last step.
     facts : mapping
@@ -36,6 +36,7 @@ class SavedModel:
     """
 
     def __init__(self, file: Path) -> None:
+        self.file = file
         self.fitted = load(file / "model.skops" if file.is_dir() else file)
         steps = getattr(self.fitted, "steps", [("model", self.fitted)])
         self.estimator: Any = steps[-1][1]
@@ -101,7 +102,23 @@ class SavedModel:
             )
         return {"offset": read_offset(frame, given)[1]}
 
-    def match(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    def transform(self, frame: pd.DataFrame) -> tuple[Any, tuple[str, ...]]:
+        """The columns that the estimator expects, and notices for the user."""
+        X, notices = self._match(frame)
+        if self._first is None:
+            return X, notices
+        try:
+            return self.fitted[:-1].transform(X), notices
+        except MemoryError:
+            raise
+        except Exception as reason:  # the table has been checked
+            raise self.unusable(reason) from reason
+
+    def unusable(self, reason: Exception) -> ModelFileError:
+        """The error for a model whose file has been tampered with."""
+        return ModelFileError(f"{self.file} cannot be used: its steps do not match each other ({reason}).")
+
+    def _match(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """All columns of the fit with the types they had there, and notices for the user.
 
         Columns that cannot be converted are refused by name. Columns with zero coefficients may be missing from the
@@ -149,9 +166,6 @@ def _categories(column: pd.Series[Any], encoder: OneHotEncoder) -> tuple[pd.Seri
             f"Column {column.name!r} holds {listed(odd)}, which the model has not seen: leave out those rows, or "
             "treat such values as none of the known ones with --handle-unknown ignore."
         )
-    rows = int(values.isin(odd).sum())
-    return (
-        values,
-        f"{column.name} holds {listed(odd)} in {rows} rows, which the model has not seen: treated as none of the known "
-        "ones.",
-    )
+    n = int(values.isin(odd).sum())
+    notice = f"{column.name} holds {listed(odd)} in {n} rows, which the model has not seen"
+    return values, f"{notice}: treated as none of the known ones."

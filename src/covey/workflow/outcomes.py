@@ -52,7 +52,7 @@ class Outcome:
     """Numbers, one or several for each row; the other kinds of predictions are subclasses."""
 
     def __init__(self, model: SavedModel) -> None:
-        self.fitted, self.estimator, self.facts = model.fitted, model.estimator, model.facts
+        self.estimator, self.facts = model.estimator, model.facts
 
     @property
     def n_targets(self) -> int:
@@ -67,9 +67,9 @@ class Outcome:
         if times:
             raise TableError("--at is for models of survival times, which this model is not.")
 
-    def predict(self, X: pd.DataFrame, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
-        """The columns with the predictions, from the columns of the fit and from the table itself."""
-        values = np.asarray(self.fitted.predict(X, **offset), dtype=float)
+    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
+        """The columns with the predictions, from the columns of the estimator and from the table itself."""
+        values = np.asarray(self.estimator.predict(X, **offset), dtype=float)
         if values.ndim == 1:
             return pd.DataFrame({"prediction": values})
         names = self.facts.get("targets") or range(values.shape[1])
@@ -106,10 +106,10 @@ class Classes(Outcome):
 
     n_targets = 1
 
-    def predict(self, X: pd.DataFrame, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
-        p = np.asarray(self.fitted.predict_proba(X, **offset))
+    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
+        p = np.asarray(self.estimator.predict_proba(X, **offset))
         chances = {f"probability_{label}": p[:, k] for k, label in enumerate(self.estimator.classes_)}
-        return pd.DataFrame({"prediction": self.fitted.predict(X, **offset), **chances})
+        return pd.DataFrame({"prediction": self.estimator.predict(X, **offset), **chances})
 
     def score(
         self, frame: pd.DataFrame, target: Sequence[str], predictions: pd.DataFrame, offset: Offset
@@ -143,10 +143,10 @@ class Survival(Outcome):
         if target and len(target) != 2:
             raise TableError("The model predicts survival: give --target twice, the time and then the event.")
 
-    def predict(self, X: pd.DataFrame, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
+    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
         """Survival is NaN beyond the follow-up of a row's stratum; without times, it is that at the fit's quartiles."""
         last = self.estimator
-        columns = {"prediction": np.asarray(self.fitted.predict(X, **offset), dtype=float)}
+        columns = {"prediction": np.asarray(last.predict(X, **offset), dtype=float)}
         if self.survival is None and last.strata_ is not None:
             return pd.DataFrame(columns)  # the file does not describe the table of the fit
         facts = self.survival or {"quartiles": (), "ends": [last.event_times_[-1]]}
@@ -159,8 +159,7 @@ class Survival(Outcome):
             )
         strata = None if last.strata_ is None else self._strata(frame)
         followed = ends[0] if strata is None else ends[np.searchsorted(last.strata_, strata)]
-        inside = self.fitted[:-1].transform(X) if len(getattr(self.fitted, "steps", ())) > 1 else X
-        functions = last.predict_survival_function(inside, **offset, strata=strata)
+        functions = last.predict_survival_function(X, **offset, strata=strata)
         for time in at:
             chance = np.array([function(time) for function in functions], dtype=float)
             columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
@@ -178,9 +177,9 @@ class Survival(Outcome):
         event = read_events(frame[target[1]], facts["event_value"])
         start = None if facts["start"] is None else number_column(frame[facts["start"]], "--target")
         strata = self._strata(frame) if facts["strata"] else None
-        rows = read_survival(survival(time, event, start=start, strata=strata)).rows
+        truth = read_survival(survival(time, event, start=start, strata=strata)).rows
         risk = predictions["prediction"].to_numpy(dtype=float)
-        return {"concordance": concordance_index(rows, risk, np.ones(len(risk)))}
+        return {"concordance": concordance_index(truth, risk, np.ones(len(risk)))}
 
     def _strata(self, frame: pd.DataFrame) -> Any:
         """The stratum of each row, as the model encodes it."""

@@ -31,7 +31,7 @@ class Prediction:
         ``r2`` and ``rmse`` (per response), ``accuracy`` and ``log_loss`` of classes, ``deviance_explained`` and
         ``deviance``, or ``concordance``.
     notices : tuple of str
-        Changes made to the table that the user should know about.
+        Changes to the table that the user should know about.
     """
 
     table: pd.DataFrame
@@ -60,10 +60,7 @@ def predict_table(settings: PredictSettings, show: Show = show_nothing) -> Predi
     except Exception as reason:
         if type(reason) is ValueError:  # raised by covey or scikit-learn; other libraries raise subclasses
             raise
-        # the table has been checked, so the pipeline's steps must have been tampered with
-        raise ModelFileError(f"{settings.model} cannot be used: its steps do not match each other ({reason}).") from (
-            reason
-        )
+        raise model.unusable(reason) from reason
 
 
 def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) -> Prediction:
@@ -74,7 +71,7 @@ def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) 
     outcome = outcome_of(model)
     outcome.check(settings.target, times := read_at(settings.at))
     offset = model.offset(frame)
-    X, notices = model.match(frame)
+    X, notices = model.transform(frame)
     predictions = outcome.predict(X, frame, offset, times)
     scores = outcome.score(frame, settings.target, predictions, offset) if settings.target else {}
     table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions], axis=1)

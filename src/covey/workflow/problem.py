@@ -75,7 +75,7 @@ class Problem:
     terms: Mapping[str, int]  # the expanded columns: the number of spline columns, or 0 for one-hot
     settings: TableSettings  # with lists of columns split
     dates: Mapping[str, str]  # the date columns, and the day from which each is counted
-    notices: tuple[str, ...] = ()  # changes made to the table that the user should know about
+    notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
     @property
     def y(self) -> Any:

@@ -30,15 +30,15 @@ class Scores:
 
 def score(problem: Problem, estimator: Any, nested: NestedScore | None = None) -> Scores:
     """Score a fit."""
-    rows = problem.y, problem.weight, problem.offset
-    candidates = judged(estimator, null_error(estimator, *rows))
+    response = problem.y, problem.weight, problem.offset
+    candidates = judged(estimator, null_error(estimator, *response))
     chosen_r2 = candidates.r2 if candidates is not None else None
     n_splits = estimator.n_splits_
     chosen_by = f"{n_splits}-fold cross-validation" if n_splits > 1 else "one holdout set"
     classes = HeldOut.from_nested(nested)
     return Scores(
         measure=measure(estimator),
-        train_r2=explained(estimator, problem.X, *rows),
+        train_r2=explained(estimator, problem.X, *response),
         held_out_r2=nested.mean if nested else None,
         held_out_error=nested.std_error if nested else None,
         chosen_r2=chosen_r2,

@@ -83,7 +83,7 @@ def order_table(path: Path) -> pd.DataFrame:
 def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
     """The path in long form: one row per time and awake column, plus one per time for the intercept.
 
-    With several outputs, each has rows of its own, named by `outputs`.
+    With several outputs, each has its rows, named by `outputs`.
     """
     p, n_times, n_outputs = path.groups.n_columns, len(path), path.n_outputs
     coefs = path.coefs.tocoo()
