@@ -13,8 +13,6 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-__all__ = ["app", "run"]
-
 # Allocations between two runs of the garbage collector. Python's default of 700 costs a short command a tenth of its
 # time, because its imports allocate many objects and free none.
 OBJECTS = 50_000

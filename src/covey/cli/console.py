@@ -21,19 +21,6 @@ from covey.wording import as_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = [
-    "BAD_INPUT",
-    "INTERRUPTED",
-    "NOT_CONVERGED",
-    "check_out",
-    "check_there",
-    "complaints",
-    "notice",
-    "plain",
-    "stages",
-    "table",
-    "write",
-]
 
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 

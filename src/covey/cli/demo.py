@@ -9,8 +9,6 @@ import typer
 
 from covey.cli.console import complaints, stages
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-demo"),
@@ -31,7 +29,7 @@ def demo(
     with complaints():
         from covey.cli.fit import print_fit
         from covey.demo import COMMAND, TRUTH, run
-        from covey.workflow.nested import FOLD_STAGES
+        from covey.workflow.scores import FOLD_STAGES
 
         with stages(["reading", "expanding", "fitting", *FOLD_STAGES, "writing"]) as show:
             result = run(out, show)

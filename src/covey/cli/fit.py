@@ -15,7 +15,6 @@ from covey.settings import FitSettings
 if TYPE_CHECKING:
     from covey.workflow import Fit
 
-__all__ = ["fit", "print_fit"]
 
 # The most groups to print; the folder has all of them.
 SHOWN = 20
@@ -61,7 +60,7 @@ def fit(
         import_skops()  # needed to write the model; importing it first is fastest
         from covey.workflow import check_out, fit_table, write_fit
         from covey.workflow.folder import describe
-        from covey.workflow.nested import FOLD_STAGES
+        from covey.workflow.scores import FOLD_STAGES
 
         check_out(out, overwrite)
         steps = [*(FOLD_STAGES if settings.nested else ()), *(["halving"] if settings.stability else [])]

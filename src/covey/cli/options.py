@@ -11,8 +11,6 @@ import typer
 
 from covey.settings import Entry, Settings
 
-__all__ = ["Json", "takes"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and nothing else.")]
 
 

@@ -13,8 +13,6 @@ from covey.cli.console import check_out, check_there, complaints, notice, stages
 from covey.cli.options import Json, takes
 from covey.settings import TableSettings
 
-__all__ = ["path"]
-
 
 @takes(TableSettings, "handle_unknown", "family", "offset")
 def path(

@@ -13,8 +13,6 @@ from covey.cli.console import check_out, check_there, complaints, notice, plain,
 from covey.cli.options import Json, takes
 from covey.settings import PredictSettings
 
-__all__ = ["predict"]
-
 # The scores in words, with the digits to print.
 SCORES = {
     "r2": ("R^2", ".4f"),

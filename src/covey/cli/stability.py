@@ -15,7 +15,6 @@ from covey.settings import StabilitySettings
 if TYPE_CHECKING:
     from covey.workflow.stability import TableSelection
 
-__all__ = ["stability"]
 
 # The most groups to print.
 SHOWN = 20

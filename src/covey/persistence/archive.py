@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST", "TooLargeError", "foreign_types", "inspect"]
-
 # The most bytes of a decompressed file; a model with a million columns has a tenth of that.
 LARGEST = 2**30
 

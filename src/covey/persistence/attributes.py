@@ -19,8 +19,6 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
 
-__all__ = ["ABSENT", "FITTED", "LENGTHS", "PATH", "Check"]
-
 Lengths = Mapping[str, int]
 Check = Callable[[Any, Lengths], bool]
 

@@ -15,8 +15,6 @@ from covey.groups import Groups
 from covey.persistence.attributes import ABSENT, FITTED, LENGTHS, PATH, Check
 from covey.persistence.encoders import check_encoder, check_widths
 
-__all__ = ["check_contents"]
-
 # What scikit-learn's transformers may be set to return.
 OUTPUTS = ("default", "pandas", "polars")
 

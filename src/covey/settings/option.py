@@ -8,8 +8,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-__all__ = ["REQUIRED", "Entry", "Option", "Settings", "option"]
-
 REQUIRED: Any = MISSING
 
 

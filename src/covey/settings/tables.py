@@ -9,8 +9,6 @@ from typing import Literal
 
 from covey.settings.option import REQUIRED, Settings, option
 
-__all__ = ["HALVES", "KNOCKOFFS", "SURVIVAL", "FitSettings", "PredictSettings", "StabilitySettings", "TableSettings"]
-
 TABLE, SURVIVAL, MODEL = "The table", "Survival times", "The model"
 HALVES, KNOCKOFFS = "Half-samples", "Knockoffs"
 

@@ -13,18 +13,6 @@ import pandas as pd
 from covey.tables.complaint import TableError, listed, near
 from covey.tables.unreadable import complaint, read_unreadable
 
-__all__ = [
-    "apart",
-    "complete_rows",
-    "find_columns",
-    "labels",
-    "missing_values",
-    "number_column",
-    "numbers",
-    "numeric_frame",
-    "to_numbers",
-]
-
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
     """The columns matched by a name, a pattern or a list; a column of exactly that name takes precedence.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-__all__ = ["TableError", "listed", "near"]
-
 
 class TableError(ValueError):
     """A table cannot be used as it is; the message says why and what to do."""

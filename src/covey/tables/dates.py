@@ -9,8 +9,6 @@ import pandas as pd
 
 from covey.tables.complaint import TableError
 
-__all__ = ["days_since", "earliest"]
-
 
 def earliest(column: pd.Series[Any]) -> str:
     """The earliest date of a column, used as the reference day.

@@ -15,8 +15,6 @@ from covey.groups.checks import is_separator
 from covey.tables.complaint import TableError, listed, near
 from covey.tables.reading import read_table
 
-__all__ = ["read_groups"]
-
 Specs = str | Sequence[str] | None
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["guarded", "unguarded"]
-
 # The first characters of a formula in Excel, LibreOffice and Google Sheets, including full-width forms. Apostrophes
 # before them are guards already, or text that looks like one.
 FORMULA = re.compile("'*[=+\\-@\\t\\r\uff1d\uff0b\uff0d\uff20]")

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Unreadable", "complaint", "has_decimal_commas", "is_identifier", "read_unreadable"]
-
 # A column with more distinct values than this share of the rows is an identifier or free text: a category seen only
 # once says nothing about other rows. A few repeated values do not turn the rest into categories.
 MOSTLY_DIFFERENT = 0.9

@@ -21,13 +21,10 @@ from covey.stability import StabilitySelection
 from covey.stability.stability import default_first
 from covey.tables import TableError
 from covey.wording import as_options
-from covey.workflow.nested import repeat_fit
 from covey.workflow.problem import Problem, Show, pose, show_nothing
-from covey.workflow.scores import Scores, score
+from covey.workflow.scores import Scores, repeat_fit, score
 from covey.workflow.stability import select_by_halves
 from covey.workflow.tables import coefficients_table, groups_table, output_names
-
-__all__ = ["SELECTIONS", "Fit", "fit_table"]
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5

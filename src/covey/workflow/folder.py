@@ -30,8 +30,6 @@ from covey.workflow.problem import Problem
 from covey.workflow.stability import TableSelection
 from covey.workflow.tables import coefficients_along
 
-__all__ = ["FILES", "SELECTION_FILES", "check_out", "describe", "describe_selection", "write_fit", "write_selection"]
-
 FILES = frozenset({"model.skops", "coefficients.csv", "groups.csv", "path.parquet", "report.html", "run.json"})
 SELECTION_FILES = frozenset({"groups.csv", "run.json"})
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops")

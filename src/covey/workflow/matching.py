@@ -19,8 +19,6 @@ from covey.validation import FloatArray
 from covey.workflow.response import read_offset
 from covey.workflow.terms import column_sources
 
-__all__ = ["SavedModel"]
-
 
 class SavedModel:
     """A model from a folder written by ``covey fit``, or from a file.

@@ -19,8 +19,6 @@ from covey.validation import FloatArray
 from covey.workflow.matching import SavedModel
 from covey.workflow.survival import read_events, read_strata
 
-__all__ = ["Outcome", "outcome_of", "read_at"]
-
 Offset = dict[str, FloatArray]
 
 

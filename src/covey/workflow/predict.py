@@ -14,8 +14,6 @@ from covey.workflow.matching import SavedModel
 from covey.workflow.outcomes import outcome_of, read_at
 from covey.workflow.problem import Show, show_nothing
 
-__all__ = ["Prediction", "predict_table"]
-
 
 @dataclass(frozen=True)
 class Prediction:

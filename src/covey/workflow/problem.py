@@ -33,8 +33,6 @@ from covey.workflow.response import Response, read_offset, read_response
 from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
-__all__ = ["Input", "Problem", "Show", "pose", "show_nothing"]
-
 # Called with the name of the current stage, for a progress bar.
 Show = Callable[[str], None]
 

@@ -16,8 +16,6 @@ from covey.tables.columns import labels, number_column, to_numbers
 from covey.tables.complaint import listed, near
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
-__all__ = ["Response", "read_offset", "read_response"]
-
 CLASSES = ("binomial", "multinomial")
 
 # Text with more distinct values than this is probably a name or a comment, not a class.

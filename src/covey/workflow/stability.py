@@ -15,8 +15,6 @@ from covey.stability.stability import Progress
 from covey.tables import TableError
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 
-__all__ = ["TableSelection", "select_by_halves", "select_table"]
-
 
 @dataclass(frozen=True)
 class TableSelection:

@@ -15,16 +15,6 @@ from covey.tables.columns import labels, number_column
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray
 
-__all__ = [
-    "check_survival",
-    "read_events",
-    "read_strata",
-    "read_survival_times",
-    "survival_columns",
-    "survival_facts",
-    "survival_title",
-]
-
 # Common words for an event, in columns of text.
 EVENT_WORDS = ("dead", "died", "death", "deceased", "event", "yes", "true", "relapse", "relapsed", "failed", "failure")
 

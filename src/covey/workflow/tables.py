@@ -11,8 +11,6 @@ import pandas as pd
 from covey.path import Path
 from covey.workflow.problem import Problem
 
-__all__ = ["coefficients_along", "coefficients_table", "groups_table", "order_table", "output_names"]
-
 
 def output_names(estimator: Any, problem: Problem) -> list[str]:
     """Names of the rows of the coefficients: several responses, or more than two classes; otherwise empty."""

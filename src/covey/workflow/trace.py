@@ -11,8 +11,6 @@ from covey.path import Path
 from covey.settings import TableSettings
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 
-__all__ = ["PICTURES", "draw", "trace_table"]
-
 PICTURES = (".png", ".svg", ".pdf")
 
 
