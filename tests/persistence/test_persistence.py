@@ -1,4 +1,4 @@
-"""What is saved comes back the same; what is foreign, hostile or damaged is refused before anything is made."""
+"""What is saved comes back the same; what is foreign, hostile or damaged is refused before anything is created."""
 
 import copy
 import io
@@ -85,9 +85,9 @@ def test_a_pipeline_predicts_from_the_raw_table(table, tmp_path):
         ],
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
-    whole = make_pipeline(columns, covey.GroupSparseRegressor(groups=covey.TermGroups(frame.columns))).fit(holes, y)
-    covey.save(whole, tmp_path / "model.skops")
-    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), whole.predict(holes))
+    pipeline = make_pipeline(columns, covey.GroupSparseRegressor(groups=covey.TermGroups(frame.columns))).fit(holes, y)
+    covey.save(pipeline, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), pipeline.predict(holes))
 
 
 def test_pickle_still_works(model, table):
@@ -289,12 +289,12 @@ def test_splines_from_a_file_are_checked(table, tmp_path, part):
     step = SplineTransformer().fit(frame[["d"]])
     setattr(step.bsplines_[0], part, getattr(step.bsplines_[0], part)[:4].copy())
     basis = SplineTransformer().fit_transform(frame[["d"]])
-    whole = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
-    (tmp_path / "model.skops").write_bytes(import_skops().dumps(whole))
+    pipeline = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(pipeline))
     with pytest.raises(ModelFileError, match="damaged"):
         covey.load(tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
-        covey.save(whole, tmp_path / "again.skops")
+        covey.save(pipeline, tmp_path / "again.skops")
 
 
 def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tmp_path):
@@ -304,10 +304,10 @@ def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tm
 
     frame, y = table
     trees = SelectFromModel(RandomForestRegressor(2, random_state=0), max_features=2, threshold=-np.inf)
-    whole = make_pipeline(trees, covey.GroupSparseRegressor()).fit(frame[list("abcde")], y)
+    pipeline = make_pipeline(trees, covey.GroupSparseRegressor()).fit(frame[list("abcde")], y)
     with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree"):
-        covey.save(whole, tmp_path / "model.skops")
-    skops.io.dump(whole, tmp_path / "model.skops")
+        covey.save(pipeline, tmp_path / "model.skops")
+    skops.io.dump(pipeline, tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree.*nothing was loaded"):
         covey.load(tmp_path / "model.skops")
 
