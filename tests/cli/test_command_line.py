@@ -3,11 +3,12 @@
 import shlex
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import covey.workflow
 from covey.cli.app import app
-from covey.settings import FitSettings
+from covey.settings import FitSettings, PredictSettings, StabilitySettings
 
 
 class AskedError(Exception):
@@ -49,15 +50,24 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     assert requested == [SETTINGS[case]]
 
 
-def test_every_option_of_the_table_is_an_option_of_the_command():
-    words = {"spline": ("a:5",), "seed": 3, "family": "gamma", "nested": False}
-    changed = {}
-    for one in FitSettings.table().values():
-        choices = [value for value in getattr(one.kind, "__args__", ()) if value not in (one.default, type(None))]
-        changed[one.name] = words.get(one.name, ("x",) if one.several else True if bool in choices else "x")
-    command = FitSettings(**changed).command("fit", "out")
-    for one in FitSettings.table().values():
-        assert one.option.positional or (one.negative if changed[one.name] is False else one.flag) in command
+@pytest.mark.parametrize(
+    ("name", "settings", "others"),
+    [
+        ("fit", FitSettings, {"out", "overwrite", "as_json"}),
+        ("stability", StabilitySettings, {"out", "overwrite", "as_json"}),
+        ("predict", PredictSettings, {"out", "as_json"}),
+    ],
+)
+def test_a_command_has_the_options_of_its_table(name, settings, others):
+    command = typer.main.get_command(app).get_command(None, name)
+    parameters = {one.name: one for one in command.params}
+    assert parameters.keys() - others == settings.table().keys() - (
+        {"handle_unknown"} if name == "stability" else set()
+    )
+    for option in parameters.keys() - others:
+        entry = settings.table()[option]
+        assert parameters[option].help == entry.option.help
+        assert entry.option.positional or entry.flag in parameters[option].opts
 
 
 def test_what_the_options_set():
