@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
 from covey.wording import as_options
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
 BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
+
+# How columns of numbers are printed; all others are text.
+FORMATS = {"size": "d", "frequency": ".2f", "statistic": ".3g", "before_copy": ".2f"}
+FORMATS |= dict.fromkeys(("strength", "norm", "woke_up"), ".4g")
 
 # Marks the items of a list; any other line break in a message becomes a space.
 ITEM = "\n  - "
@@ -110,19 +110,29 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
         yield show
 
 
-def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
-    """A data frame as a terminal table: numbers right-aligned in the given formats, at most `most` rows."""
+def say(text: str) -> None:
+    """Print text as it is, without markup or breaks."""
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def print_table(frame: Any, *, most: int, more: str = ".") -> None:
+    """Print the first rows of a data frame, numbers right-aligned, and how many are left; nothing if it has none."""
+    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(pad_edge=False)
+    if not len(frame):
+        return
+    table = Table(pad_edge=False)
     for name in frame.columns:
-        shown.add_column(name.replace("_", " "), justify="right" if name in forms else "left", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right" if name in FORMATS else "left", overflow="fold")
     for row in frame.head(most).to_dict("records"):
-        shown.add_row(
-            *(f"{row[name]:{forms[name]}}" if name in forms else escape(plain(row[name])) for name in frame.columns)
-        )
-    return shown
+        table.add_row(*(f"{v:{FORMATS[name]}}" if name in FORMATS else escape(plain(v)) for name, v in row.items()))
+    Console(highlight=False, soft_wrap=True).print(table)
+    if len(frame) > most:
+        say(f"and {len(frame) - most} more{more}")
 
 
 def write(frame: Any, file: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, stages, table
+from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, print_table, say, stages
 from covey.cli.options import Json, takes
 from covey.settings import FitSettings
 
@@ -81,11 +81,9 @@ def fit(
 def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     import numpy as np
-    from rich.console import Console
 
     from covey.selection.judged import how_chosen, in_words
 
-    console = Console(highlight=False, soft_wrap=True)
     model, problem = result.estimator, result.problem
     response, n_always = problem.response, len(model.always_groups_)
     every = result.groups_table()
@@ -93,12 +91,11 @@ def print_fit(result: Fit, out: Path) -> None:
     n_columns = int((np.atleast_2d(model.coef_) != 0).any(axis=0).sum())
     beside = f", plus {n_always} always in" if n_always else ""
     events = "" if response.n_events is None else f", {response.n_events} events"
-    console.print(
+    say(
         f"{result.n_found} of {len(every) - n_always} groups predict {plain(response.title)}{beside} "
         f"({n_columns} of {problem.X.shape[1]} columns, {len(problem.y)} rows{events}).\n"
         f"Family: {response.family}{f' ({plain(response.reason)})' if response.reason else ''}{_classes(result)}.\n"
-        f"Model: {in_words(model)}. Chosen by {how_chosen(model)}.",
-        markup=False,
+        f"Model: {in_words(model)}. Chosen by {how_chosen(model)}."
     )
     if n_always:
         selected["always"] = ["yes" if is_in else "" for is_in in selected["always"]]
@@ -108,13 +105,10 @@ def print_fit(result: Fit, out: Path) -> None:
         selected["folds"] = [f"{count} of {model.n_splits_}" for count in selected["folds"]]
     if "half_samples" in selected:
         selected["half_samples"] = ["" if np.isnan(share) else f"{share:.0%}" for share in selected["half_samples"]]
-    if len(selected):
-        console.print(table(selected, {"size": "d", "strength": ".4g", "norm": ".4g", "woke_up": ".4g"}, most=SHOWN))
-    if len(selected) > SHOWN:
-        console.print(f"and {len(selected) - SHOWN} more: {out / 'groups.csv'}", markup=False)
-    _print_scores(console, result)
-    _print_warning(console, result)
-    console.print(f"The report: {out / 'report.html'}", markup=False)
+    print_table(selected, most=SHOWN, more=f": {out / 'groups.csv'}")
+    _print_scores(result)
+    _print_warning(result)
+    say(f"The report: {out / 'report.html'}")
 
 
 def _classes(result: Fit) -> str:
@@ -125,22 +119,20 @@ def _classes(result: Fit) -> str:
     return f"; coefficients describe the odds of {second} against {first}"
 
 
-def _print_scores(console: Any, result: Fit) -> None:
+def _print_scores(result: Fit) -> None:
     scores, nested = result.scores, result.nested
     name = scores.measure.replace("²", "^2")
     if nested is not None:
-        console.print(str(nested), markup=False)
-        beside = "Not held out, so optimistic:"
-    else:
-        beside = "Not held out, so optimistic (--nested gives a held-out score):"
+        say(str(nested))
+    text = f"Not held out, so optimistic{'' if nested else ' (--nested gives a held-out score)'}:"
     if scores.chosen_r2 is not None:
-        beside += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
-    console.print(f"{beside} {name} {scores.train_r2:.3f} on the rows it was fitted to.", markup=False)
+        text += f" {name} {scores.chosen_r2:.3f} on the rows used to choose the model ({scores.chosen_by}),"
+    say(f"{text} {name} {scores.train_r2:.3f} on the rows it was fitted to.")
     if scores.accuracy is not None:
-        console.print(f"The class is predicted correctly in {scores.accuracy:.1%} of the held-out rows.")
+        say(f"The class is predicted correctly in {scores.accuracy:.1%} of the held-out rows.")
 
 
-def _print_warning(console: Any, result: Fit) -> None:
+def _print_warning(result: Fit) -> None:
     """Warn if the selection depends on how the rows were split into outer folds or, without those, into folds."""
     from covey.selection.agreement import fold_counts, split_warning
 
@@ -149,8 +141,9 @@ def _print_warning(console: Any, result: Fit) -> None:
     counts = fold_counts(model)
     if not counts:
         return
-    warning = split_warning(selected, counts, model.n_splits_)
-    if nested is not None:
+    if nested is None:
+        warning = split_warning(selected, counts, model.n_splits_)
+    else:
         warning = split_warning(selected, nested.frequencies, nested.n_folds, "repetitions of the choice")
     if warning:
-        console.print(plain(warning), markup=False)
+        say(plain(warning))

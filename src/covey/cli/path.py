@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, notice, stages, table, write
+from covey.cli.console import check_out, check_there, complaints, notice, print_table, say, stages, write
 from covey.cli.options import Json, takes
 from covey.settings import TableSettings
 
@@ -69,8 +69,5 @@ def path(
             answer = {"status": traced.status, "groups": order.to_dict("records"), "groups_in_all": n_groups}
             typer.echo(json.dumps(answer, ensure_ascii=False))
         else:
-            from rich.console import Console
-
-            console = Console(highlight=False, soft_wrap=True)
-            console.print(table(order, {"size": "d", "woke_up": ".4g", "strength": ".4g"}, most=most))
-            console.print(f"{len(order)} of {n_groups} groups are awake. {traced.message}", markup=False)
+            print_table(order, most=most)
+            say(f"{len(order)} of {n_groups} groups are awake. {traced.message}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from covey.cli.console import check_there, complaints, notice, plain, stages, table
+from covey.cli.console import check_there, complaints, notice, plain, print_table, say, stages
 from covey.cli.options import Json, takes
 from covey.settings import StabilitySettings
 
@@ -71,21 +71,13 @@ def _step(done: int, total: int) -> str:
 
 
 def _print(selection: TableSelection, out: Path | None) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    found, response = selection.found, selection.problem.response
-    every: Any = selection.groups_table()
+    found, problem = selection.found, selection.problem
+    every = selection.groups_table()
     selected = every[every["selected"]].drop(columns="selected")
-    console.print(
-        f"{len(selected)} of {found.n_groups} groups can be believed to predict {plain(response.title)} "
-        f"({selection.settings.method}, {len(selection.problem.y)} rows).\n{found.promise()}",
-        markup=False,
+    say(
+        f"{len(selected)} of {found.n_groups} groups can be believed to predict {plain(problem.response.title)} "
+        f"({selection.settings.method}, {len(problem.y)} rows).\n{found.promise()}"
     )
-    forms = {"size": "d", "frequency": ".2f", "statistic": ".3g", "before_copy": ".2f"}
-    if len(selected):
-        console.print(table(selected, {name: forms[name] for name in selected if name in forms}, most=SHOWN))
-    if len(selected) > SHOWN:
-        console.print(f"and {len(selected) - SHOWN} more.", markup=False)
+    print_table(selected, most=SHOWN)
     if out is not None:
-        console.print(f"Every group: {out / 'groups.csv'}", markup=False)
+        say(f"Every group: {out / 'groups.csv'}")
