@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.tables.complaint import TableError, listed, near
+from covey.tables.complaint import Column, TableError, listed, near
 from covey.tables.unreadable import complaint, read_unreadable
 
 
@@ -82,7 +82,7 @@ def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFram
     return numeric
 
 
-def to_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+def to_numbers(column: Column) -> Column:
     """Parse a column as numbers; values that are not numbers become missing."""
     try:
         return pd.to_numeric(column, errors="coerce")
@@ -99,7 +99,7 @@ def _float(value: Any) -> Any:
         return np.inf
 
 
-def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
+def numbers(column: Column, remedy: str) -> Column:
     """The column as floats, with missing values kept; a value that is not a number is reported with its row."""
     found, bad = _read(column)
     if bad.any():
@@ -107,7 +107,7 @@ def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
     return found.astype(float)
 
 
-def _read(column: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
+def _read(column: Column) -> tuple[Column, Any]:
     """A column parsed as numbers, and a mask of the rows where that failed."""
     times = pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column)
     if times or column.dtype.kind == "c":
@@ -116,7 +116,7 @@ def _read(column: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
     return found, (found.isna() & column.notna()).to_numpy()
 
 
-def number_column(column: pd.Series[Any], option: str) -> Any:
+def number_column(column: Column, option: str) -> Any:
     """A column with a finite number in every row."""
     values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
     _refuse_missing(np.isnan(values), column, option)
@@ -125,7 +125,7 @@ def number_column(column: pd.Series[Any], option: str) -> Any:
     return values
 
 
-def labels(column: pd.Series[Any], option: str) -> Any:
+def labels(column: Column, option: str) -> Any:
     """Labels, one in every row: integers, booleans or text."""
     _refuse_missing(column.isna().to_numpy(), column, option)
     if pd.api.types.is_bool_dtype(column):
@@ -137,7 +137,7 @@ def labels(column: pd.Series[Any], option: str) -> Any:
     return np.array([str(value) for value in column.tolist()], dtype=str)
 
 
-def _refuse_missing(missing: Any, column: pd.Series[Any], option: str) -> None:
+def _refuse_missing(missing: Any, column: Column, option: str) -> None:
     n = int(missing.sum())
     if n:
         rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"

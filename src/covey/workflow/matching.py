@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, days_since, missing_values, numeric_frame
 from covey.tables.columns import complete_rows
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import Column, listed, near
 from covey.validation import FloatArray
 from covey.workflow.response import read_offset
 from covey.workflow.terms import column_sources
@@ -149,7 +149,7 @@ class SavedModel:
         return pd.DataFrame(columns, index=frame.index)[self.names], tuple(notices)
 
 
-def _categories(column: pd.Series[Any], encoder: OneHotEncoder) -> tuple[pd.Series[Any], str]:
+def _categories(column: Column, encoder: OneHotEncoder) -> tuple[Column, str]:
     """A one-hot column restricted to known categories, and the notice if unknown ones are treated as none of these."""
     known = encoder.categories_[0]
     values = column.astype(object)

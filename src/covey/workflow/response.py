@@ -13,7 +13,7 @@ from covey.losses import Cox, Loss, get_loss
 from covey.settings import TableSettings
 from covey.tables import TableError, has_decimal_commas
 from covey.tables.columns import labels, number_column, to_numbers
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import Column, listed, near
 from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
 CLASSES = ("binomial", "multinomial")
@@ -88,7 +88,7 @@ def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, 
 
 
 def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
-    column: pd.Series[Any] = frame.iloc[:, 0]
+    column: Column = frame.iloc[:, 0]
     reason = hint = ""
     if family == "auto":
         family, reason, hint = _find_family(column, squared)
@@ -98,7 +98,7 @@ def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str,
     return y, _classes(n) if family == "multinomial" else family, reason, hint
 
 
-def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
+def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
     """The family of a column, the reason, and a hint at another; classes only if it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
@@ -134,7 +134,7 @@ def _classes(n: int) -> str:
     return "binomial" if n <= 2 else "multinomial"
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
+def _is_number(column: Column) -> bool:
     """Whether a column is numeric, except perhaps for a few misspelt entries."""
     if pd.api.types.is_bool_dtype(column):
         return False
@@ -144,7 +144,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
-def _values(column: pd.Series[Any], family: str) -> Any:
+def _values(column: Column, family: str) -> Any:
     """The column's values in the form that the family needs."""
     name = str(column.name)
     if family == "multinomial" or (family == "binomial" and (column.nunique() <= 2 or not _is_number(column))):
@@ -161,7 +161,7 @@ def _values(column: pd.Series[Any], family: str) -> Any:
     return y
 
 
-def _read_classes(column: pd.Series[Any], name: str) -> Any:
+def _read_classes(column: Column, name: str) -> Any:
     y = labels(column, "--target")
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:

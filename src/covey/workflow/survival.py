@@ -12,7 +12,7 @@ from covey.losses import survival
 from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.tables.columns import labels, number_column
-from covey.tables.complaint import listed, near
+from covey.tables.complaint import Column, listed, near
 from covey.validation import FloatArray
 
 # Common words for an event, in columns of text.
@@ -104,7 +104,7 @@ def read_survival_times(frame: pd.DataFrame, settings: TableSettings, where: str
     return survival(time, event, start=start, strata=strata)
 
 
-def read_events(column: pd.Series[Any], event_value: Sequence[str]) -> Any:
+def read_events(column: Column, event_value: Sequence[str]) -> Any:
     """The event indicator, from booleans, 0 and 1, or the values named by ``--event-value``."""
     option = f"--event {str(column.name)!r}"
     if not event_value and pd.api.types.is_bool_dtype(column):
@@ -144,7 +144,7 @@ def read_strata(frame: pd.DataFrame, strata: Sequence[str]) -> Any:
     return found[0] if len(found) == 1 else np.array([" / ".join(map(str, row)) for row in zip(*found, strict=True)])
 
 
-def _times(column: pd.Series[Any], option: str) -> FloatArray:
+def _times(column: Column, option: str) -> FloatArray:
     values: FloatArray = number_column(column, option)
     if (values < 0).any():
         row = int(np.argmax(values < 0))
