@@ -19,14 +19,12 @@ from covey.validation import FloatArray
 from covey.workflow.matching import SavedModel
 from covey.workflow.survival import read_events, read_strata
 
-Offset = dict[str, FloatArray]
 
-
-def outcome_of(model: SavedModel) -> Outcome:
-    """The kind of a model's predictions, by what its estimator can predict."""
+def outcome_of(model: SavedModel, frame: pd.DataFrame) -> Outcome:
+    """The outcome of a table's rows, of the kind that the model's estimator can predict."""
     if hasattr(model.estimator, "classes_"):
-        return Classes(model)
-    return Survival(model) if hasattr(model.estimator, "predict_survival_function") else Outcome(model)
+        return Classes(model, frame)
+    return Survival(model, frame) if hasattr(model.estimator, "predict_survival_function") else Outcome(model, frame)
 
 
 def read_at(given: Sequence[str]) -> list[float]:
@@ -47,10 +45,12 @@ def read_at(given: Sequence[str]) -> list[float]:
 
 
 class Outcome:
-    """Numbers, one or several for each row; the other kinds of predictions are subclasses."""
+    """Numbers, one or several for each row of a table; the other kinds of predictions are subclasses."""
 
-    def __init__(self, model: SavedModel) -> None:
-        self.estimator, self.facts = model.estimator, model.facts
+    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
+        self.estimator, self.facts, self.frame = model.estimator, model.facts, frame
+        self.offset = model.offset(frame)
+        self.X, self.notices = model.transform(frame)
 
     @property
     def n_targets(self) -> int:
@@ -65,25 +65,23 @@ class Outcome:
         if times:
             raise TableError("--at is for models of survival times, which this model is not.")
 
-    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
-        """The columns with the predictions, from the columns of the estimator and from the table itself."""
-        values = np.asarray(self.estimator.predict(X, **offset), dtype=float)
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
+        """The columns with the predictions."""
+        values = np.asarray(self.estimator.predict(self.X, **self.offset), dtype=float)
         if values.ndim == 1:
             return pd.DataFrame({"prediction": values})
         names = self.facts.get("targets") or range(values.shape[1])
         return pd.DataFrame({f"prediction_{name}": values[:, k] for k, name in enumerate(names)})
 
-    def score(
-        self, frame: pd.DataFrame, target: Sequence[str], predictions: pd.DataFrame, offset: Offset
-    ) -> dict[str, float]:
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
         """How well the predictions agree with the true values."""
         scores: dict[str, float] = {}
         for k, name in enumerate(target):
-            truth = numbers(frame[name], "--target needs numbers").to_numpy(dtype=float)
+            truth = numbers(self.frame[name], "--target needs numbers").to_numpy(dtype=float)
             known = np.isfinite(truth)
             if known.sum() < 2:
                 raise TableError("--target has fewer than two known values: there is nothing to score.")
-            shift = offset["offset"][known] if offset else np.zeros(known.sum())
+            shift = self.offset["offset"][known] if self.offset else np.zeros(known.sum())
             found = self._score_one(truth[known], predictions.iloc[:, k].to_numpy(dtype=float)[known], shift)
             scores |= {kind if len(target) == 1 else f"{kind}_{name}": value for kind, value in found.items()}
         return scores
@@ -104,15 +102,13 @@ class Classes(Outcome):
 
     n_targets = 1
 
-    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
-        p = np.asarray(self.estimator.predict_proba(X, **offset))
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
+        p = np.asarray(self.estimator.predict_proba(self.X, **self.offset))
         chances = {f"probability_{label}": p[:, k] for k, label in enumerate(self.estimator.classes_)}
-        return pd.DataFrame({"prediction": self.estimator.predict(X, **offset), **chances})
+        return pd.DataFrame({"prediction": self.estimator.predict(self.X, **self.offset), **chances})
 
-    def score(
-        self, frame: pd.DataFrame, target: Sequence[str], predictions: pd.DataFrame, offset: Offset
-    ) -> dict[str, float]:
-        column = frame[target[0]]
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
+        column = self.frame[target[0]]
         known = column.notna().to_numpy()
         if not known.any():
             raise TableError("--target has no known value: there is nothing to score.")
@@ -133,18 +129,18 @@ class Classes(Outcome):
 class Survival(Outcome):
     """The log risk, and the probability of no event by a few times."""
 
-    def __init__(self, model: SavedModel) -> None:
-        super().__init__(model)
+    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
+        super().__init__(model, frame)
         self.survival = self.facts.get("survival")
 
     def check(self, target: Sequence[str], times: Sequence[float]) -> None:
         if target and len(target) != 2:
             raise TableError("The model predicts survival: give --target twice, the time and then the event.")
 
-    def predict(self, X: Any, frame: pd.DataFrame, offset: Offset, times: Sequence[float]) -> pd.DataFrame:
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
         """Survival is NaN beyond the follow-up of a row's stratum; without times, it is that at the fit's quartiles."""
         last = self.estimator
-        columns = {"prediction": np.asarray(last.predict(X, **offset), dtype=float)}
+        columns = {"prediction": np.asarray(last.predict(self.X, **self.offset), dtype=float)}
         if self.survival is None and last.strata_ is not None:
             return pd.DataFrame(columns)  # the file does not describe the table of the fit
         facts = self.survival or {"quartiles": (), "ends": [last.event_times_[-1]]}
@@ -155,41 +151,39 @@ class Survival(Outcome):
                 f"--at {at.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: survival by "
                 "then is unknown."
             )
-        strata = None if last.strata_ is None else self._strata(frame)
+        strata = None if last.strata_ is None else self._strata()
         followed = ends[0] if strata is None else ends[np.searchsorted(last.strata_, strata)]
-        functions = last.predict_survival_function(X, **offset, strata=strata)
+        functions = last.predict_survival_function(self.X, **self.offset, strata=strata)
         for time in at:
             chance = np.array([function(time) for function in functions], dtype=float)
             columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
         return pd.DataFrame(columns)
 
-    def score(
-        self, frame: pd.DataFrame, target: Sequence[str], predictions: pd.DataFrame, offset: Offset
-    ) -> dict[str, float]:
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
         facts = self.survival or {"event_value": (), "start": None, "strata": ()}
         needed = [*facts["strata"], *([facts["start"]] if facts["start"] is not None else [])]
-        absent = [name for name in needed if name not in frame.columns]
+        absent = [name for name in needed if name not in self.frame.columns]
         if absent:
             raise TableError(f"The table lacks {listed(absent)}, used in the fit: needed for the score.")
-        time = number_column(frame[target[0]], "--target")
-        event = read_events(frame[target[1]], facts["event_value"])
-        start = None if facts["start"] is None else number_column(frame[facts["start"]], "--target")
-        strata = self._strata(frame) if facts["strata"] else None
+        time = number_column(self.frame[target[0]], "--target")
+        event = read_events(self.frame[target[1]], facts["event_value"])
+        start = None if facts["start"] is None else number_column(self.frame[facts["start"]], "--target")
+        strata = self._strata() if facts["strata"] else None
         truth = read_survival(survival(time, event, start=start, strata=strata)).rows
         risk = predictions["prediction"].to_numpy(dtype=float)
         return {"concordance": concordance_index(truth, risk, np.ones(len(risk)))}
 
-    def _strata(self, frame: pd.DataFrame) -> Any:
+    def _strata(self) -> Any:
         """The stratum of each row, as the model encodes it."""
         assert self.survival is not None
         names, known = self.survival["strata"], self.estimator.strata_
-        absent = [name for name in names if name not in frame.columns]
+        absent = [name for name in names if name not in self.frame.columns]
         if absent:
             raise TableError(
                 f"The table lacks {listed(absent)}, the strata of the fit, each with its own hazard; "
-                f"{near(absent[0], list(frame.columns))}"
+                f"{near(absent[0], list(self.frame.columns))}"
             )
-        found = read_strata(frame, names)
+        found = read_strata(self.frame, names)
         places = {str(label): label for label in known.tolist()}
         texts = [str(label) for label in (found.astype(str) if known.dtype.kind == "U" else found).tolist()]
         unknown = sorted(set(texts) - set(places))

@@ -66,11 +66,9 @@ def _predict(model: SavedModel, frame: pd.DataFrame, settings: PredictSettings) 
     if settings.handle_unknown is not None:
         for encoder in model.encoders.values():
             encoder.handle_unknown = settings.handle_unknown
-    outcome = outcome_of(model)
-    outcome.check(settings.target, times := read_at(settings.at))
-    offset = model.offset(frame)
-    X, notices = model.transform(frame)
-    predictions = outcome.predict(X, frame, offset, times)
-    scores = outcome.score(frame, settings.target, predictions, offset) if settings.target else {}
+    times, outcome = read_at(settings.at), outcome_of(model, frame)
+    outcome.check(settings.target, times)
+    predictions = outcome.predict(times)
+    scores = outcome.score(settings.target, predictions) if settings.target else {}
     table = pd.concat([frame[list(settings.keep)].reset_index(drop=True), predictions], axis=1)
-    return Prediction(table, scores, (*left_out, *notices))
+    return Prediction(table, scores, (*left_out, *outcome.notices))
