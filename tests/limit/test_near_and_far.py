@@ -6,7 +6,7 @@ import pytest
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
 from covey.limit import lockstep, posed
-from covey.limit.lockstep import Near, Paths
+from covey.search.paths import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
 

@@ -7,7 +7,7 @@ from scipy.special import expit, gammaln, log_softmax
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
 from covey.limit import newton
-from covey.limit.newton import minimise
+from covey.search.newton import minimise
 from covey.limit.response import Response
 from covey.losses import Binomial, Gamma, Huber, Multinomial, MultiSquared, Poisson, Squared
 

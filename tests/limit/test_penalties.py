@@ -5,7 +5,7 @@ import pytest
 
 from covey import Groups, GroupSparseClassifier
 from covey.designs import as_design
-from covey.limit.ridges import Penalties
+from covey.search.ridges import Penalties
 from covey.preprocess import prepare
 
 

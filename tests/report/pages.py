@@ -8,7 +8,7 @@ from covey.report import FitReport
 from covey.report.quality import Score
 from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
-from covey.selection.judged import Judged
+from covey.search.chosen import Judged
 
 
 def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None = None, seed: int = 0) -> Path:
@@ -60,7 +60,6 @@ def constructed_report(groups: Groups, path: Path | None = None, **options) -> F
     awake = np.flatnonzero(path.strengths[[-1]].toarray())
     chosen_by = Judged(
         label="mean squared error on held-out rows",
-        by="groups",
         x=counts,
         values=1.0 + (counts - awake.size) ** 2 / 10,
         band=np.full(counts.size, 0.3),

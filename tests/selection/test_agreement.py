@@ -5,7 +5,7 @@ import pytest
 
 from covey import GroupSparseRegressor
 from covey.selection import Size
-from covey.selection.agreement import fold_counts, split_warning, unsettled
+from covey.search.agreement import fold_counts, split_warning, unsettled
 
 
 @pytest.mark.parametrize(

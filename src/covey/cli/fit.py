@@ -82,7 +82,7 @@ def print_fit(result: Fit, out: Path) -> None:
     """What was selected, how well it predicts, and where to look."""
     import numpy as np
 
-    from covey.selection.judged import how_chosen, in_words
+    from covey.search.chosen import how_chosen, in_words
 
     model, problem = result.estimator, result.problem
     response, n_always = problem.response, len(model.always_groups_)
@@ -134,7 +134,7 @@ def _print_scores(result: Fit) -> None:
 
 def _print_warning(result: Fit) -> None:
     """Warn if the selection depends on how the rows were split into outer folds or, without those, into folds."""
-    from covey.selection.agreement import fold_counts, split_warning
+    from covey.search.agreement import fold_counts, split_warning
 
     model, nested = result.estimator, result.nested
     selected = [name for name in model.selected_groups_ if name not in model.always_groups_]

@@ -40,7 +40,7 @@ def stability(
     \b
     Examples:
       covey stability genes.csv --target TRIM32 --groups _
-      covey stability patients.csv --target y --always age --max-false 0.5
+      covey stability patients.csv --target y --always age --max-false 0.5 --jobs -1
       covey stability trial.csv --time months --event dead --always age
       covey stability genes.csv --target y --groups _ --method knockoffs --fdr 0.2 --out believed
     """

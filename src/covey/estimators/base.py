@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
-from pathlib import PurePath
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,9 +20,9 @@ from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.progress import showing
-from covey.selection import Problem, Selected, read_selection, select
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.selecting import Selection
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.problem import Problem
+from covey.search.select import Selected, Selection, read_selection, select
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -123,14 +119,10 @@ class GroupSparseEstimator(BaseEstimator):
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         problem = Problem(design, y, weight, groups, always, options, loss, offset)
         with showing(type(self).__name__, self.verbose):
-            made = self._selector()(problem, selection)
+            made = select(problem, selection, rule=self.rule, average=boolean(self.average, "average"))
         self.loss_, self.groups_ = loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         return made
-
-    def _selector(self) -> Callable[[Problem, Selection], Selected]:
-        """The search that selects the model."""
-        return partial(select, rule=self.rule, average=boolean(self.average, "average"))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         return read_selection(self.selection, self.random_state, split_groups)
@@ -139,9 +131,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Set the fitted attributes."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
-            own = made.own.astype(dtype)
-        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
-            own = made.own  # too large or too small for the precision of X
+            own = made.by_group.astype(dtype)
+        if not np.isfinite(own).all() or ((own == 0) & (made.by_group != 0)).any():
+            own = made.by_group  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
@@ -154,8 +146,6 @@ class GroupSparseEstimator(BaseEstimator):
         self.candidates_ = made.candidates
         self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
         self.path_ = made.path
-        if made.path.status == "diverged":
-            warnings.warn(made.path.message, ConvergenceWarning, stacklevel=3)
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
@@ -172,8 +162,6 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
         state = dict(super().__getstate__())
-        if isinstance(state.get("checkpoint"), PurePath):
-            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):
@@ -290,6 +278,8 @@ class GroupSparseEstimator(BaseEstimator):
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
+    if isinstance(named, Iterator):
+        raise ValueError(f"always is a {type(named).__name__}, which can be read only once: give a list of groups.")
     if columns is not None and isinstance(named, Iterable):
         known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
         named = [name if name in known else _group_of(groups, name, places) for name in named]

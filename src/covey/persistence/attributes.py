@@ -103,7 +103,6 @@ PATH: dict[str, Check] = {
     "penalties": _or_none(_array("times")),
     "strengths": _or_none(_sparse("times", "groups")),
     "parts": _or_none(_sparse("times", "outputs members")),
-    "restarted": _each(_is(numbers.Real)),
 }
 
 MODEL: dict[str, Check] = {

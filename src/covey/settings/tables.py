@@ -189,6 +189,7 @@ class StabilitySettings(TableSettings):
         "mistakes. knockoffs: groups that matter given all others; bounds the expected share of mistakes.",
     )
     seed: int = option(0, "Seed for the half-samples or the knockoffs.", parameter="random_state", least=0)
+    jobs: int | None = option(None, "How many jobs to run at a time; -1 for one per core.", parameter="n_jobs")
     max_false: float | None = in_halves(
         None, "The expected number of mistakes to accept.", parameter="max_false", shown="1"
     )

@@ -14,7 +14,7 @@ from covey.nested import NestedScore, nested_score
 from covey.nested.references import find_references
 from covey.report.held_out import HeldOut
 from covey.report.quality import explained, measure, null_error
-from covey.selection.judged import judged
+from covey.search.chosen import judged
 from covey.workflow.problem import Problem, Show
 from covey.workflow.terms import make_transformer
 

@@ -6,8 +6,8 @@ import io
 from pathlib import Path as File
 
 from covey.files import write_atomically
-from covey.limit import limit_path
 from covey.path import Path
+from covey.search.limit_path import limit_path
 from covey.settings import TableSettings
 from covey.workflow.problem import Problem, Show, pose, show_nothing
 
