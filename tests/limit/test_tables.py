@@ -4,20 +4,20 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from covey.limit.kernel import RowKernel
+from covey.limit.least_squares import LeastSquares, NormalEquations
+from covey.limit.posing import pose
+from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, TallTraining, WideTraining, noise_norms, shares_of
+from covey.limit.rows import PartedRows, Split
+from covey.selection.fitting_squares import cleaned_models
 
 from covey import Groups
 from covey.designs import as_design
+from covey.preprocess import prepare
 from covey.search.elimination import eliminate, eliminate_all
 from covey.search.events import EventPath
-from covey.limit.kernel import RowKernel
-from covey.limit.least_squares import LeastSquares, NormalEquations
 from covey.search.paths import Near, Paths
-from covey.limit.posing import pose
-from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, TallTraining, WideTraining, noise_norms, shares_of
 from covey.search.ridges import Penalties, ridge_models
-from covey.limit.rows import PartedRows, Split
-from covey.preprocess import prepare
-from covey.selection.fitting_squares import cleaned_models
 from limit_reference import mixed_problem, refit
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from covey import GroupSparseRegressor
-from covey.selection import Size
 from covey.search.agreement import fold_counts, split_warning, unsettled
+from covey.selection import Size
 
 
 @pytest.mark.parametrize(

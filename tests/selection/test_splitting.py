@@ -16,8 +16,8 @@ from sklearn.model_selection import (
 from covey import GroupSparseRegressor
 from covey.designs import as_design
 from covey.losses import get_loss
-from covey.search.splits import balanced_folds
 from covey.search.select import read_selection
+from covey.search.splits import balanced_folds
 from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, Size
 
 

@@ -226,7 +226,9 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
     labels = parts.labels
     if validation is not None:
         judges = _in_units(loss, validation.y, np.asarray(validation.weight) / total, validation.offset, level, scale)
-        response = Observations(*(np.concatenate(pair) for pair in zip(_arrays(response), _arrays(judges), strict=True)))
+        response = Observations(
+            *(np.concatenate(pair) for pair in zip(_arrays(response), _arrays(judges), strict=True))
+        )
         response = replace(response, loss=loss)
         labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
     return Posed(
@@ -262,7 +264,9 @@ def _working_response(
     return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
 
 
-def _in_units(loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray) -> Observations:
+def _in_units(
+    loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray
+) -> Observations:
     """A response in working units; under a quadratic loss the offset is subtracted from it."""
     y, n = np.asarray(y, dtype=float), len(weight)
     shift = np.zeros((n, level.size))

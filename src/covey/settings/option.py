@@ -20,7 +20,7 @@ class Option:
     panel: str | None = None  # the heading under which the help page lists it
     short: str = ""  # its short form, such as -t
     positional: bool = False  # whether it is an argument without a name
-    parameter: str = ""  # the parameter of the estimator, or of a function of `covey.stability`, that it sets
+    parameter: str = ""  # the parameter of the estimator, or of a function of `covey.evidence`, that it sets
     none: Any = None  # the value of that parameter if the option is "none"
     shown: str = ""  # the default on the help page, if the estimator chooses it
     least: int | None = None  # its smallest value

@@ -13,12 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.nested import NestedScore
+from covey.evidence import NestedScore, StabilitySelection
+from covey.evidence.stability import default_first
 from covey.report.held_out import HeldOut
 from covey.selection import Size
 from covey.settings import FitSettings
-from covey.stability import StabilitySelection
-from covey.stability.stability import default_first
 from covey.tables import TableError
 from covey.wording import as_options
 from covey.workflow.problem import Problem, Show, pose, show_nothing

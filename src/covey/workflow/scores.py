@@ -10,8 +10,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from covey.nested import NestedScore, nested_score
-from covey.nested.references import find_references
+from covey.evidence import NestedScore, nested_score
+from covey.evidence.references import find_references
 from covey.report.held_out import HeldOut
 from covey.report.quality import explained, measure, null_error
 from covey.search.chosen import judged
