@@ -328,6 +328,13 @@ def test_a_file_with_attributes_of_another_version_is_refused(model, tmp_path):
         with pytest.raises(ModelFileError, match=f"another version of covey.*{name}"):
             covey.load(tmp_path / "model.skops")
 
+    def with_a_type_that_is_gone(schema):
+        attributes(schema)["path_"]["__class__"] = "PathState"
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), with_a_type_that_is_gone))
+    with pytest.raises(ModelFileError, match=r"covey\.path\.PathState.*Another version of covey"):
+        covey.load(tmp_path / "model.skops")
+
 
 def test_the_table_of_attributes_has_every_attribute_of_a_fitted_model(table):
     """What is not in the table would not be checked."""

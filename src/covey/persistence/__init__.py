@@ -175,6 +175,7 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     if foreign:
         raise ModelFileError(
             f"{path} requests {', '.join(foreign[:6])}, which covey does not trust; nothing was loaded."
+            + " Another version of covey may have written it: fit the model again." * foreign[0].startswith("covey.")
         )
     if unchecked:
         raise ModelFileError(f"{path} requests {', '.join(unchecked[:6])}; nothing was loaded: {UNCHECKED}")
