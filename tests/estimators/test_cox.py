@@ -295,7 +295,7 @@ BAD = {
     "missing": (lambda y: pd.DataFrame({"time": np.r_[np.nan, y["time"][1:]], "event": y["event"]}), "row 0 has nan"),
     "coded 1 and 2": (lambda y: (y["time"], y["event"] + 1), "must be 0 or 1, or boolean"),
     "names": (lambda y: pd.DataFrame({"t": y["time"], "d": y["event"] * 1}), "no column 'time', but 't', 'd'"),
-    "rows": (lambda y: y[:-1], "inconsistent numbers of samples"),
+    "rows": (lambda y: y[:-1], "y has 59 entries, but X has 60 rows"),
     "stratum": (lambda y: survival(y["time"], y["event"], strata=y["event"]), "Stratum False of y has no event"),
 }
 

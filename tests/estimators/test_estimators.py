@@ -298,7 +298,7 @@ def test_values_that_are_no_numbers(value, data):
 def test_bad_data(data):
     with pytest.raises(ValueError, match="sample_weight"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=-np.ones(120))
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="zero in every row"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.zeros(120))
     with pytest.raises(ValueError, match="divide them by a constant"):
         GroupSparseRegressor(groups=3).fit(data.X, data.y, sample_weight=np.full(120, 1e200))
