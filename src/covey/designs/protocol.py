@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from covey.designs.blocks import GatheredColumns
 from covey.designs.cholesky import factor_groups
+from covey.designs.row_keys import dense_rank_keys
 from covey.designs.rows import hash_rows, hold_out, part_grams, split_masks, standard_response, weighted_residuals
 from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
@@ -43,6 +44,9 @@ NORMS_AT_A_TIME = 2**16
 
 # Numbers that are hashed at a time (8 MiB), and that are compared (1 MiB).
 KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**17
+
+# Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
+RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
 
 
 @dataclass(frozen=True)
@@ -313,6 +317,17 @@ class Design(ABC):
             own = columns[a : a + tile]
             key += hash_rows(np.asarray(self.take(own)), own)
         return key
+
+    def rank_keys(self, marks: Any, weight: Any) -> Any:
+        """Keys of the rows from the ranks of their values, given marks of the rows; see `covey.designs.row_keys`."""
+        n, p = self.shape
+        # without cheap access to columns, every tile is a pass over X
+        tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // n)
+        parts = [
+            self.together(dense_rank_keys, self.take(np.arange(a, min(a + tile, p))), marks, weight)
+            for a in range(0, p, tile)
+        ]
+        return sum(parts[1:], parts[0])
 
     def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
         """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""

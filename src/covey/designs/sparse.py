@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets, digest_of
-from covey.designs.rows import RESIDUALS, part_grams
+from covey.designs.row_keys import sparse_rank_keys
+from covey.designs.rows import RESIDUALS, mix, part_grams
+from covey.validation import check_sparse
 
 __all__ = ["SparseColumns", "SparseDesign", "wrap"]
 
@@ -89,6 +91,7 @@ class SparseDesign(SparseColumns, Design):
             raise ValueError(f"{name} is empty: shape {X.shape}.")
         if X.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers, not {X.dtype}; complex data not supported.")
+        check_sparse(X, name)
         made = sp.csc_array(X)
         if made.dtype not in (np.float32, np.float64):
             made = made.astype(np.float64)
@@ -174,6 +177,22 @@ class SparseDesign(SparseColumns, Design):
             at = slice(a, a + step)
             out += part_grams(own[at].toarray(), shift, y[at], [w[at] for w in weights])
         return out
+
+    def row_keys(self, columns: Array) -> Array:
+        """A 64-bit hash of some columns of each row, shape (n,), from the stored values."""
+        X = self.X[:, columns]
+        salts = mix(columns.astype(np.uint64) + np.uint64(1))
+        zeros = mix(salts)
+        own = np.repeat(np.arange(columns.size), np.diff(X.indptr))
+        # adding zero turns -0.0 into 0.0
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
+        key = np.full(self.shape[0], zeros.sum(dtype=np.uint64))
+        np.add.at(key, X.indices, mix(bits ^ salts[own]) - zeros[own])
+        return key
+
+    def rank_keys(self, marks: Array, weight: Array) -> Array:
+        """The keys of the rows from the ranks of their values, given marks of the rows."""
+        return sparse_rank_keys(self.X, marks, np.asarray(weight))
 
     def digest(self) -> str:
         """A checksum of all stored numbers and their positions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -311,6 +311,8 @@ class GroupSparseEstimator(BaseEstimator):
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
+    if isinstance(named, Iterator):
+        raise ValueError(f"always is a {type(named).__name__}, which can be read only once: give a list of groups.")
     if columns is not None and isinstance(named, Iterable):
         known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
         named = [name if name in known else _group_of(groups, name, places) for name in named]

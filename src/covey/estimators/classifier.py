@@ -181,7 +181,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         design, response, weight = read_problem(self, X, y, sample_weight, read_labels)
         self.classes_ = response.labels
         if self.class_weight is not None:
-            weight = weight * self._class_weight(self.classes_[response.loss.classes(response.y)])
+            weight = weight * self._class_weight(response.loss.classes(response.y), weight)
         try:
             self._fit(design, response, weight, offset, split_groups)
         except MissingClassError as error:
@@ -189,12 +189,15 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
             raise ValueError(f"Class {label!r} {error.rest}") from None
         return self
 
-    def _class_weight(self, labels: Any) -> FloatArray:
-        """The weight of each row's class."""
-        weight = compute_sample_weight(self.class_weight, labels)
-        if not (np.isfinite(weight).all() and weight.min() >= 0):
+    def _class_weight(self, codes: Any, weight: FloatArray) -> FloatArray:
+        """The factor by which the weight of each row is multiplied."""
+        factor = np.asarray(compute_sample_weight(self.class_weight, self.classes_[codes]))
+        if isinstance(self.class_weight, str):  # "balanced", by weight
+            totals = np.bincount(codes, weights=weight)
+            factor = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
+        if not (np.isfinite(factor).all() and factor.min() >= 0):
             raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
-        return np.asarray(weight)
+        return factor
 
     def _coded(self, y: Any, name: str = "y") -> FloatArray:
         return np.asarray(read_labels(y, name, self.classes_).y)

@@ -16,12 +16,24 @@ from sklearn.utils.validation import validate_data
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses.response import Response
-from covey.validation import FloatArray, as_response, as_sample_weight, on_host, pandas_frame, positive, refuse_odd
+from covey.validation import (
+    FloatArray,
+    as_response,
+    as_sample_weight,
+    name_columns,
+    on_host,
+    pandas_frame,
+    positive,
+    refuse_odd,
+)
 
 __all__ = ["read_problem", "read_rows", "read_weight"]
 
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
+
+# The largest value of X whose squares, summed over rows, stay finite.
+LARGEST_VALUE = 1e150
 
 # The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
@@ -41,6 +53,7 @@ def read_problem(
     X, y = pandas_frame(X), pandas_frame(on_host(y), "y")
     refuse_odd(X, "X")
     refuse_odd(y, "y")
+    refuse_odd(sample_weight, "sample_weight")
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     design = _read_design(estimator, X)
@@ -53,6 +66,8 @@ def read_problem(
             DataConversionWarning,
             stacklevel=3,
         )
+    if not response.loss.quadratic:
+        _check_size(design)
     return design, response, read_weight(sample_weight, design.shape[0])
 
 
@@ -85,6 +100,16 @@ def _read_design(estimator: BaseEstimator, X: Any) -> Design:
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return design
+
+
+def _check_size(design: Design) -> None:
+    """Refuse columns whose squares overflow; only squared loss scales such columns first."""
+    bad = np.flatnonzero(np.asarray(on_host(design.largest())) > LARGEST_VALUE)
+    if bad.size:
+        where = name_columns(bad, design.columns)
+        raise ValueError(
+            f"{design.name} has values above {LARGEST_VALUE:g} in {where}, whose squares overflow: change the units."
+        )
 
 
 def read_rows(estimator: BaseEstimator, X: Any) -> Design:

@@ -231,10 +231,13 @@ def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) ->
     ([0.0, 1.0, 0.0], [0, 2, 1])
     """
     values = column_or_1d(on_host(y))
-    missing = np.flatnonzero(isna(values))
+    # numpy would turn a missing label among texts into the text "nan"
+    given = np.array(y, dtype=object).reshape(len(values)) if isinstance(y, list | tuple) else values
+    missing = np.flatnonzero(isna(given) if given.dtype.kind != "f" else ~np.isfinite(given))
     if missing.size:
         raise ValueError(
-            f"{name} has missing labels, first in row {missing[0]} ({missing.size} in all); drop these rows."
+            f"{name} has missing labels (NaN, None or NA, or infinite), first in row {missing[0]} ({missing.size} in "
+            "all): drop these rows, or give them a label."
         )
     check_classification_targets(values)
     labels = np.unique(values) if classes is None else classes

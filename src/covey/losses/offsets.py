@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.losses.arrays import LARGEST
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, refuse_odd
 
 if TYPE_CHECKING:
     from covey.losses.base import Loss
@@ -28,6 +28,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, loss: Loss) -> FloatAr
     loss : Loss
         Determines how large the offset may be.
     """
+    refuse_odd(offset, "offset")
     try:
         shift = np.asarray(on_host(offset), dtype=np.float64)
     except (TypeError, ValueError):

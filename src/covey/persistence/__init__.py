@@ -96,7 +96,7 @@ def save(model: Any, file: str | Path) -> None:
     Raises
     ------
     ModelFileError
-        If the model holds something that `load` would not trust, such as a user-defined function for ``groups=``.
+        If `load` would refuse the model, for instance because it holds a user-defined function for ``groups=``.
 
     Examples
     --------
@@ -138,6 +138,12 @@ def dump_bytes(model: Any) -> bytes:
         )
     if not set(held) & set(ESTIMATORS):
         raise ModelFileError(f"{type(model).__name__} contains no covey estimator; save it with skops itself.")
+    try:
+        check_contents(model)
+    except Exception as reason:
+        raise ModelFileError(
+            f"{type(model).__name__} cannot be saved: covey.load would refuse it ({reason})."
+        ) from reason
     return content
 
 

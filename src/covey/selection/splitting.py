@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.rows import KEY_COLUMNS, MIXED, key_columns, mix, split_masks
+from covey.designs.row_keys import canonical_keys
+from covey.designs.rows import MIXED, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
 from covey.losses import Binomial, Cox, Loss, Multinomial, Squared
@@ -22,9 +23,6 @@ from covey.validation import FloatArray, whole
 __all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds", "counts"]
 
 SQUARED = Squared()
-
-# How many columns are hashed to recognise equal rows: more if a larger share of the rows than this has the same hash.
-MORE_KEY_COLUMNS, LARGEST_TIE = (KEY_COLUMNS[-1], 8 * KEY_COLUMNS[-1]), 0.05
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ class Folds:
             # rows that are stored elsewhere are gathered there
             together, fact = (_here, _here) if held else (design.together, design.fact)
             if classes or loss.coupled or fact(partial(_is_tied, k=k), *vectors):
-                vectors.append(_row_keys(design, weight, together, fact))
+                rank = together(_used_ranks, *vectors)
+                vectors += canonical_keys(design, rank, weight, together, fact)
             deal = partial(balanced_folds, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
             own = together(deal, *vectors)
             n_folds = int(fact(np.max, own)) + 1
@@ -245,10 +244,15 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
 SAME = 1e-12
 
 
+# In a table of a few categories, a row occurs more often than this on average, counted in units of the least weight.
+REPEATED = 2.0
+
+
 def balanced_folds(
     y: FloatArray,
     weight: FloatArray,
     keys: NDArray[np.uint64] | None = None,
+    same: NDArray[np.uint64] | None = None,
     *,
     k: int,
     seed: Any = None,
@@ -257,11 +261,13 @@ def balanced_folds(
 ) -> NDArray[np.intp]:
     """The fold of every row: k neighbours among the sorted responses go to k different folds; -1 for weight zero.
 
+    `keys` and `same` are the two keys of `covey.designs.row_keys.canonical_keys`.
+
     Equal responses count as one neighbour, unless a single value would fill a fold by itself, they are classes, or
-    `apart` is true. Then equal rows, as identified by their keys, count as one; if rows differ only in their response,
-    as in a table of a few categories, every row counts separately. Classes are dealt round-robin, so that no fold gets
-    a second row of a class while another has none. A class that consists of one repeated row is in no fold (-1): it
-    has to be in every training set.
+    `apart` is true. Then equal rows, as identified by their keys, count as one; if many rows differ only in their
+    response, as in a table of a few categories, and most are repeated, every row counts separately. Classes are dealt
+    round-robin, so that no fold gets a second row of a class while another has none. A class that consists of one
+    repeated row is in no fold (-1): it has to be in every training set.
 
     >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
     >>> folds = balanced_folds(y, np.ones(6), k=2)
@@ -273,15 +279,13 @@ def balanced_folds(
     rank = _ranks(y[used])
     shares = np.bincount(rank, weights=weight[used])
     if classes or apart or shares.max(initial=0.0) * k > shares.sum():
-        number = np.zeros(used.size, dtype=np.intp)
-        if keys is not None:
-            number = np.unique(keys[used], return_inverse=True)[1]
+        number = equal = np.zeros(used.size, dtype=np.intp)
+        if keys is not None and same is not None:
+            number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
         distinct, own = np.unique(rank * used.size + number, return_inverse=True)
-        of = distinct % used.size
-        alike = np.bincount(of, minlength=used.size)[number] > 1
-        if keys is None or distinct.size < 2 or weight[used][alike].sum() > MIXED * weight[used].sum():
+        if keys is None or distinct.size < 2 or _is_table(rank, equal, weight[used]):
             own = np.empty(used.size, dtype=np.intp)
-            own[np.lexsort((number, rank))] = np.arange(used.size)
+            own[np.lexsort((weight[used], equal, number, rank))] = np.arange(used.size)
         elif classes:
             counts = np.bincount(distinct // used.size)
             lone = (counts[rank] == 1) & (shares[rank] >= 2 * weight[used].min())
@@ -296,6 +300,30 @@ def balanced_folds(
     return out
 
 
+def _row_numbers(
+    rank: NDArray[np.intp], keys: NDArray[np.uint64], same: NDArray[np.uint64], weight: FloatArray, k: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Numbers of the rows in the order of their keys, and numbers that only equal rows share.
+
+    Rows with the same key and response have the same number, unless they would fill a fold and are not equal.
+    """
+    number = np.unique(keys, return_inverse=True)[1]
+    unit = np.unique(rank * rank.size + number, return_inverse=True)[1]
+    shares = np.bincount(unit, weights=weight)
+    fills = shares[unit] * k > shares.sum()
+    pairs = np.stack([number.astype(np.uint64), np.where(fills, same, np.uint64(0))], axis=1)
+    number = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    return number, np.unique(same, return_inverse=True)[1]
+
+
+def _is_table(rank: NDArray[np.intp], equal: NDArray[np.intp], weight: FloatArray) -> bool:
+    """Whether many rows differ only in their response, and most rows are repeated."""
+    distinct = np.unique(rank * equal.size + equal)
+    several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1
+    total = weight.sum()
+    return bool(weight[several].sum() > MIXED * total and total > REPEATED * weight.min() * distinct.size)
+
+
 def _ranks(values: FloatArray) -> NDArray[np.intp]:
     """The rank of each value among the distinct ones."""
     order = np.argsort(values, kind="stable")
@@ -308,37 +336,18 @@ def _ranks(values: FloatArray) -> NDArray[np.intp]:
     return rank
 
 
+def _used_ranks(y: FloatArray, weight: FloatArray) -> NDArray[np.intp]:
+    """The rank of each response among those of positive weight; zero for rows of weight zero."""
+    out = np.zeros(y.size, dtype=np.intp)
+    out[weight > 0] = _ranks(y[weight > 0])
+    return out
+
+
 def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
     """Whether one value of the response would fill a fold by itself."""
     used = weight > 0
     shares = np.bincount(_ranks(y[used]), weights=weight[used])
     return bool(shares.max(initial=0.0) * k > shares.sum())
-
-
-def _row_keys(design: Design, weight: Any, together: Callable[..., Any], fact: Callable[..., Any]) -> Any:
-    """A hash of some columns of each row, from the ranks of their values; units and column order do not matter."""
-    for n_columns in MORE_KEY_COLUMNS:
-        keys = together(_rank_keys, design.take(key_columns(design.shape[1], n_columns)), weight)
-        # columns of zeros and ones distinguish few rows
-        if fact(_largest_share, keys, weight) <= LARGEST_TIE:
-            break
-    return keys
-
-
-def _rank_keys(values: FloatArray, weight: FloatArray) -> NDArray[np.uint64]:
-    """The sum over columns of a hash of each value's rank; zero for rows of weight zero."""
-    used = weight > 0
-    out = np.zeros(weight.size, dtype=np.uint64)
-    for column in values[used].T:
-        out[used] += mix(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
-    return out
-
-
-def _largest_share(keys: NDArray[np.uint64], weight: FloatArray) -> float:
-    """The largest share of the weight that rows with the same key have."""
-    used = weight > 0
-    shares = np.bincount(np.unique(keys[used], return_inverse=True)[1], weights=weight[used])
-    return float(shares.max(initial=0.0) / shares.sum())
 
 
 def _here(function: Callable[..., Any], *vectors: Any) -> Any:
