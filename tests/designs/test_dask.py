@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from covey import GroupSparseRegressor, Network, group_path
+from covey import GroupSparseRegressor, limit_path
 from covey.datasets import make_group_sparse
 from covey.designs import DenseDesign
 from covey.designs import cluster as scheduling
@@ -175,14 +175,14 @@ def test_unknown_lengths_of_chunks_of_columns(data):
     X = chunked(data.X, 100, 50)
     X = X[X[:, 0] > -np.inf]
     assert np.isnan(X.shape[0])
-    path = group_path(X, data.y, SIZE, max_iter=100)
-    assert abs(path.coefs - group_path(data.X, data.y, SIZE, max_iter=100).coefs).max() < 1e-8
+    path = limit_path(X, data.y, SIZE, max_groups=4)
+    assert abs(path.coefs - limit_path(data.X, data.y, SIZE, max_groups=4).coefs).max() < 1e-8
 
 
 def test_sparse_chunks(data):
     X = np.where(abs(data.X) > 1, data.X, 0.0)
-    path = group_path(chunked(X).map_blocks(sp.csr_array), data.y, SIZE, max_iter=300)
-    wanted = group_path(X, data.y, SIZE, max_iter=300)
+    path = limit_path(chunked(X).map_blocks(sp.csr_array), data.y, SIZE, max_groups=6)
+    wanted = limit_path(X, data.y, SIZE, max_groups=6)
     assert abs(path.coefs - wanted.coefs).max() < 1e-8
 
 
@@ -213,20 +213,20 @@ def test_the_score_is_computed_where_the_rows_are(data, expected):
 )
 def test_what_is_no_design_is_told_what_works(data, X, message):
     with pytest.raises(ValueError, match=message):
-        group_path(X(data.X), data.y, SIZE)
+        limit_path(X(data.X), data.y, SIZE)
 
 
 def test_a_dataframe_with_text_names_its_columns(data):
     frame = pd.DataFrame(data.X[:, :3], columns=["age", "dose", "site"]).assign(site="north", dose=1)
     with pytest.raises(ValueError, match=r"dtype int64, .* in columns 'dose', 'site'; .*get_dummies"):
-        group_path(dd.from_pandas(frame, npartitions=2), data.y, 1)
+        limit_path(dd.from_pandas(frame, npartitions=2), data.y, 1)
 
 
 def test_a_missing_value_names_its_chunk_and_column(data):
     X = data.X.copy()
     X[333, 17] = np.nan
     with pytest.raises(ValueError, match=r"Chunk 3 of X \(rows 300 to 399\) has missing .* in column 17"):
-        group_path(chunked(X), data.y, SIZE)
+        limit_path(chunked(X), data.y, SIZE)
 
 
 def missing_file(block, block_info=None):
@@ -242,7 +242,7 @@ def wrong_kind(block, block_info=None):
 def test_a_missing_chunk_is_named(data):
     X = chunked(data.X).map_blocks(missing_file, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match=r"Chunk 2 of X \(rows 200 to 299\) cannot be read: FileNotFoundError: part-2"):
-        group_path(X, data.y, SIZE)
+        limit_path(X, data.y, SIZE)
 
 
 def test_a_missing_partition_of_a_dataframe_is_named(data):
@@ -253,19 +253,19 @@ def test_a_missing_partition_of_a_dataframe_is_named(data):
         return missing_file(partition, [{"chunk-location": (i,)}])
 
     with pytest.raises(ValueError, match=r"Chunk 2 of X cannot be read: FileNotFoundError: part-2"):
-        group_path(dd.from_map(read, range(4), meta=partition[:0]), data.y, 1)
+        limit_path(dd.from_map(read, range(4), meta=partition[:0]), data.y, 1)
 
 
 def test_a_missing_chunk_is_named_by_a_cluster(client, data):
     X = chunked(data.X).map_blocks(missing_file, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match=r"Chunk 2 of X \(rows 200 to 299\) cannot be read: FileNotFoundError: part-2"):
-        group_path(X, data.y, SIZE)
+        limit_path(X, data.y, SIZE)
 
 
 def test_a_chunk_of_another_dtype_is_named(data):
     X = chunked(data.X).map_blocks(wrong_kind, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match=r"Chunk 1 of X \(rows 100 to 199\) holds int64"):
-        group_path(X, data.y, SIZE)
+        limit_path(X, data.y, SIZE)
 
 
 @pytest.mark.parametrize(
@@ -280,14 +280,14 @@ def test_a_chunk_of_another_dtype_is_named(data):
 )
 def test_a_bad_response(data, y, message):
     with pytest.raises(ValueError, match=message):
-        group_path(chunked(data.X), y(data.y), SIZE)
+        limit_path(chunked(data.X), y(data.y), SIZE)
 
 
 def test_bad_weights(data):
     with pytest.raises(ValueError, match=r"must not be negative; among the rows 0 to 99 is -1"):
-        group_path(chunked(data.X), data.y, SIZE, sample_weight=-np.ones(N))
+        limit_path(chunked(data.X), data.y, SIZE, sample_weight=-np.ones(N))
     with pytest.raises(ValueError, match="zero in every row"):
-        group_path(chunked(data.X), data.y, SIZE, sample_weight=np.zeros(N))
+        limit_path(chunked(data.X), data.y, SIZE, sample_weight=np.zeros(N))
 
 
 # ---------------------------------------------------------------------- folds
@@ -400,15 +400,6 @@ def test_a_worker_killed_in_mid_fit(client, data, expected, moment, monkeypatch)
 
 
 # ---------------------------------------------------------------------- joblib's backend
-
-
-@pytest.mark.parametrize("store", [np.asarray, chunked], ids=["in memory", "Dask"])
-def test_folds_through_the_dask_backend(client, data, store):
-    wanted = GroupSparseRegressor(SIZE, network=Network(), selection=2).fit(data.X, data.y)
-    with joblib.parallel_config(backend="dask"):
-        model = GroupSparseRegressor(SIZE, network=Network(), selection=2, n_jobs=-1).fit(store(data.X), data.y)
-    np.testing.assert_allclose(model.candidates_["mse"], wanted.candidates_["mse"], rtol=1e-7)
-    assert_same_model(model, wanted)
 
 
 def test_experiments_through_the_dask_backend(client):

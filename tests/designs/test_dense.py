@@ -72,17 +72,6 @@ def test_products(kind):
     np.testing.assert_allclose(design.largest(), np.abs(X).max(axis=0), atol=tolerance)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_gathered_columns(kind):
-    X, S = stored(kind)
-    gathered = as_design(S).gather(np.array([4, 40, 2])).join(as_design(S).gather(np.array([1])))
-    tolerance = 1e-4 if "32" in kind else 1e-10
-    assert gathered.shape == (37, 4)
-    np.testing.assert_allclose(gathered.take(np.array([3, 0])), X[:, [1, 4]], atol=tolerance)
-    R = np.random.default_rng(3).standard_normal((2, 37))
-    np.testing.assert_allclose(gathered.correlate(R), R @ X[:, [4, 40, 2, 1]], atol=tolerance)
-
-
 @pytest.mark.parametrize("order", ["C", "F", "every other column", "backwards"])
 def test_reading_copies_nothing(order):
     X = np.asarray(np.random.default_rng(0).standard_normal((1600, 2000)), order=order if len(order) == 1 else "C")
@@ -188,7 +177,7 @@ def test_nothing_is_compiled():
         "import sys, numpy as np, covey, covey.designs; from covey.preprocess import prepare\n"
         "rng = np.random.default_rng(0)\n"
         "problem, _ = prepare(rng.standard_normal((30, 20)), rng.standard_normal(30), 4)\n"
-        "problem.to_working(np.ones((2, 20))), problem.working_columns(np.arange(2)), problem.restrict(np.arange(2))\n"
+        "problem.to_working(np.ones((2, 20))), problem.working_columns(np.arange(2)), problem.gram_rows([0])\n"
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

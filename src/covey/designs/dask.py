@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 
 from covey.designs.cluster import WorkersLostError, compute, first_failure, keep
 from covey.designs.dask_errors import ResidualError
-from covey.designs.protocol import Design, Moments, digest_of
+from covey.designs.protocol import Design, Moments
 from covey.designs.row_blocks import (
     Announced,
     ChunkError,
@@ -30,7 +30,6 @@ from covey.designs.row_blocks import (
     add,
     block_columns,
     block_count,
-    block_digest,
     block_extremes,
     block_gram,
     block_gram_parts,
@@ -95,7 +94,6 @@ class DaskDesign(Design):
 
     reads_columns = False
     holds_rows = False
-    parallel = "threads"  # waiting for a cluster does not need a process
 
     def __init__(self, X: da.Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
@@ -218,9 +216,9 @@ class DaskDesign(Design):
 
     def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[da.Array, da.Array]]:
         """Masks of the training and the held-out rows of each fold."""
-        return [(~held, held) for held in self.folds(cv, y, labels)]
+        return [(~held, held) for held in self._folds(cv)]
 
-    def folds(self, cv: Any, y: Any, labels: Any) -> list[da.Array]:
+    def _folds(self, cv: Any) -> list[da.Array]:
         """Masks of the rows that each fold holds out, made on the cluster."""
         if isinstance(cv, da.Array):
             marks = self._vector(cv, "cv")
@@ -277,12 +275,6 @@ class DaskDesign(Design):
         self.n_passes += 1
         largest: Array = self._reduce(largest_of, self._each_block(block_largest, []))
         return largest
-
-    def digest(self) -> str:
-        """A checksum of the checksums of all chunks, in order. One pass."""
-        self.n_passes += 1
-        parts = self._compute(delayed(list)(self._each_block(block_digest, [])))
-        return digest_of((np.frombuffer(part.encode(), dtype=np.uint8) for part in parts), self.shape, self.dtype)
 
     def errors(self, y: Any, weight: Any) -> ResidualError:
         """The weighted mean squared error of linear models on the rows of positive weight."""

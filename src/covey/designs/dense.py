@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.blocks import GatheredColumns
-from covey.designs.protocol import DIGEST_NUMBERS, NORMS_AT_A_TIME, Design, Moments, digest_of
+from covey.designs.protocol import NORMS_AT_A_TIME, Design, Moments
 from covey.designs.rows import RESIDUALS, part_grams, weighted_residuals
 from covey.designs.sums import RowSums, accumulate, row_sums
 from covey.layout import columns_of
@@ -136,10 +135,6 @@ class DenseDesign(Design):
         """Some columns as a dense float64 array, shape (n, k)."""
         return columns_of(self.X, columns).astype(np.float64, copy=False)
 
-    def gather(self, columns: Array) -> GatheredColumns:
-        """A copy of some columns, for the work between two passes over X."""
-        return GatheredColumns([np.ascontiguousarray(columns_of(self.X, columns))])
-
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return columns_of(self.X, columns) @ np.asarray(coefs).T + intercepts
@@ -189,10 +184,3 @@ class DenseDesign(Design):
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)
-
-    def digest(self) -> str:
-        """A checksum of all numbers and their order, independent of the memory layout."""
-        self.n_passes += 1
-        n, p = self.shape
-        step = max(1, DIGEST_NUMBERS // p)
-        return digest_of((self.X[a : a + step] for a in range(0, n, step)), self.shape, self.dtype)

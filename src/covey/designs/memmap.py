@@ -52,7 +52,7 @@ class MemmapDesign(StreamedDesign):
     Examples
     --------
     >>> import numpy as np, pathlib, tempfile
-    >>> from covey import group_path
+    >>> from covey import limit_path
     >>> from covey.designs import MemmapDesign
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 40))
@@ -60,9 +60,9 @@ class MemmapDesign(StreamedDesign):
     ...     path = pathlib.Path(folder, "x.npy")
     ...     np.save(path, X)
     ...     design = MemmapDesign(path, memory_budget=2**14)
-    ...     found = group_path(design, X[:, :4].sum(axis=1), 4, max_iter=200)
-    >>> design.block_rows, found.entered[0][0], found.n_passes
-    (12, 0, 2)
+    ...     found = limit_path(design, X[:, :4].sum(axis=1), 4, max_groups=1)
+    >>> design.block_rows, found.entered[0][0]
+    (12, 0)
     """
 
     def __init__(

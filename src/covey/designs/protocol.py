@@ -10,16 +10,14 @@ way, and is added to the table in `covey.designs` and to `tests/designs/test_con
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.blocks import GatheredColumns
 from covey.designs.cholesky import factor_groups
 from covey.designs.row_keys import dense_rank_keys
 from covey.designs.rows import hash_rows, hold_out, part_grams, split_masks, standard_response, weighted_residuals
@@ -27,14 +25,12 @@ from covey.designs.scoring import ColumnError, GramError, ModelError
 from covey.validation import as_response, as_sample_weight, name_columns
 
 __all__ = [
-    "DIGEST_NUMBERS",
     "LARGEST_BLOCK",
     "NORMS_AT_A_TIME",
     "Design",
     "Moments",
     "block_offsets",
     "diagonals",
-    "digest_of",
 ]
 
 Array = NDArray[Any]
@@ -43,7 +39,7 @@ Array = NDArray[Any]
 NORMS_AT_A_TIME = 2**16
 
 # Numbers that are hashed at a time (8 MiB), and that are compared (1 MiB).
-KEYS_AT_A_TIME, DIGEST_NUMBERS, EXTREMES_AT_A_TIME = 2**20, 2**20, 2**17
+KEYS_AT_A_TIME, EXTREMES_AT_A_TIME = 2**20, 2**17
 
 # Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
 RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
@@ -98,14 +94,6 @@ def diagonals(blocks: Array, block_starts: Array, starts: Array) -> NDArray[np.f
     return out
 
 
-def digest_of(blocks: Iterable[Any], shape: tuple[int, ...], dtype: Any) -> str:
-    """A checksum of the bytes of blocks, in order, and of the shape and dtype of the whole."""
-    made = hashlib.sha256(f"{shape} {np.dtype(dtype)}".encode())
-    for block in blocks:
-        made.update(np.ascontiguousarray(block).reshape(-1).data)
-    return made.hexdigest()
-
-
 class Design(ABC):
     """A matrix X of n rows and p columns, in any kind of storage.
 
@@ -122,32 +110,16 @@ class Design(ABC):
     n_passes : int
         The number of passes over X so far.
     reads_columns : bool
-        Whether k columns can be read as an (n, k) array at a cost proportional to k. If so, the engine works on a copy
-        of the columns close to waking (`gather`) and checks the others with `correlate`. Otherwise it calls neither of
-        these, nor `take`: it stores the Gram rows of the groups that wake up, (k, p) numbers, and reads X only for
-        them.
+        Whether k columns can be read as an (n, k) array at a cost proportional to k; otherwise `take` reads all of X.
     holds_rows : bool
         Whether row vectors are numpy arrays; if not, folds are made where the rows are stored.
-    batch_columns : int
-        The number of columns up to which `gram_rows` costs hardly more than reading X.
-    near_share : float
-        The share of all columns that the engine copies as close to waking.
-    can_batch : bool
-        Whether many paths (folds, bootstrap samples) can run as one batch; see `covey.batched`.
     on_device : bool
-        Whether products of columns are computed on the device of X. Such a design also has `gram_block`, and the copies
-        that it makes have `cross_rows`.
-    parallel : "threads" or None
-        How paths on this design are best run in parallel: a hint for joblib.
+        Whether products of columns are computed on the device of X.
     """
 
     reads_columns: bool = True
     holds_rows: bool = True
-    batch_columns: int = 40
-    near_share: float = 0.05
-    can_batch: bool = False
     on_device: bool = False
-    parallel: str | None = None
 
     def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         self.columns = columns
@@ -227,17 +199,6 @@ class Design(ABC):
             Z -= q @ Z  # round-off error left in the mean would be multiplied by the means of X
         return self.correlate(Z.T * q)
 
-    def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
-        """The same as `gram_rows`; a design that has to read all of X may compute `upcoming` columns in the same pass.
-
-        These are the columns that may be needed next, soonest first.
-        """
-        return self.gram_rows(q, columns, loadings, offset)
-
-    def look(self, problem: Any) -> Any:
-        """A `covey.network.looks.Look` at all groups that runs where X is stored; None for the default one."""
-        return None
-
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. At most one pass.
 
@@ -254,13 +215,6 @@ class Design(ABC):
     ) -> tuple[Array, Array, Array, Array]:
         """Factors that orthonormalise every group, from its Gram block; see `covey.designs.cholesky`."""
         return factor_groups(blocks, block_starts, starts, scale, root, alive)
-
-    def gather(self, columns: Array) -> Any:
-        """A copy of some columns, for the work between two passes over X.
-
-        It has the methods of `GatheredColumns`.
-        """
-        return GatheredColumns([self.take(columns).astype(self.dtype, copy=False)])
 
     def errors(self, y: Any, weight: Any) -> ModelError:
         """The weighted mean squared error of linear models on the rows of positive weight."""
@@ -341,29 +295,9 @@ class Design(ABC):
         """A small result computed from whole row vectors."""
         return function(*map(np.asarray, vectors))
 
-    def batches(self, n_paths: int) -> bool:
-        """Whether this many paths run faster as one batch than one after another."""
-        return False
-
     def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[Any, Any]]:
         """Masks of the training and the held-out rows of each fold; `labels` are for grouped splitters."""
         return split_masks(self.shape[0], cv, y, labels)
-
-    def folds(self, cv: Any, y: Any, labels: Any) -> list[Any]:
-        """Masks of the rows that each fold holds out."""
-        return [held for _, held in self.splits(cv, y, labels)]
-
-    def expect(self, y: Any, weight: Any, held: Sequence[Any]) -> None:  # noqa: B027 - most kinds have no use for it
-        """Announce paths without these rows (masks), or with only these, so that one pass may serve all of them."""
-
-    def digest(self) -> str:
-        """A checksum of all numbers and their order, independent of the memory layout. One pass.
-
-        Equal numbers in different kinds of storage, or in chunks of different lengths, may have different digests.
-        """
-        n, p = self.shape
-        step = max(1, DIGEST_NUMBERS // n)
-        return digest_of((self.take(np.arange(a, min(a + step, p))) for a in range(0, p, step)), self.shape, self.dtype)
 
     # ------------------------------------------------------------------ for messages
 

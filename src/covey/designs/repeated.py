@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments, digest_of
+from covey.designs.protocol import Design, Moments
 
 __all__ = ["RepeatedColumns"]
 
@@ -32,7 +32,7 @@ class RepeatedColumns(Design):
         names = None if design.columns is None else [design.columns[j] for j in index]
         super().__init__(columns=names, name=design.name)
         self.design, self.index = design, index
-        self.reads_columns, self.batch_columns = design.reads_columns, design.batch_columns
+        self.reads_columns = design.reads_columns
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -83,16 +83,6 @@ class RepeatedColumns(Design):
         """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
         return self.design.gram_parts(self.index[columns], shift, y, weights)
 
-    def gather(self, columns: Array) -> Any:
-        """A copy of some columns, for the work between two passes over X."""
-        return self.design.gather(self.index[columns])
-
     def largest(self) -> Array:
         """The largest absolute value of each column, shape (p,)."""
         return self.design.largest()[self.index]
-
-    def digest(self) -> str:
-        """A checksum of all numbers and their order."""
-        return digest_of(
-            [np.frombuffer(self.design.digest().encode(), dtype=np.uint8), self.index], self.shape, self.dtype
-        )

@@ -28,7 +28,6 @@ __all__ = [
     "add",
     "block_columns",
     "block_count",
-    "block_digest",
     "block_extremes",
     "block_gram",
     "block_gram_parts",
@@ -297,11 +296,6 @@ def least_of(parts: list[Array]) -> Array:
 def block_keys(design: Design, columns: Array) -> Array:
     """A hash of some columns of each row of the block."""
     return design.row_keys(columns)
-
-
-def block_digest(design: Design) -> str:
-    """The checksum of one block."""
-    return design.digest() if design.shape[0] else ""
 
 
 class Summary(NamedTuple):

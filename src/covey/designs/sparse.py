@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from covey.designs.protocol import Design, Moments, block_offsets, digest_of
+from covey.designs.protocol import Design, Moments, block_offsets
 from covey.designs.row_keys import sparse_rank_keys
 from covey.designs.rows import RESIDUALS, mix, part_grams
 from covey.validation import check_sparse
@@ -32,7 +32,6 @@ class SparseColumns:
     """Compressed columns, with the part of the `Design` protocol that the near groups need."""
 
     reads_columns = True
-    batch_columns = 40
     on_device = False
 
     def __init__(self, X: sp.csc_array) -> None:
@@ -47,10 +46,6 @@ class SparseColumns:
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
         return np.dtype(self.X.dtype)
-
-    def join(self, other: SparseColumns) -> SparseColumns:
-        """The columns of both."""
-        return SparseColumns(sp.hstack([self.X, other.X], format="csc"))
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
@@ -144,10 +139,6 @@ class SparseDesign(SparseColumns, Design):
             out.append(np.asarray(np.linalg.qr(np.vstack([Z, zeros]), mode="r")))
         return out
 
-    def gather(self, columns: Array) -> SparseColumns:
-        """A copy of some columns, for the work between two passes over X."""
-        return SparseColumns(self.X[:, columns])
-
     def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
@@ -193,9 +184,3 @@ class SparseDesign(SparseColumns, Design):
     def rank_keys(self, marks: Array, weight: Array) -> Array:
         """The keys of the rows from the ranks of their values, given marks of the rows."""
         return sparse_rank_keys(self.X, marks, np.asarray(weight))
-
-    def digest(self) -> str:
-        """A checksum of all stored numbers and their positions."""
-        self.n_passes += 1
-        places = (own.astype(np.int64) for own in (self.X.indptr, self.X.indices))
-        return digest_of((*places, self.X.data), self.shape, self.dtype)

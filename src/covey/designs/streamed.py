@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.protocol import Design, Moments, digest_of
+from covey.designs.protocol import Design, Moments
 from covey.designs.rows import RESIDUALS, hash_rows, part_grams, weighted_residuals
-from covey.designs.shared import SharedSums
-from covey.designs.sums import accumulate, row_sums
+from covey.designs.sums import RowSums, accumulate, row_sums
 from covey.layout import columns_of
 from covey.validation import whole
 
@@ -32,9 +31,6 @@ MEMORY_BUDGET = 2**28
 
 # Blocks in memory at a time: one in use, one being read, and up to two copies (part of the rows, or another precision).
 BLOCKS_AT_A_TIME = 4
-
-# The number of columns whose Gram rows one pass computes: on two cores that is still about as fast as a disk.
-MOST_COLUMNS = 128
 
 
 def float_type(stored: Any, wanted: DTypeLike | None, where: str) -> np.dtype[Any]:
@@ -65,14 +61,12 @@ def _spare_addresses() -> None:
 class StreamedDesign(Design):
     """A matrix on disk behind the `Design` protocol, for storage that can read consecutive rows.
 
-    ``n_passes`` counts the passes over the data. The next block is read while the current one is processed. Results are
-    stored for each part of the rows (`expect`), so held-out rows and folds need no passes of their own.
+    ``n_passes`` counts the passes over the data. The next block is read while the current one is processed.
 
     Parameters
     ----------
     memory_budget : int
-        Memory for row blocks, in bytes. Results take additional memory: 8 bytes per column of X, times the number of
-        columns of groups that are awake or expected to wake next, times the number of parts of the rows.
+        Memory for row blocks, in bytes. Results take additional memory: 8 bytes per column of X and Gram row.
     columns, name
         As in `Design`.
     """
@@ -83,7 +77,6 @@ class StreamedDesign(Design):
         super().__init__(columns=columns, name=name)
         self.memory_budget = whole(memory_budget, "memory_budget")
         _spare_addresses()
-        self._shared: SharedSums | None = None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
@@ -104,11 +97,6 @@ class StreamedDesign(Design):
         n, p = self.shape
         return min(n, max(1, self.memory_budget // (BLOCKS_AT_A_TIME * p * self.dtype.itemsize)))
 
-    @property
-    def batch_columns(self) -> int:  # type: ignore[override]
-        """The number of columns up to which `gram_rows` costs hardly more than reading X."""
-        return int(np.clip(self.memory_budget // (8 * self.shape[1]), 16, MOST_COLUMNS))
-
     def blocks(self) -> Iterator[tuple[int, Array]]:
         """Every block with the position of its first row; the next block is read meanwhile. One pass."""
         self.check()
@@ -123,74 +111,41 @@ class StreamedDesign(Design):
 
     # ------------------------------------------------------------------ operations
 
-    def expect(self, y: Array, weight: Array, held: Sequence[Array]) -> None:
-        """Store results separately for each of these sets of rows and for the rest, if the sets are disjoint."""
-        masks = np.array([np.zeros(y.size, dtype=bool), *held])
-        if masks.sum(axis=0).max() > 1:
-            return
-        parts = np.argmax(masks, axis=0)
-        row = int(np.argmax(weight))
-        shift = self.read(row, row + 1)[0].astype(np.float64)
-        self.refuse(np.flatnonzero(~np.isfinite(shift)))
-        self._shared = SharedSums(y, weight, parts, shift)
-
-    def _sharing(self, q: Array, y: Array | None = None) -> SharedSums:
-        """The store for these weights and this response: the current one, or a new one with a single part."""
-        if self._shared is None or not self._shared.serves(q, y):
-            self.expect(np.zeros(q.size) if y is None else y, q, [])
-        assert self._shared is not None
-        return self._shared
-
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
-        if (scale != 1.0).any():
-            return self._scaled_moments(y, q, members, starts, centre, scale)
-        shared = self._sharing(q, y)
-        made = shared.moments(y, q, members, starts, centre)
-        if made is None:
-            shared.read_moments(self.blocks(), self.refuse, members, starts, centre)
-            made = shared.moments(y, q, members, starts, centre)
-            assert made is not None
-        return made
-
-    def _scaled_moments(self, y: Array, q: Array, members: Array, starts: Array, centre: bool, scale: Array) -> Moments:
-        """Moments of columns of extreme scale, in a separate pass."""
-        row = int(np.argmax(q))
-        p = members.size
-        shift = self.read(row, row + 1)[0].astype(np.float64)[members] if centre else np.zeros(p)
-        sums = None
-        for top, X in self.blocks():
-            rows = slice(top, top + X.shape[0])
-            part = row_sums(X, y[rows], q[rows], members, starts, shift, scale)
-            sums = part if sums is None else sums + part
-        assert sums is not None
+        shift = self._some_row(q)[members] if centre else np.zeros(members.size)
+        sums = RowSums.zero(starts)
+        for at, X in self._used_rows(q):
+            part = row_sums(X, y[at], q[at], members, starts, shift, scale)
+            if not np.isfinite(part.total).all():
+                self.refuse(np.flatnonzero(~np.isfinite(X).all(axis=0)))
+            sums = sums + part
         return sums.moments(starts, shift, scale, centre=centre)
 
     def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). At most one pass."""
-        return self.gram_rows_ahead(q, columns, loadings, offset, np.empty(0, dtype=np.intp))
+        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
+        # a row of X is subtracted from all rows, so that no digits are lost to the means of columns
+        shift = self._some_row(q)[columns]
+        offset = offset - shift @ loadings
+        out = np.zeros((loadings.shape[1], self.shape[1]))
+        for at, X in self._used_rows(q):
+            Z = (X[:, columns] - shift) @ loadings - offset
+            accumulate(Z * q[at, None], X, out)
+        return out.astype(self.dtype, copy=False)
 
-    def gram_rows_ahead(self, q: Array, columns: Array, loadings: Array, offset: Array, upcoming: Array) -> Array:
-        """The same as `gram_rows`; a pass for few columns also computes upcoming ones."""
-        shared = self._sharing(q)
-        missing = shared.missing(columns)
-        if missing.size:
-            largest = np.abs(loadings).max(axis=1)[np.isin(columns, missing)]
-            gains = np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1])
-            along = self._taken_along(shared, missing, upcoming)
-            shared.read_gram(self.blocks(), np.append(missing, along), np.append(gains, np.ones(along.size)))
-        rows = shared.gram_rows(q, columns, loadings, offset)
-        assert rows is not None
-        return rows.astype(self.dtype, copy=False)
+    def _used_rows(self, q: Array) -> Iterator[tuple[Array, Array]]:
+        """The rows of positive weight and their positions, block by block."""
+        for top, X in self.blocks():
+            inside = np.flatnonzero(q[top : top + X.shape[0]] > 0)
+            if inside.size:
+                yield top + inside, X if inside.size == X.shape[0] else X[inside]
 
-    def _taken_along(self, shared: SharedSums, missing: Array, upcoming: Array) -> Array:
-        """Upcoming columns to compute in the same pass, except those of extreme scale."""
-        if missing.size >= self.batch_columns:
-            return np.empty(0, dtype=np.intp)
-        next_in_line = shared.missing(upcoming[~np.isin(upcoming, missing)])
-        size = np.abs(shared.shift[next_in_line])
-        ordinary = (size == 0) | ((size > 1e-100) & (size < 1e100))
-        return next_in_line[ordinary][: self.batch_columns - missing.size]
+    def _some_row(self, q: Array) -> Array:
+        """The row of largest weight, in float64."""
+        row = int(np.argmax(q))
+        values = self.read(row, row + 1)[0].astype(np.float64)
+        self.refuse(np.flatnonzero(~np.isfinite(values)))
+        return values
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
@@ -264,7 +219,3 @@ class StreamedDesign(Design):
         for _, X in self.blocks():
             np.maximum(out, np.maximum(X.max(axis=0), -X.min(axis=0)), out=out)
         return out
-
-    def digest(self) -> str:
-        """A checksum of all numbers and their order."""
-        return digest_of((X for _, X in self.blocks()), self.shape, self.dtype)

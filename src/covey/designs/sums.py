@@ -66,22 +66,20 @@ class RowSums:
         p = int(starts[-1])
         return cls(0.0, 0.0, np.zeros(p), np.zeros(p), np.zeros(block_offsets(starts)[-1]), np.zeros(p))
 
-    def moments(
-        self, starts: Array, shift: Array, scale: Array, *, centre: bool, line: tuple[float, float] = (0.0, 1.0)
-    ) -> Moments:
-        """The moments, for the response ``line[0] + line[1] y``."""
+    def moments(self, starts: Array, shift: Array, scale: Array, *, centre: bool) -> Moments:
+        """The moments of all rows that were added up."""
         block_starts = block_offsets(starts)
         blocks = self.blocks / self.weight
         mean, total = np.zeros(self.total.size), self.total / self.weight
         # sums of columns of extreme scale overflow, and are recomputed with a scale
         with np.errstate(over="ignore", invalid="ignore"):
-            cross = (line[0] * self.total + line[1] * self.cross) / self.weight
+            cross = self.cross / self.weight
             squares = self.squares / self.weight
             if centre:
                 # total is for the shifted, scaled columns
                 mean = shift + total / scale
                 _recentre(blocks, block_starts, starts, total)
-                cross -= total * (line[0] + line[1] * self.response / self.weight)
+                cross -= total * (self.response / self.weight)
                 squares -= total * total
         variance = diagonals(blocks, block_starts, starts)
         large = np.isnan(variance) & np.repeat(np.diff(block_starts) == 0, np.diff(starts))

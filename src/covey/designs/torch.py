@@ -25,19 +25,14 @@ from covey.designs.torch_groups import (
     product,
     size_classes,
 )
-from covey.designs.torch_look import TorchLook
 from covey.layout import gathered, scatter
 
-__all__ = ["TorchColumns", "TorchDesign", "checked_tensor", "wrap"]
+__all__ = ["TorchDesign", "checked_tensor", "wrap"]
 
 Array = NDArray[Any]
 
 # Columns are converted to float64 in tiles of about this many bytes, so that X is never duplicated.
 TILE_BYTES = {"cuda": 2**31, "cpu": 2**24}
-
-# A batch reads X a few hundred times and a single path only a few times, so a batch is faster only with enough paths:
-# on an H200, about 10 at 500 x 10 000, 15 at 2000 x 50 000 and 25 at 10 000 x 200 000.
-BATCH_PATHS = 20
 
 
 def wrap(X: torch.Tensor, *, name: str = "X") -> TorchDesign:
@@ -87,17 +82,12 @@ class TorchDesign(Design):
         The name of X in messages.
     """
 
-    batch_columns = WIDE
-    can_batch = True
     on_device = True
 
     def __init__(self, X: torch.Tensor, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
         super().__init__(columns=columns, name=name)
         self.X = checked_tensor(X, name=name)
         self._factors: tuple[Array, list[tuple[SizeClass, torch.Tensor]]] | None = None
-        if self.X.is_cuda:
-            # checks of all groups are cheap there, and near groups are handled on the host
-            self.near_share = 0.01
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -231,20 +221,9 @@ class TorchDesign(Design):
         """``X[:, columns] loadings - offset`` in float64, on the device; shape (n, k)."""
         return self._columns(columns) @ self.put(loadings) - self.put(offset)
 
-    def gram_block(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) Z`` with ``Z = X[:, columns] loadings - offset``, formed on the device; shape (k, k)."""
-        Z, weight = self.combine(columns, loadings, offset), self.put(q)[:, None]
-        if offset.any():
-            Z = Z - (weight * Z).sum(dim=0)  # round-off error left in the mean
-        return (Z.T @ (Z * weight)).cpu().numpy()
-
     def take(self, columns: Array) -> Array:
         """Some columns as a dense float64 array, shape (n, k)."""
         return self._columns(columns).cpu().numpy()
-
-    def gather(self, columns: Array) -> TorchColumns:
-        """A copy of some columns on the device, for the work between two passes over X."""
-        return TorchColumns([self.X[:, self.put(columns)]])
 
     def extremes(self, columns: Array, weight: Array) -> Array:
         """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
@@ -311,14 +290,6 @@ class TorchDesign(Design):
     def _product(self, R: torch.Tensor) -> Array:
         return product(R, self.X).cpu().numpy()
 
-    def batches(self, n_paths: int) -> bool:
-        """Whether this many paths run faster as one batch than one after another."""
-        return self.X.is_cuda and n_paths >= BATCH_PATHS
-
-    def look(self, problem: Any) -> TorchLook:
-        """The network's look at all groups; see `covey.network.looks`."""
-        return TorchLook.first(self, problem)
-
     def padded_factors(self, problem: Any) -> list[tuple[SizeClass, torch.Tensor]]:
         """The groups' factors as square matrices, with zeros beyond their ranks; cached for the same problem."""
         # the cache must not refer back to the design: X is freed with its last user, not by the garbage collector
@@ -337,48 +308,6 @@ class TorchDesign(Design):
     def _tiles(self, same: SizeClass) -> Iterator[SizeClass]:
         """Groups of equal size, as many at a time as fit a tile."""
         return same.parts(max(1, TILE_BYTES[self.X.device.type] // (8 * self.X.shape[0] * same.size)))
-
-
-class TorchColumns(TorchDesign):
-    """A copy of some columns of a tensor, in blocks, so that more can be added; `GatheredColumns` on a device."""
-
-    def __init__(self, blocks: list[torch.Tensor]) -> None:
-        super().__init__(blocks[0])
-        self.blocks = blocks
-        self.starts = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.X.shape[0], int(self.starts[-1])
-
-    def join(self, other: TorchColumns) -> TorchColumns:
-        """The columns of both."""
-        return TorchColumns([*self.blocks, *other.blocks])
-
-    def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
-        return self._product(self.put(R))
-
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        return self.cross_rows(self, q, columns, loadings, offset)
-
-    def cross_rows(self, other: TorchColumns, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """Gram rows with the columns of another copy."""
-        return other._product((self.combine(columns, loadings, offset) * self.put(q)[:, None]).T)
-
-    def _columns(self, columns: Array) -> torch.Tensor:
-        which = np.searchsorted(self.starts, columns, side="right") - 1
-        out = torch.empty((self.X.shape[0], columns.size), dtype=torch.float64, device=self.X.device)
-        for b in np.unique(which):
-            own = np.flatnonzero(which == b)
-            there = self.put(columns[own] - self.starts[b])
-            out[:, self.put(own)] = self.blocks[b][:, there].double()
-        return out
-
-    def _product(self, R: torch.Tensor) -> Array:
-        return torch.cat([product(R, block) for block in self.blocks], dim=1).cpu().numpy()
 
 
 def _numpy_dtype(X: torch.Tensor) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from covey.designs.cholesky import DEPENDENT, DOUBTFUL, TIE
-from covey.layout import gathered, scatter
+from covey.layout import gathered
 
 __all__ = [
     "WIDE",
@@ -27,7 +27,6 @@ __all__ = [
     "padded",
     "product",
     "size_classes",
-    "unpad",
 ]
 
 Array = NDArray[Any]
@@ -152,14 +151,6 @@ def padded(flat: Array, starts: Array, ranks: Array, part: SizeClass, rows: int)
         own = np.flatnonzero(own_ranks == rank)
         out[own, :, :rank] = gathered(flat, starts[part.groups[own]], rows * rank).reshape(own.size, rows, rank)
     return out.reshape(part.groups.size, rows * part.size)
-
-
-def unpad(flat: Array, starts: Array, ranks: Array, part: SizeClass, values: Array) -> None:
-    """Write rows that are padded to the groups' size back to a flat array without padding."""
-    own_ranks = ranks[part.groups]
-    for rank in np.unique(own_ranks[own_ranks > 0]).tolist():
-        own = np.flatnonzero(own_ranks == rank)
-        scatter(flat, starts[part.groups[own]], values[own, :rank])
 
 
 def product(R: torch.Tensor, X: torch.Tensor) -> torch.Tensor:

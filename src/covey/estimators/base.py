@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -172,8 +169,6 @@ class GroupSparseEstimator(BaseEstimator):
         self.candidates_ = found.candidates
         self.fold_frequencies_, self.n_splits_ = found.frequencies, found.n_splits
         self.path_ = found.path
-        if found.path.status == "diverged":
-            warnings.warn(found.path.message, ConvergenceWarning, stacklevel=4)
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
@@ -193,8 +188,6 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
         state = dict(super().__getstate__())
-        if isinstance(state.get("checkpoint"), PurePath):
-            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):

@@ -15,9 +15,7 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.reading import read_problem, read_weight
 from covey.losses import Loss, get_loss
 from covey.losses.response import Response
-from covey.selection import Problem, Selected
-from covey.selection.selecting import Selection
-from covey.validation import FloatArray, boolean, on_host, pandas_frame
+from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
 
@@ -48,8 +46,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
-        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``). With `network`, also by the
-        rules of `covey.stopping`.
+        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
     rule : {"min", "1se"}
         Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
         closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
@@ -57,10 +54,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     average : bool
         Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
-    network : Network, optional
-        Train the paper's network from a finite start instead, and choose when to stop. ``Network.paper()`` is the
-        paper's Algorithm 1 to the letter and ``Network.paper(2)`` is Algorithm 2: the printed step on raw columns,
-        without weights and factors; `standardize`, `group_weights` and `fit_intercept` then have no effect.
     factors : "auto" or int
         The number of common factors of the columns to include in the model while the order of the groups is determined,
         so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
@@ -73,10 +66,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
         scaled group by group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
-    n_jobs : int, optional
-        How many folds of a network to run in parallel, with joblib. The default search runs all folds together.
-    checkpoint : path, optional
-        With `network` and folds: a folder for finished folds, so that an interrupted fit resumes from there.
     random_state : int or None
         Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
     verbose : int
@@ -103,7 +92,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How the model was fitted, in words.
     shrunk_ : bool
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
-        ridge, is a mean of models, or comes from a network, whose last groups may still be growing.
+        ridge or is a mean of models.
     candidates_ : DataFrame
         All candidates with their cross-validated errors; the chosen one is marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
@@ -139,13 +128,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         selection: Any = 5,
         rule: str = "min",
         average: bool = False,
-        network: Any = None,
         factors: int | str = "auto",
         group_weights: Any = "noise",
         standardize: Any = "group",
         fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -155,13 +141,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self.selection = selection
         self.rule = rule
         self.average = average
-        self.network = network
         self.factors = factors
         self.group_weights = group_weights
         self.standardize = standardize
         self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -200,22 +183,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         _warn_of_classes(response)
         self._fit(design, response, weight, offset, split_groups)
         return self
-
-    def _search(self, problem: Problem, selection: Selection) -> Selected:
-        if self.network is None:
-            if self.checkpoint is not None:
-                raise ValueError(
-                    "checkpoint= stores the folds of a network: give network= too, or leave checkpoint out."
-                )
-            return super()._search(problem, selection)
-        from covey.selection.on_network import select_on_network  # the network's kernels are compiled
-
-        if boolean(self.average, "average"):
-            raise ValueError("average=True is for the default search; network= chooses one time on one path.")
-        return select_on_network(
-            problem, selection, network=self.network, rule=self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
-            verbose=int(self.verbose),
-        )  # fmt: skip
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
         """Predict the mean of the response.

@@ -10,7 +10,7 @@ With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,14 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from covey.designs import as_design
 from covey.designs.protocol import NORMS_AT_A_TIME
 from covey.groups import Groups
-from covey.layout import Layout, alike, chain, gathered, offsets, run, spans
+from covey.layout import Layout, alike, gathered, offsets, run, spans
 from covey.preprocess.factoring import (
     Standardize,
     block_diagonal,
     check_standardize,
     group_factors,
     times_factors,
-    to_columns,
 )
 from covey.validation import FloatArray
 
@@ -97,10 +96,6 @@ class WorkingProblem:
         """All factors as one block-diagonal matrix, from working columns to columns in the groups' layout; (p, r)."""
         return block_diagonal(self.factors, self.layout.sizes, self.ranks)
 
-    def members(self, l: int) -> NDArray[np.intp]:
-        """The columns of group l in the design."""
-        return self.layout.members[self.layout.starts[l] : self.layout.starts[l + 1]]
-
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
@@ -136,44 +131,6 @@ class WorkingProblem:
             norms[:, first:last] = self.correlation_norms(raw[:, run(columns) or columns], first, last)
         return norms
 
-    def restrict(self, which: NDArray[np.intp]) -> WorkingProblem:
-        """The problem with only some groups, in the order given, on a copy of their columns if they can be read."""
-        layout, ranks = self.layout, self.ranks[which]
-        own = spans(layout.starts, which)
-        starts = offsets(layout.sizes[which])
-        lengths = np.diff(self.factor_starts)[which]
-        if self.design.reads_columns:
-            design, members = self.design.gather(layout.members[own]), np.arange(own.size)
-        else:
-            design, members = self.design, layout.members[own]
-        return replace(
-            self,
-            design=design,
-            layout=Layout(members, starts, in_order=self.design.reads_columns),
-            mean=self.mean[own],
-            factors=self.factors[spans(self.factor_starts, which)],
-            factor_starts=offsets(lengths),
-            ranks=ranks,
-            starts=offsets(ranks),
-            correlation=self.correlation[spans(self.starts, which)],
-        )
-
-    def join(self, other: WorkingProblem) -> WorkingProblem:
-        """The groups of two restrictions of the same problem together."""
-        return replace(
-            self,
-            design=self.design.join(other.design),
-            layout=Layout(
-                np.arange(self.mean.size + other.mean.size), chain(self.layout.starts, other.layout.starts), True
-            ),
-            mean=np.concatenate([self.mean, other.mean]),
-            factors=np.concatenate([self.factors, other.factors]),
-            factor_starts=chain(self.factor_starts, other.factor_starts),
-            ranks=np.concatenate([self.ranks, other.ranks]),
-            starts=chain(self.starts, other.starts),
-            correlation=np.concatenate([self.correlation, other.correlation]),
-        )
-
     def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
         """``Z_l`` of some groups, side by side; shape (n, sum of ranks)."""
         own = spans(self.layout.starts, which)
@@ -190,38 +147,11 @@ class WorkingProblem:
         """``T_l`` of some groups, flattened, with offsets."""
         return self.factors[spans(self.factor_starts, which)], offsets(np.diff(self.factor_starts)[which])
 
-    def gram_rows(self, which: list[int], upcoming: NDArray[np.intp] | None = None) -> Array:
-        """``Z_l' diag(q) Z`` for some groups, stacked; shape (sum of ranks, r).
-
-        `upcoming` are columns of X that may be needed next; see `Design.gram_rows_ahead`.
-        """
-        own, design = self.combination(which), self.design
-        rows = design.gram_rows(self.q, *own) if upcoming is None else design.gram_rows_ahead(self.q, *own, upcoming)
+    def gram_rows(self, which: list[int]) -> Array:
+        """``Z_l' diag(q) Z`` for some groups, stacked; shape (sum of ranks, r)."""
+        rows = self.design.gram_rows(self.q, *self.combination(which))
         # Z has mean zero, so the other side does not have to be centred
         return self.to_working(rows)
-
-    def gram_block(self, which: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """``Z_l' diag(q) Z_m`` for all pairs of some groups, and their correlations with the response."""
-        own = spans(self.starts, which)
-        if which.size == 0:
-            return np.empty((0, 0)), np.empty(0)
-        if self.design.on_device:
-            K = self.design.gram_block(self.q, *self.combination(which.tolist()))
-        elif self.design.reads_columns:
-            Z = self.working_columns(which)
-            Z *= np.sqrt(self.q)[:, None]
-            # BLAS computes only half of a matrix times its own transpose, so the result is symmetric
-            return Z.T @ Z, self.correlation[own]
-        else:
-            K = self.gram_rows(which.tolist())[:, own].astype(np.float64)
-        return (K + K.T) / 2, self.correlation[own]
-
-    def cross_gram_rows(self, which: list[int], other: WorkingProblem) -> Array:
-        """``Z_l' diag(q) Z`` with the working columns of another restriction of the same problem."""
-        if self.design.on_device:
-            return other.to_working(self.design.cross_rows(other.design, self.q, *self.combination(which)))
-        Z = self.working_columns(np.array(which))
-        return other.to_working(other.design.correlate(Z.T * self.q))
 
     def combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """The columns, loadings and offset that give the working columns of some groups."""
@@ -240,21 +170,9 @@ class WorkingProblem:
             rows = rows[:, self.layout.members]
         return np.ascontiguousarray((self.factor_matrix.T @ rows.T).T, dtype=rows.dtype)
 
-    def to_columns(self, w: FloatArray) -> FloatArray:
-        """Convert coefficients of all working columns to the design's columns, in units of `y_scale`; shape (p,)."""
-        out = np.empty(self.mean.size)
-        out[self.layout.members] = self.factor_matrix @ w
-        return out
-
     def to_user(self, l: int, w: Array) -> FloatArray:
         """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
         return (w @ self.factor(l).T) * self.y_scale
-
-    def models_to_user(self, which: NDArray[np.intp], W: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Convert models on some groups, one per row, to the user's scale: coefficients and intercepts."""
-        factors, sizes, ranks = self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which]
-        coefs = to_columns(factors, sizes, ranks, np.asarray(W)) * self.y_scale
-        return coefs, self.y_mean - coefs @ self.mean[spans(self.layout.starts, which)]
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
         """The working coefficients of some groups, group by group, closest to the user's ``coef`` of shape (p,)."""
