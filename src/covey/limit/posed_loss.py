@@ -15,7 +15,7 @@ from covey.limit.likelihood import Likelihood
 from covey.limit.loss_rows import LossRows
 from covey.limit.posed import Posed
 from covey.limit.response import Response
-from covey.losses import Huber, Loss, MultiSquared
+from covey.losses import Loss
 from covey.preprocess.factoring import times_factors
 from covey.validation import FloatArray
 
@@ -54,7 +54,7 @@ class Observed:
         shift = np.zeros((len(given), m))
         if offset is not None:
             shift += np.asarray(offset, dtype=float).reshape(len(given), -1)
-        if isinstance(loss, MultiSquared | Huber):
+        if loss.identity_link:
             given, shift = (given - self.level) / self.scale, shift / self.scale
         return Response(loss, given, weight, shift)
 
@@ -71,10 +71,10 @@ def pose_response(loss: Loss, design: Design, y: Any, weight: Any, offset: Any, 
     q = q / q.sum()
     m = given.shape[1] if loss.vector else 1
     level, scale = np.zeros(m), np.ones(m)
-    if isinstance(loss, Huber) and intercept:
+    if loss.identity_link and not loss.vector and intercept:
         # a large mean would cost the residuals digits
         level = np.array([q @ (given if offset is None else given - np.asarray(offset, dtype=float).reshape(n))])
-    if isinstance(loss, MultiSquared):
+    if loss.several:
         shown = given if offset is None else given - np.asarray(offset, dtype=float).reshape(n, -1)
         standard = [design.standard(design.rows(column), design.rows(q), centre=intercept) for column in shown.T]
         level, scale = np.array([own[1] for own in standard]), np.array([own[2] for own in standard])

@@ -14,7 +14,7 @@ from covey.limit.posed import Posed, Validation
 from covey.limit.posed_loss import PosedLoss, pose_response
 from covey.limit.posed_squares import PosedSquares
 from covey.limit.rows import Split
-from covey.losses import Loss, Squared
+from covey.losses import Loss
 from covey.preprocess import WorkingProblem, prepare
 from covey.preprocess.group_weights import read_weights
 from covey.validation import whole
@@ -62,7 +62,7 @@ def pose(
         if validation is not None:
             validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
         groups = groups.apart()
-    squares = loss is None or isinstance(loss, Squared)
+    squares = loss is None or (loss.quadratic and not loss.vector)
     has_intercept = fit_intercept and (loss is None or loss.has_intercept)
     observed: Any = None
     if squares:

@@ -13,7 +13,7 @@ from covey.groups import Groups
 from covey.limit.lockstep import Near, Paths, as_path
 from covey.limit.posing import pose
 from covey.limit.rows import Split
-from covey.losses import Loss, MultiSquared, Squared, get_loss
+from covey.losses import Loss, MultiSquared, get_loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.preprocess import Standardize
@@ -133,9 +133,9 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
     """Validate the response, the sample weights and the offset (or None); return them after the loss."""
     n = design.shape[0]
     given = np.shape(y)
-    if isinstance(loss, Squared) and len(given) == 2 and given[1] > 1:
+    if loss.quadratic and len(given) == 2 and given[1] > 1:
         loss = MultiSquared()
-    if isinstance(loss, Squared):
+    if loss.quadratic and not loss.vector:
         response = design.rows(y)
         weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
         design.weights(weight)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.losses import Binomial, Loss, Multinomial, MultiSquared, Squared
+from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
 from covey.validation import FloatArray, on_host
 
@@ -81,7 +81,7 @@ class Task:
     @property
     def scale(self) -> FloatArray:
         """The training standard deviation of each of several responses, so that units do not matter."""
-        if not isinstance(self.loss, MultiSquared):
+        if not self.loss.several:
             return np.ones(self.y.shape[1:])
         share = self.weight / self.weight.sum()
         spread = np.sqrt(share @ np.square(self.y - share @ self.y))
@@ -94,13 +94,5 @@ class Task:
 
     def deviance(self, mean: FloatArray) -> FloatArray:
         """The deviance of each test row at a predicted mean."""
-        loss, mean = self.loss, np.asarray(mean, dtype=float).reshape(self.y_test.shape)
-        if isinstance(loss, Squared | MultiSquared):
-            return np.asarray(loss.deviance(self.y_test / self.scale, mean / self.scale))
-        if isinstance(loss, Binomial | Multinomial):
-            # the same bound as in scikit-learn's log_loss, so that a class of predicted probability 0 has a finite cost
-            least = np.finfo(float).eps
-            mean = np.clip(mean, least, 1 - least)
-            if isinstance(loss, Multinomial):
-                mean = mean / mean.sum(axis=1, keepdims=True)
-        return np.asarray(loss.deviance(self.y_test, loss.link(mean)))
+        mean = np.asarray(mean, dtype=float).reshape(self.y_test.shape)
+        return np.asarray(self.loss.deviance_at_mean(self.y_test / self.scale, mean / self.scale))

@@ -20,7 +20,7 @@ from sklearn.linear_model import (
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 
-from covey.losses import Binomial, Gamma, Huber, Loss, MultiSquared, Poisson, Squared
+from covey.losses import Loss
 from covey.nested.judging import Task
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
@@ -35,6 +35,9 @@ RIDGES = np.logspace(-2, 6, 33)
 MEAN_RIDGES = np.logspace(-4, 2, 13)
 # Inverse penalties for a loss summed over rows; larger ones only take longer if classes are separable.
 INVERSE_PENALTIES = np.logspace(-4, 2, 13)
+
+# scikit-learn's ridge regressions with a log link, by the name of the loss.
+LOG_LINKS = {"poisson": PoissonRegressor, "gamma": GammaRegressor}
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,10 @@ class Reference:
         scaler = StandardScaler(with_mean=not sparse).fit(X, sample_weight=task.weight)
         y, weight, scale = task.y, task.weight, task.scale
         exposure = np.ones_like(y)
-        if isinstance(task.loss, Poisson | Gamma):
+        if task.loss.log_link:
             # with a log link, an offset means rates; for Poisson they are weighted by exposure
             exposure = np.exp(task.offset)
-            y, weight = y / exposure, weight * exposure if isinstance(task.loss, Poisson) else weight
+            y, weight = y / exposure, weight * exposure if task.loss.name == "poisson" else weight
         elif task.classes is None:
             y = (y - task.offset) / scale
         else:
@@ -76,7 +79,7 @@ class Reference:
             if task.classes is not None:
                 return class_means(self.estimator, rows, np.arange(len(task.classes)))
             mean = np.asarray(self.estimator.predict(rows))
-        if isinstance(task.loss, Poisson | Gamma):
+        if task.loss.log_link:
             return mean * np.exp(task.offset_test)
         return mean.reshape(task.y_test.shape) * scale + task.offset_test
 
@@ -89,23 +92,23 @@ def find_references(
     if has_classes:
         if offset:
             return [], "scikit-learn's logistic regression takes no offset, so there is no lasso or ridge"
-        solver = "liblinear" if isinstance(loss, Binomial) else "saga"
+        solver = "saga" if loss.vector else "liblinear"
         return [
             Reference("lasso", "LogisticRegressionCV with an l1 penalty", _logistic(1.0, solver, folds)),
             Reference("ridge", "LogisticRegressionCV with an l2 penalty", _logistic(0.0, "lbfgs", folds)),
         ], ""
     ridge = Reference("ridge", "RidgeCV", RidgeCV(RIDGES))
-    if isinstance(loss, Squared):
+    if loss.quadratic and not loss.several:
         return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], ""
-    if isinstance(loss, Huber):
+    if loss.name == "huber":
         said = "lasso and ridge have squared loss, because scikit-learn has no lasso or ridge path for Huber's loss"
         return [Reference("lasso", "LassoCV", LassoCV(cv=folds)), ridge], said
-    if isinstance(loss, MultiSquared):
+    if loss.several:
         if weighted:
             return [ridge], "MultiTaskLassoCV takes no weights, so there is no lasso"
         return [Reference("lasso", "MultiTaskLassoCV", MultiTaskLassoCV(cv=folds)), ridge], ""
-    if isinstance(loss, Poisson | Gamma):
-        kind = PoissonRegressor if isinstance(loss, Poisson) else GammaRegressor
+    if loss.name in LOG_LINKS:
+        kind = LOG_LINKS[loss.name]
         scoring = f"neg_mean_{loss.name}_deviance"
         tuned = GridSearchCV(kind(max_iter=1000), {"alpha": MEAN_RIDGES}, scoring=scoring, cv=folds)
         return [Reference("ridge", f"{kind.__name__}, its alpha by five folds", tuned)], (

@@ -12,7 +12,6 @@ from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.losses import MultiSquared, Squared
 from covey.nested.folds import Rows, event_labels, outer_folds, row_taker
 from covey.nested.judging import Response, read_response
 from covey.nested.refit import FoldResult, Given, refit, rescore
@@ -214,7 +213,7 @@ def _from_rows(
 
     found = {name: scored(name) for name in sums}
     made = found.pop("model")
-    measure = "R^2" if isinstance(results[0].loss, Squared | MultiSquared) else "D^2"
+    measure = "R^2" if results[0].loss is not None and results[0].loss.quadratic else "D^2"
     return NestedScore(
         made.mean, made.std_error, made.folds, found, measure, folds, predictions, response.classes, response.values,
         weight, [one.selected for one in results], tuple(filter(None, {results[0].note})),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from covey.designs import as_design
-from covey.losses import MultiSquared, Squared
 from covey.report.axis import Axis
 from covey.report.drawing import Ticks, Vector, grid, mark_label, plot, points, rule, tick_labels
 from covey.report.plot import LEVEL_END, positions, swatch
@@ -49,7 +48,7 @@ def along_the_path(model: Any, X: Any, y: Any, weight: Any, offset: Any, frames:
     gives a deviance to compare with.
     """
     loss, path = model.loss_, model.path_
-    if isinstance(loss, Squared | MultiSquared) or loss.coupled:
+    if loss.quadratic or loss.coupled:
         return None
     design, response = as_design(X), coded(model, y)
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)

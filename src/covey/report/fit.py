@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from covey.files import write_atomically
-from covey.losses import Squared
 from covey.losses.risk_sets import STOP
 from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
@@ -338,7 +337,7 @@ def _nested(
 
 def _numbers(model: Any, y: Any) -> Any:
     """A response with one number per row; its values do not matter when groups are compared."""
-    if y is None or isinstance(model.loss_, Squared):
+    if y is None or (model.loss_.quadratic and not model.loss_.several):
         return y
     response = coded(model, y)
     return response if response.ndim == 1 else response[:, STOP if model.loss_.coupled else 0]

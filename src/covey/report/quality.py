@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
 from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
@@ -68,7 +67,7 @@ def measure(model: Any) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.coupled:
         return str(model.score_name)
-    return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
+    return "R²" if model.loss_.quadratic else "D²"
 
 
 def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
@@ -89,7 +88,7 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
     if model.loss_.coupled:
         return float("nan")
     response, loss = coded(model, y), model.loss_
-    if isinstance(loss, MultiSquared):
+    if loss.several:
         return float(response.shape[1])
     q = np.ones(len(response)) if weight is None else np.asarray(weight, dtype=float)
     shift = np.zeros_like(response)

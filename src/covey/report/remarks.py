@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
 from covey.nested.result import MEASURES
 from covey.selection.agreement import fold_counts, split_warning
@@ -76,7 +75,7 @@ def remarks(
         The score on rows that played no part in choosing the model.
     """
     selected = np.flatnonzero(model.group_norms_)
-    error = "squared error" if isinstance(model.loss_, Squared | MultiSquared) else "deviance"
+    error = "squared error" if model.loss_.quadratic else "deviance"
     found = [*_on_the_error(chosen_by, nested, error)]
     if selected.size == 0:
         found.append(

@@ -167,7 +167,7 @@ class TrainingTable:
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
         if isinstance(rule, Size):
             return np.abs(self.sizes - rule.n_groups) + 0.5 * share
-        if not isinstance(self.loss, Squared):
+        if not (self.loss.quadratic and not self.loss.vector):
             raise ValueError(
                 "The discrepancy principle compares squared residuals with the noise, and the loss is "
                 f"{self.loss.name}: choose by folds (selection=5), 'ebic' or 'bic'."
@@ -189,7 +189,7 @@ class TrainingTable:
                 "recipe": [recipe.text(self.loss.unpenalised) for recipe in self.models.recipes],
                 "groups": self.sizes.astype(int) + self.n_always,
                 "columns": self.models.sizes,
-                "rss" if isinstance(self.loss, Squared) else "deviance": self.rss,
+                "rss" if (self.loss.quadratic and not self.loss.vector) else "deviance": self.rss,
                 "df": self.df,
                 name: self.scores(rule),
             }
@@ -213,7 +213,7 @@ def training_table(posed: Posed, always: list[int], rule: Criterion) -> Training
     scores = fitting.scores(0)
     errors = scores.errors(fitting.predictions(models, 0)) / scores.weight
     m = posed.scale.size
-    unit = float(posed.scale[0] ** 2) if isinstance(scores.loss, Squared) else 1.0
+    unit = float(posed.scale[0] ** 2) if scores.loss.quadratic and not scores.loss.vector else 1.0
     return TrainingTable(
         paths, models, scores.loss,
         np.maximum(errors, ROUNDING * errors.max(initial=0.0)) * n * unit,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.losses import MultiSquared
 from covey.selection.criteria import Discrepancy, InformationCriterion
 from covey.selection.selecting import read_selection
 from covey.validation import FloatArray
@@ -103,7 +102,7 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
 def _label(name: str, model: Any) -> str:
     if name != "deviance" or not model.n_splits_:
         return LABELS[name]
-    if isinstance(model.loss_, MultiSquared):
+    if model.loss_.several:
         return "squared error on held-out rows, summed over responses of unit variance"
     return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on held-out rows"
 

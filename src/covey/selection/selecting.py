@@ -163,7 +163,7 @@ def _by_judge(
     verdict = found.verdict()
     chosen = verdict.choose(rule, thresholds)
     weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
-    squared = isinstance(problem.loss, Squared)
+    squared = problem.loss.quadratic and not problem.loss.vector
     unit = float(posed.scale[0] ** 2) if squared else 1.0
     candidates = pd.DataFrame(
         {

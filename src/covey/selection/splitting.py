@@ -15,9 +15,9 @@ from covey.designs.row_keys import canonical_keys
 from covey.designs.rows import MIXED, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
-from covey.losses import Binomial, Cox, Loss, Multinomial, Squared
+from covey.losses import Loss, Squared
 from covey.losses.offsets import read_offset
-from covey.losses.risk_sets import EVENT, STOP, STRATUM
+from covey.losses.risk_sets import EVENT
 from covey.validation import FloatArray, whole
 
 __all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds", "counts"]
@@ -70,11 +70,11 @@ class Folds:
     def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
         """The parts of the rows of a problem."""
         counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
-        held = design.holds_rows or not isinstance(loss, Squared)
+        held = design.holds_rows or not loss.quadratic or loss.vector
         if counted and self.labels is None:
             k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
-            classes = has_classes(loss, y) if held else False
-            vectors = [one_value(loss, np.asarray(y), np.asarray(weight)) if held else y, weight]
+            classes = held and loss.classes(y) is not None
+            vectors = [loss.balance(np.asarray(y), np.asarray(weight)) if held else y, weight]
             # rows that are stored elsewhere are gathered there
             together, fact = (_here, _here) if held else (design.together, design.fact)
             if classes or loss.coupled or fact(partial(_is_tied, k=k), *vectors):
@@ -90,7 +90,7 @@ class Folds:
             masks += [stays] if fact(np.any, stays) else []
             splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
         elif held:
-            order = one_value(loss, y, np.asarray(weight))
+            order = loss.balance(y, np.asarray(weight))
             masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, order, self.labels))
         else:
             masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
@@ -99,7 +99,7 @@ class Folds:
             for name, own_parts in (("held-out", split.test), ("training", split.train)):
                 if sum(design.total(weights[k]) for k in own_parts) <= 0:
                     raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
-        if not isinstance(loss, Squared):
+        if not loss.quadratic or loss.vector:
             check_training(loss, y, weights, splits)
         every = Split(tuple(range(len(masks))))
         return Parts(weights, counts(design, weight, weights, loss, y), [*splits, every])
@@ -132,17 +132,13 @@ class HoldOut:
             other = read_validation(self.validation, design.shape[1], loss)
             n = counts(other.design, other.weight, [other.weight], loss, other.y)
             return Parts([weight], [*counts(design, weight, [weight], loss, y), *n], [Split((0,), (1,))], other)
-        classes = None
-        if has_classes(loss, y):
-            classes = np.asarray(y).astype(np.intp) if y.ndim == 1 else np.argmax(y, axis=1)
-        elif loss.coupled:
-            classes = y[:, EVENT].astype(np.intp)
+        classes = y[:, EVENT].astype(np.intp) if loss.coupled else loss.classes(y)
         held = self.mask(design, y, weight, classes)
-        if not isinstance(loss, Squared):
+        if not loss.quadratic or loss.vector:
             held = np.asarray(held)
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
         splits = [Split((0,), (1,)), Split((0, 1))]
-        if not isinstance(loss, Squared):
+        if not loss.quadratic or loss.vector:
             check_training(loss, y, weights, splits)
         return Parts(weights, counts(design, weight, weights, loss, y), splits)
 
@@ -163,7 +159,7 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     n = design.shape[0]
     if design.shape[1] != n_columns:
         raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
-    squared = isinstance(loss, Squared)
+    squared = loss.quadratic and not loss.vector
     response = design.rows(y, name="y_val") if squared else loss.check(y, name="y_val")
     if not squared and len(response) != n:
         raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
@@ -173,29 +169,6 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
         if squared:
             offset = design.rows(offset[:, 0], name="offset")
     return Validation(design, response, np.ones_like(response) if squared else np.ones(n), offset)
-
-
-def one_value(loss: Loss, y: FloatArray, weight: FloatArray) -> FloatArray:
-    """The value by which folds are balanced, per row: the response, the class, or the sum of standardised responses.
-
-    For survival times it is their rank, with events after censored rows.
-    """
-    y = np.asarray(y)
-    if y.ndim == 1:
-        return y
-    if isinstance(loss, Cox):
-        return np.unique(y[:, [EVENT, STRATUM, STOP]], axis=0, return_inverse=True)[1].ravel().astype(float)
-    if isinstance(loss, Multinomial):
-        return y.argmax(axis=1).astype(float)
-    q = np.asarray(weight, dtype=float) / np.sum(weight)
-    centred = y - q @ y
-    spread = np.sqrt(q @ centred**2)
-    return np.asarray((centred / np.where(spread > 0, spread, 1.0)).sum(axis=1))
-
-
-def has_classes(loss: Loss, y: FloatArray) -> bool:
-    """Whether responses are classes, which every fold should contain."""
-    return isinstance(loss, Multinomial | Binomial) and bool(np.isin(y, (0.0, 1.0)).all())
 
 
 class MissingClassError(ValueError):
@@ -216,7 +189,7 @@ def check_training(loss: Loss, y: FloatArray, weights: Sequence[FloatArray], spl
     """Refuse splits whose training rows have no null model, for instance because they lack a class."""
     for number, split in enumerate(splits):
         weight = np.sum([weights[k] for k in split.train], axis=0)
-        if has_classes(loss, y):
+        if loss.classes(y) is not None:
             seen = weight @ (y if y.ndim == 2 else np.stack([1 - y, y], axis=1))
             if not seen.all():
                 raise MissingClassError(

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses import Cox, Loss
+from covey.losses import Loss
 from covey.losses.risk_sets import EVENT, STRATUM
-from covey.selection.splitting import has_classes, one_value
 from covey.validation import FloatArray
 
 __all__ = ["complementary_halves", "strata_of"]
@@ -21,11 +20,11 @@ def strata_of(loss: Loss, y: Any, weight: FloatArray) -> NDArray[np.intp]:
     Strata are classes, or events and strata of survival times. Other responses need none, because a random half has
     some of all values.
     """
-    if isinstance(loss, Cox):
+    if loss.coupled:
         return np.unique(np.asarray(y)[:, [EVENT, STRATUM]], axis=0, return_inverse=True)[1].ravel()
-    if not has_classes(loss, y):
+    strata = loss.classes(y)
+    if strata is None:
         return np.zeros(weight.size, dtype=np.intp)
-    strata = np.unique(one_value(loss, y, weight), return_inverse=True)[1]
     counts = np.bincount(strata[weight > 0])
     if counts.min() < 2:
         raise ValueError(

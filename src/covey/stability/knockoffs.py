@@ -15,7 +15,7 @@ from covey.designs import as_design
 from covey.groups import Groups
 from covey.limit.posing import FIRST_GROUPS
 from covey.limit.public import read_rows
-from covey.losses import Loss, MultiSquared, Squared, get_loss
+from covey.losses import Loss, get_loss
 from covey.preprocess.group_weights import read_weights
 from covey.stability.columns import Columns, read_columns
 from covey.stability.copies import Construction, Copier
@@ -172,7 +172,7 @@ def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
     """Whether copies are made for fixed columns rather than for their distribution."""
     if kind not in ("auto", "gaussian", "fixed"):
         raise ValueError(f"kind must be 'auto', 'gaussian' or 'fixed', not {kind!r}.")
-    squared = isinstance(loss, Squared | MultiSquared)
+    squared = loss.quadratic
     needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
     enough = len(columns.Z) >= needed
     if kind == "fixed" and not squared:

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.metrics import r2_score
 
 from covey.estimators import GroupSparseCox
-from covey.losses import Loss, MultiSquared, Squared
+from covey.losses import Loss
 from covey.persistence import ModelFileError, load
 from covey.tables import TableError, apart, days_since, numbers, read_tables
 from covey.tables.complaint import listed, near
@@ -145,7 +145,7 @@ def _predict(fitted: Any, frame: pd.DataFrame, target: list[str], keep: list[str
 
 def _number_scores(frame: pd.DataFrame, target: list[str], last: Any, predicted: Any, offset: Any) -> dict[str, float]:
     truth = [numbers(frame[name], "--target needs numbers").to_numpy(dtype=float) for name in target]
-    if not isinstance(last.loss_, Squared | MultiSquared):
+    if not last.loss_.quadratic:
         return _deviance_scores(truth[0], predicted[:, 0], last.loss_, offset)
     scores = [_quality(own, predicted[:, k]) for k, own in enumerate(truth)]
     ends = [""] if len(target) == 1 else [f"_{name}" for name in target]
