@@ -24,7 +24,7 @@ from covey.losses.offsets import read_offset
 from covey.losses.response import Response
 from covey.path import Path
 from covey.progress import showing
-from covey.selection import Problem, Selected, read_selection, select
+from covey.selection import HoldOut, Problem, Selected, read_selection, select
 from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.selecting import Selection
 from covey.summary import Summary
@@ -141,10 +141,11 @@ class GroupSparseEstimator(BaseEstimator):
     def _read_selection(self, split_groups: Any) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""
         selection = read_selection(self.selection, self.random_state, split_groups)
-        validation = getattr(selection, "validation", None)
-        if not isinstance(validation, tuple | list) or len(validation) < 2:  # the search refuses other kinds
+        if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
             return selection
-        X, y, *rest = validation
+        if len(selection.validation) < 2:  # the search refuses it
+            return selection
+        X, y, *rest = selection.validation
         return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
     def _coded(self, y: Any, name: str = "y") -> Any:
