@@ -125,7 +125,7 @@ def test_classes():
 
 
 def test_a_class_that_is_one_row_repeated_is_in_every_training_set():
-    """It cannot be held out without leaving training rows that have never seen it."""
+    """It cannot be held out without leaving training rows without it."""
     labels = np.arange(N) % 2
     rows = np.concatenate([np.arange(N), [0, 0, 0]])
     model = GroupSparseClassifier(selection=4).fit(X[rows], np.concatenate([labels, [2, 2, 2]]))

@@ -339,7 +339,7 @@ def test_bad_settings():
 
 
 def test_a_structured_array_under_other_names_has_its_event_in_the_boolean_field():
-    """As scikit-survival's own data sets do: ``cens`` and ``time``, or any names."""
+    """As in scikit-survival's data sets: ``cens`` and ``time``, or any names."""
     X, y, groups = problem()
     expected = GroupSparseCox(groups).fit(X, y)
     for event, time in (("cens", "time"), ("event", "days"), ("dead", "days")):

@@ -66,7 +66,7 @@ class TermGroups:
         """
         names = getattr(transformer, "feature_names_in_", None)
         if names is None:
-            raise ValueError("The transformer has seen no column names: fit it on a DataFrame first.")
+            raise ValueError("The transformer has no column names: fit it on a DataFrame first.")
         return cls(names, transformer.get_feature_names_out())
 
     def __call__(self, columns: Sequence[str]) -> list[str]:
