@@ -43,7 +43,7 @@ def assert_one_model(model, X, y, weight=None, squared=True):
     assert set(np.flatnonzero(model.coef_).tolist()) <= used
     assert (np.flatnonzero(model.group_strengths_) == in_model).all()
     parts = [
-        X[:, at] @ own[a:b] for at, a, b in zip(groups.lists(), groups.starts[:-1], groups.starts[1:], strict=True)
+        X[:, at] @ by_group[a:b] for at, a, b in zip(groups.lists(), groups.starts[:-1], groups.starts[1:], strict=True)
     ]
     if model.standardize == "group" and model.fit_intercept and weight is None:
         np.testing.assert_allclose(model.group_strengths_, [part.std() for part in parts], rtol=1e-5, atol=1e-7)
