@@ -60,7 +60,7 @@ class TermGroups:
         >>> from covey import GroupSparseRegressor, TermGroups
         >>> data = pd.DataFrame({"site": list("abcd") * 10, "sex": list("mfffm") * 8})
         >>> encoder = OneHotEncoder().fit(data)
-        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder))
+        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder), selection="bic")
         >>> model.fit(encoder.transform(data), 2.0 * (data["site"] == "b")).selected_groups_  # a sparse matrix
         ['site']
         """
