@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from covey.limit import lockstep, posed
 
 from covey import Groups, limit_path
 from covey.designs import as_design
-from covey.limit import lockstep, posed
 from storage_kinds import KINDS
 
 

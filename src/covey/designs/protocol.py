@@ -299,6 +299,14 @@ class Design(ABC):
         """Masks of the training and the held-out rows of each fold; `labels` are for grouped splitters."""
         return split_masks(self.shape[0], cv, y, labels)
 
+    def gradient_norms(self, problem: Any, R: Array) -> Array:
+        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`; (k, n_groups). One pass."""
+        return np.asarray(problem.all_norms(np.asarray(self.correlate(R))))
+
+    def device_columns(self, columns: Array) -> Any:
+        """Some columns in float64, where X lives; shape (n, k)."""
+        return self.take(columns)
+
     # ------------------------------------------------------------------ for messages
 
     def refuse(self, bad: Array) -> None:

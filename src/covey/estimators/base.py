@@ -24,9 +24,10 @@ from covey.losses.offsets import read_offset
 from covey.losses.response import Response
 from covey.path import Path
 from covey.progress import showing
-from covey.selection import HoldOut, Problem, Selected, read_selection, select
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.selecting import Selection
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.problem import Problem
+from covey.search.select import Selected, Selection, read_selection, select
+from covey.selection import HoldOut
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -117,17 +118,14 @@ class GroupSparseEstimator(BaseEstimator):
         """Select a model of the data that `read_problem` returned, and set the fitted attributes."""
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
-        loss, y, shift = response.loss, response.y, response.read_offset(offset)
+        loss, shift = response.loss, response.read_offset(offset)
         loss.check_estimable(response, weight, shift)
         names = getattr(self, "feature_names_in_", None)
         groups = Groups.coerce(self.groups, design.shape[1], names)
         always = _read_always(groups, self.always, names)
-        if loss.quadratic and not (loss.vector or getattr(design, "holds_rows", True)):
-            y, weight = design.rows(y), design.rows(weight)
-            shift = None if shift is None else design.rows(shift)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         search = partial(self._search, selection=self._read_selection(split_groups))
-        problem = with_scale(Problem(design, y, weight, groups, always, options, loss, shift), search)
+        problem = with_scale(Problem(design, response.y, weight, groups, always, options, loss, shift), search)
         found = search(problem)
         self.loss_, self.groups_ = problem.loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
@@ -156,9 +154,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Set the fitted attributes; `columns` says whether coefficients have one row per output."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
-            by_group = found.own.astype(dtype)
-        if not np.isfinite(by_group).all() or ((by_group == 0) & (found.own != 0)).any():
-            by_group = found.own  # too large or too small for the precision of X
+            by_group = found.by_group.astype(dtype)
+        if not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any():
+            by_group = found.by_group  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(output) for output in by_group])
         self.coef_ = coef if columns else coef[0]
         self.intercept_ = found.intercept if columns else float(found.intercept[0])

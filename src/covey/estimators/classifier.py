@@ -15,7 +15,7 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses.classes import read_labels
-from covey.selection.splitting import MissingClassError
+from covey.search.splits import MissingClassError
 from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]

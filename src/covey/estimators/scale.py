@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from covey.losses.arrays import weighted_median
-from covey.selection import Problem, Selected
+from covey.search.problem import Problem
+from covey.search.select import Selected
 from covey.validation import on_host
 
 __all__ = ["with_scale"]

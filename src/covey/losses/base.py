@@ -59,6 +59,8 @@ class Loss(ABC):
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
+    quadratic : bool
+        Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
     """
 
     name: ClassVar[str]
