@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from covey.designs import Design, RepeatedColumns, as_design, dense
+from covey.designs import Design, RepeatedColumns, as_design, dense, protocol, rows
 from covey.designs.protocol import LARGEST_BLOCK
 
 
@@ -61,26 +61,12 @@ def test_products(kind):
     assert isinstance(design, Design)
     assert design.shape == (37, 53)
     rng = np.random.default_rng(2)
-    R, q = rng.standard_normal((3, 37)), np.full(37, 1 / 37)
+    R = rng.standard_normal((3, 37))
     tolerance = 1e-4 if "32" in kind else 1e-10
     np.testing.assert_allclose(design.correlate(R), R @ X, atol=tolerance)
-    columns, T = np.array([7, 3, 50]), rng.standard_normal((3, 2))
-    offset = X[:, columns].mean(axis=0) @ T
-    Z = X[:, columns] @ T - offset
-    np.testing.assert_allclose(design.gram_rows(q, columns, T, offset), Z.T @ X / 37, atol=tolerance)
+    columns = np.array([7, 3, 50])
     np.testing.assert_allclose(design.take(columns), X[:, columns], atol=tolerance)
     np.testing.assert_allclose(design.largest(), np.abs(X).max(axis=0), atol=tolerance)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gathered_columns(kind):
-    X, S = stored(kind)
-    gathered = as_design(S).gather(np.array([4, 40, 2])).join(as_design(S).gather(np.array([1])))
-    tolerance = 1e-4 if "32" in kind else 1e-10
-    assert gathered.shape == (37, 4)
-    np.testing.assert_allclose(gathered.take(np.array([3, 0])), X[:, [1, 4]], atol=tolerance)
-    R = np.random.default_rng(3).standard_normal((2, 37))
-    np.testing.assert_allclose(gathered.correlate(R), R @ X[:, [4, 40, 2, 1]], atol=tolerance)
 
 
 @pytest.mark.parametrize("order", ["C", "F", "every other column", "backwards"])
@@ -96,7 +82,8 @@ def test_reading_copies_nothing(order):
     design.moments(*arguments, centre=True, scale=np.ones(2000))
     tracemalloc.start()
     design.moments(*arguments, centre=True, scale=np.ones(2000))
-    design.gram_rows(q, np.array([1, 2]), np.eye(2), np.zeros(2))
+    design.correlate(np.ones((2, 1600)))
+    design.gram_parts(np.array([1, 2]), np.zeros(2), q, [q])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.2 * X.nbytes
@@ -177,7 +164,9 @@ def test_residuals_in_pieces(monkeypatch, form):
         expected = design.residual_products(y, list(q), which, columns, coefs, levels)
         moments = design.gram_parts(columns, shift, y, list(q))
         with monkeypatch.context() as patch:
-            patch.setattr(dense, "RESIDUALS", 20)
+            patch.setattr(protocol, "RESIDUALS", 20)
+            patch.setattr(protocol, "FEWEST_MODELS", 1)
+            patch.setattr(rows, "RESIDUALS", 20)
             found = design.residual_products(y, list(q), which, columns, coefs, levels)
             np.testing.assert_allclose(found, expected, atol=1e-12)
             np.testing.assert_allclose(design.gram_parts(columns, shift, y, list(q)), moments, atol=1e-12)
@@ -188,7 +177,7 @@ def test_nothing_is_compiled():
         "import sys, numpy as np, covey, covey.designs; from covey.preprocess import prepare\n"
         "rng = np.random.default_rng(0)\n"
         "problem, _ = prepare(rng.standard_normal((30, 20)), rng.standard_normal(30), 4)\n"
-        "problem.to_working(np.ones((2, 20))), problem.working_columns(np.arange(2)), problem.restrict(np.arange(2))\n"
+        "problem.gram_rows([0, 1]), problem.working_columns(np.arange(2))\n"
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -6,16 +6,14 @@ import weakref
 import numpy as np
 import pytest
 
-from covey import Groups, GroupSparseRegressor, group_path, group_paths
+from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
-from covey.designs.cholesky import factor_groups
-from covey.network.looks import ColumnLook
-from covey.preprocess import prepare
+from covey.designs.cholesky import pivoted_cholesky
 
 torch = pytest.importorskip("torch")
 
 from covey.designs import torch as torch_design  # noqa: E402
-from covey.designs.torch_groups import gram_blocks, orthonormal_factors  # noqa: E402
+from covey.designs.torch_groups import gram_blocks  # noqa: E402
 
 SCATTERED = Groups.from_labels(np.random.default_rng(5).permutation(np.repeat(np.arange(20), 3)).tolist())
 UNEQUAL = Groups.from_sizes([1, 4, 2, 7, 3, 4, 1, 8, 66, 4])
@@ -33,7 +31,7 @@ def test_the_tensor_is_not_touched(dtype, options):
     X, y = data()
     X = X.astype(dtype)
     tensor = torch.from_numpy(X.copy())
-    group_path(tensor, y, 4, max_iter=200, sample_weight=np.arange(60.0), **options)
+    limit_path(tensor, y, 4, max_groups=4, sample_weight=np.arange(60.0), **options)
     assert (tensor.numpy() == X).all()
 
 
@@ -45,24 +43,21 @@ def test_the_tensor_goes_with_its_last_user():
     gc.disable()
     try:
         model = GroupSparseRegressor(4, random_state=0).fit(tensor, y)
-        paths = group_paths(tensor, y, 4, max_groups=2, batch=True)
         del tensor
         assert seen() is None
     finally:
         gc.enable()
     assert model.path_.entered
-    assert paths[0].entered
 
 
 def test_strides_and_small_tiles(monkeypatch):
     X, y = data()
-    expected = group_path(X, y, UNEQUAL, max_iter=200, times=[200])
+    expected = limit_path(X, y, UNEQUAL, max_groups=4).coefs
     monkeypatch.setitem(torch_design.TILE_BYTES, "cpu", 8 * 60 * 9)
     wide = torch.zeros((120, 200), dtype=torch.float64)
     wide[::2, ::2] = torch.from_numpy(X)
     for tensor in (torch.from_numpy(np.asfortranarray(X)), wide[::2, ::2]):
-        path = group_path(tensor, y, UNEQUAL, max_iter=200, times=[200])
-        np.testing.assert_allclose(path.at(200), expected.at(200), atol=1e-9)
+        assert abs(limit_path(tensor, y, UNEQUAL, max_groups=4).coefs - expected).max() < 1e-9
 
 
 def test_responses_and_weights_may_be_tensors_too():
@@ -82,54 +77,36 @@ def test_factors_are_those_of_the_host(groups):
     X[:, members[1][2]] = X[:, members[1][0]] - 2 * X[:, members[1][1]]
     X[:, members[2][0]] = 3.0
     design = as_design(torch.from_numpy(X))
-    made = design.moments(y, np.full(60, 1 / 60), groups.members, groups.starts, centre=True, scale=np.ones(60))
-    root = np.sqrt(made.variance)
-    arguments = made.blocks, made.block_starts, groups.starts, np.ones(60), root, root > 1e-12
-    for found, expected in zip(design.factor_groups(*arguments), factor_groups(*arguments), strict=True):
+    moments = design.moments(y, np.full(60, 1 / 60), groups.members, groups.starts, centre=True, scale=np.ones(60))
+    root = np.sqrt(moments.variance)
+    arguments = moments, groups.starts, np.ones(60), root, root > 1e-12
+    for found, expected in zip(design.factor_groups(*arguments), as_design(X).factor_groups(*arguments), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
-def test_orthonormal_factors_of_many_blocks():
+@pytest.mark.parametrize("put", [np.asarray, torch.as_tensor])
+def test_factors_of_many_correlation_matrices(put):
     rng = np.random.default_rng(0)
-    Z = rng.standard_normal((6, 7, 30, 5))
-    Z[0, 0, :, 3] = Z[0, 0, :, 1]
-    Z[1, 2, :, 4] = Z[1, 2, :, 0] + 1e-5 * Z[1, 2, :, 4]
-    Z /= np.linalg.norm(Z, axis=2, keepdims=True)
-    A = torch.from_numpy(np.swapaxes(Z, 2, 3) @ Z)
-    kept = A.clone()
-    T, ranks, certain = orthonormal_factors(A)
-    assert torch.equal(A, kept)
-    assert ranks[0, 0] == 4
-    assert (ranks.flatten()[1:] == 5).all()
-    assert not certain[1, 2]
-    assert certain.sum() == 41
-    whole = torch.zeros_like(A) + torch.eye(5)
-    whole[0, 0, 4, 4] = 0
-    whole[1, 2] = (T.transpose(-1, -2) @ A @ T)[1, 2]
-    torch.testing.assert_close(T.transpose(-1, -2) @ A @ T, whole, atol=1e-9, rtol=0)
+    Z = rng.standard_normal((42, 30, 5))
+    Z[0, :, 3] = Z[0, :, 1]
+    Z[9, :, 4] = Z[9, :, 0] + 1e-5 * Z[9, :, 4]
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    A = np.swapaxes(Z, 1, 2) @ Z
+    before = A.copy()
+    T, ranks, certain = (np.asarray(part) for part in pivoted_cholesky(put(A), put))
+    np.testing.assert_array_equal(A, before)
+    assert ranks.tolist() == [4] + 41 * [5]
+    assert np.flatnonzero(~certain).tolist() == [9]
+    identity = np.tile(np.eye(5), (42, 1, 1))
+    identity[0, 4, 4] = 0
+    found = np.swapaxes(T, 1, 2) @ A @ T
+    np.testing.assert_allclose(found[certain], identity[certain], atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 11])
 def test_gram_blocks(count):
     Z = torch.from_numpy(np.random.default_rng(0).standard_normal((9, count, 6)))
     torch.testing.assert_close(gram_blocks(Z), torch.einsum("nki,nkj->kij", Z, Z))
-
-
-@pytest.mark.parametrize("groups", [Groups.from_size(5, 60), SCATTERED, Groups.from_sizes([3, 40, 2, 15])])
-@pytest.mark.parametrize("frozen", [False, True])
-def test_a_look_on_the_device_sees_what_a_look_on_the_host_sees(groups, frozen):
-    X, y = data(60)
-    X[:, groups.lists()[2][1]] = X[:, groups.lists()[2][0]]
-    dense, _ = prepare(X, y, groups)
-    problem, _ = prepare(torch.from_numpy(X), y, groups)
-    host, device = ColumnLook.first(dense, [2, 0]), problem.design.look(problem).join(problem, [2, 0])
-    rng = np.random.default_rng(1)
-    W = rng.standard_normal((3, int(problem.ranks[[2, 0]].sum())))
-    directions = rng.standard_normal(problem.n_columns)
-    for found, expected in zip(
-        device.pulls(W, directions, frozen, 1), host.pulls(W, directions, frozen, 1), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def bad_tensors():
@@ -148,7 +125,7 @@ def bad_tensors():
 @pytest.mark.parametrize("match", bad_tensors())
 def test_a_tensor_that_cannot_be_read_is_told_why(match):
     with pytest.raises(ValueError, match=match):
-        group_path(bad_tensors()[match], np.ones(5), 2)
+        limit_path(bad_tensors()[match], np.ones(5), 2)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -157,16 +134,4 @@ def test_a_cuda_tensor_without_cuda():
     with fake.FakeTensorMode():
         X = torch.empty((5, 4), device="cuda")
     with pytest.raises(ValueError, match=r"device 'cuda:0', but this torch finds no CUDA device: .*map_location='cpu'"):
-        group_path(X, np.ones(5), 2)
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_gram_blocks_are_formed_on_the_device(fit_intercept):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 24)) + 3.0, rng.standard_normal(60)
-    weight = rng.integers(0, 3, 60).astype(float)
-    settings = {"fit_intercept": fit_intercept, "sample_weight": weight}
-    ours, theirs = (prepare(kind(X), y, 4, **settings)[0] for kind in (torch.from_numpy, np.asarray))
-    which = np.array([5, 0, 2])
-    for one, other in zip(ours.gram_block(which), theirs.gram_block(which), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12)
+        limit_path(X, np.ones(5), 2)

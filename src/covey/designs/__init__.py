@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from covey.designs.blocks import GatheredColumns
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.memmap import MemmapDesign
@@ -24,7 +23,6 @@ __all__ = [
     "DenseDesign",
     "Design",
     "Factors",
-    "GatheredColumns",
     "MemmapDesign",
     "Moments",
     "ParquetDesign",

@@ -18,6 +18,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design
+from covey.designs.rows import count_rows
 from covey.validation import FloatArray
 
 __all__ = ["Factors", "count_factors", "find_factors"]
@@ -82,9 +83,8 @@ class Factors:
                 f"The factors were computed from {self.n_columns} columns, but {design.name} has {design.shape[1]}."
             )
         if not design.reads_columns:
-            made = design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
-            return np.asarray(made, dtype=np.float64)
-        return (np.asarray(design.take(self.columns)) - self.means) @ self.loadings
+            return design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
+        return (design.take(self.columns) - self.means) @ self.loadings
 
     def explained(self, design: Design, y: Any, q: Any) -> tuple[FloatArray, float]:
         """The least-squares fit of a response on the scores: coefficients of `columns`, and the intercept."""
@@ -121,12 +121,12 @@ def find_factors(
     n, p = design.shape
     if k < 1:
         raise ValueError(f"factors must be at least 1 here, not {k}.")
-    columns, own_means, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
+    columns, centres, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
     directions = _leading(C, k)
     # eigenvectors are orthogonal only up to the ratio of the eigenvalues
     root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
     loadings = np.linalg.solve(root, directions.T).T / deviations[:, None]
-    return Factors(columns, own_means, loadings, p)
+    return Factors(columns, centres, loadings, p)
 
 
 def count_factors(
@@ -158,7 +158,7 @@ def count_factors(
     """
     chosen = _one_per_group(members, starts, _limit(COUNT_COLUMNS, design.shape[0]))
     # a row of weight two counts as two rows
-    rows = round(design.count(q)) - fit_intercept
+    rows = round(count_rows(q)) - fit_intercept
     if min(rows, chosen.size) < COLUMNS_PER_FACTOR:
         return 0
     _, _, _, C = _correlations(design, q, chosen, fit_intercept, means)
@@ -208,12 +208,12 @@ def _correlations(
     if not np.isfinite(squares).all():
         largest = design.largest()[columns]
         design.refuse(columns[~np.isfinite(largest)])
-    own_means, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
+    centres, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
     varies = np.isfinite(squares) & (squares < LARGEST**2)
-    varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(own_means[varies]), SMALLEST)
+    varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(centres[varies]), SMALLEST)
     deviations = deviations[varies]
     C = G[np.ix_(varies, varies)] / deviations / deviations[:, None]
-    return columns[varies], own_means[varies], deviations, C
+    return columns[varies], centres[varies], deviations, C
 
 
 def _leading(C: FloatArray, k: int) -> FloatArray:

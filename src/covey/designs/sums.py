@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
 
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
 from covey.designs.tiles import Reading, segment_sums, segments
 from covey.layout import alike, columns_of, gathered, run, scatter
 
-__all__ = ["RowSums", "accumulate", "row_sums"]
+__all__ = ["RowSums", "outer_products", "row_sums"]
 
 Array = NDArray[Any]
 
@@ -60,28 +59,19 @@ class RowSums:
                 self.squares + other.squares,
             )
 
-    @classmethod
-    def zero(cls, starts: Array) -> RowSums:
-        """The sums over no rows."""
-        p = int(starts[-1])
-        return cls(0.0, 0.0, np.zeros(p), np.zeros(p), np.zeros(block_offsets(starts)[-1]), np.zeros(p))
-
-    def moments(
-        self, starts: Array, shift: Array, scale: Array, *, centre: bool, line: tuple[float, float] = (0.0, 1.0)
-    ) -> Moments:
-        """The moments, for the response ``line[0] + line[1] y``."""
+    def moments(self, starts: Array, shift: Array, scale: Array, *, centre: bool) -> Moments:
+        """The moments of the columns."""
         block_starts = block_offsets(starts)
         blocks = self.blocks / self.weight
         mean, total = np.zeros(self.total.size), self.total / self.weight
         # sums of columns of extreme scale overflow, and are recomputed with a scale
         with np.errstate(over="ignore", invalid="ignore"):
-            cross = (line[0] * self.total + line[1] * self.cross) / self.weight
-            squares = self.squares / self.weight
+            cross, squares = self.cross / self.weight, self.squares / self.weight
             if centre:
                 # total is for the shifted, scaled columns
                 mean = shift + total / scale
-                _recentre(blocks, block_starts, starts, total)
-                cross -= total * (line[0] + line[1] * self.response / self.weight)
+                blocks -= outer_products(total, starts)
+                cross -= total * (self.response / self.weight)
                 squares -= total * total
         variance = diagonals(blocks, block_starts, starts)
         large = np.isnan(variance) & np.repeat(np.diff(block_starts) == 0, np.diff(starts))
@@ -111,7 +101,7 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
         at = np.repeat(starts[order] - ends + sizes, sizes) + np.arange(p)
     columns, shift, scale = members[at], shift[at], scale[at]
     block_starts = block_offsets(starts)
-    own_starts = block_starts if order is None else block_starts[order]
+    ordered_starts = block_starts if order is None else block_starts[order]
     blocks, squares, sums = np.empty(block_starts[-1]), np.zeros(p), np.empty((2, p))
     reading, unit = Reading.of(X, y, q)
     panels, tile = segments(sizes, LARGEST_BLOCK, X.shape[0], by_column=reading.by_column)
@@ -119,15 +109,16 @@ def row_sums(X: Array, y: Array, q: Array, members: Array, starts: Array, shift:
     left = 0
     with np.errstate(over="ignore", invalid="ignore"):
         for panel in panels:
-            right = left + sum(own.width for own in panel)
+            right = left + sum(segment.width for segment in panel)
             inside = slice(left, right)
-            sums[:, inside], made = segment_sums(reading, panel, columns[inside], shift[inside], scale[inside], buffer)
-            for own, gram in zip(panel, made, strict=True):
-                if own.squares and sizes[own.first] > 1:
-                    squares[left : left + own.width] = gram
+            sums[:, inside], grams = segment_sums(reading, panel, columns[inside], shift[inside], scale[inside], buffer)
+            for segment, gram in zip(panel, grams, strict=True):
+                if segment.squares and sizes[segment.first] > 1:
+                    squares[left : left + segment.width] = gram
                 else:
-                    scatter(blocks, own_starts[own.first : own.first + own.n_groups], gram.reshape(own.n_groups, -1))
-                left += own.width
+                    places = ordered_starts[segment.first : segment.first + segment.n_groups]
+                    scatter(blocks, places, gram.reshape(segment.n_groups, -1))
+                left += segment.width
         if order is not None:
             back = np.empty(p, dtype=np.intp)
             back[at] = np.arange(p)
@@ -145,19 +136,13 @@ def _order(sizes: Array) -> NDArray[np.intp] | None:
     return None
 
 
-def _recentre(blocks: Array, block_starts: Array, starts: Array, total: Array) -> None:
-    """Centre Gram blocks at the mean instead of the shift, in place."""
+def outer_products(values: Array, starts: Array) -> NDArray[np.float64]:
+    """``v_l v_l'`` of every group l that has a Gram block, flattened as in `Moments.blocks`, for v of shape (p,)."""
+    block_starts = block_offsets(starts)
+    out = np.empty(int(block_starts[-1]))
     known = np.flatnonzero(np.diff(block_starts))
     for (size,), at in alike(np.diff(starts)[known]):
         groups = known[at]
-        mean = gathered(total, starts[groups], size)
-        product = (mean[:, :, None] * mean[:, None, :]).reshape(groups.size, size * size)
-        scatter(blocks, block_starts[groups], gathered(blocks, block_starts[groups], size * size) - product)
-
-
-def accumulate(left: Array, X: Array, out: Array) -> None:
-    """``out += left' X``, without a copy of the size of `out` if X is in double precision and C order."""
-    if X.dtype == np.float64 and X.flags.c_contiguous:
-        dgemm(1.0, X.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
-    else:
-        out += left.T.astype(X.dtype) @ X
+        v = gathered(values, starts[groups], size)
+        scatter(out, block_starts[groups], (v[:, :, None] * v[:, None, :]).reshape(groups.size, size * size))
+    return out

@@ -74,14 +74,14 @@ class Reading:
         Returns an array, which is X itself or the buffer, and an iterator over tiles: the rows in X, and the rows of
         the array that then hold them.
         """
-        own, width = run(columns), columns.size
+        together, width = run(columns), columns.size
         shifted, scaled = bool(shift.any()), bool((scale != 1.0).any())
         step = min(self.X.shape[0], max(1, buffer.size // width))
-        if self.as_it_lies and own is not None and self.root is None and not shifted and not scaled:
-            return self.X[:, own], ((rows, rows) for rows in self._rows(step))
+        if self.as_it_lies and together is not None and self.root is None and not shifted and not scaled:
+            return self.X[:, together], ((rows, rows) for rows in self._rows(step))
         flat = buffer[: step * width]
         base = flat.reshape(width, step).T if self.by_column else flat.reshape(step, width)
-        source = columns if own is None else own
+        source = columns if together is None else together
         return base, self._copies(base, source, shift if shifted else None, scale if scaled else None)
 
     def _rows(self, step: int) -> Iterator[slice]:
@@ -140,12 +140,12 @@ def segments(sizes: Array, largest: int, n: int, *, by_column: bool) -> tuple[li
     panels: list[list[Segment]] = [[]]
     room = wide
     for a, b in pairwise(edges.tolist()):
-        for own in _cut(a, b - a, int(sizes[a]), largest, wide):
-            if own.width > room and panels[-1]:
+        for segment in _cut(a, b - a, int(sizes[a]), largest, wide):
+            if segment.width > room and panels[-1]:
                 panels.append([])
                 room = wide
-            panels[-1].append(own)
-            room -= own.width
+            panels[-1].append(segment)
+            room -= segment.width
     return panels, tile
 
 
@@ -177,10 +177,10 @@ def segment_sums(
     base, tiles = reading.tiles(columns, shift, scale, buffer)
     products: list[_Squares | _Grams] = []
     left = 0
-    for own in panel:
-        part = base[:, left : left + own.width]
-        products.append(_Squares(part) if own.squares else _Grams(part, own))
-        left += own.width
+    for segment in panel:
+        part = base[:, left : left + segment.width]
+        products.append(_Squares(part) if segment.squares else _Grams(part, segment))
+        left += segment.width
     for rows, inside in tiles:
         sums += reading.sides[:, rows] @ base[inside]
         for product in products:
@@ -205,9 +205,9 @@ class _Squares:
 class _Grams:
     """Gram blocks of neighbouring groups, a few groups at a time."""
 
-    def __init__(self, base: Array, own: Segment) -> None:
-        self.own = own
-        count, width = own.n_groups // own.together, own.together * own.size
+    def __init__(self, base: Array, segment: Segment) -> None:
+        self.segment = segment
+        count, width = segment.n_groups // segment.together, segment.together * segment.size
         row, column = base.strides
         self.total = np.zeros((count, width, width))
         self.right = base[None]
@@ -228,8 +228,8 @@ class _Grams:
 
     def blocks(self) -> Array:
         """The blocks of single groups, extracted from the blocks of several together."""
-        own = self.own
-        if own.together == 1:
+        together, size = self.segment.together, self.segment.size
+        if together == 1:
             return self.total
-        square = self.total.reshape(-1, own.together, own.size, own.together, own.size)
-        return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(own.n_groups, own.size, own.size)
+        square = self.total.reshape(-1, together, size, together, size)
+        return square.diagonal(axis1=1, axis2=3).transpose(0, 3, 1, 2).reshape(-1, size, size)

@@ -219,7 +219,7 @@ class GroupSparseCox(GroupSparseEstimator):
         made = self._fit(design, times.rows, weight, None if shift is None else shift[:, 0], loss, split_groups)
         self._publish(made, design.dtype, one_output=True)
         used = np.flatnonzero(self.coef_)
-        eta = np.asarray(design.predict(used, self.coef_[None, used], np.array([self.intercept_])))[:, 0]
+        eta = design.predict(used, self.coef_[None, used], np.array([self.intercept_]))[:, 0]
         self._publish_baseline(loss, times.rows, weight, eta if shift is None else eta + shift[:, 0])
         return self
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses import Loss, Squared
-from covey.validation import on_host, pandas_frame, refuse_odd
+from covey.validation import as_response, as_row_weights, on_host, pandas_frame, refuse_odd
 
 __all__ = ["read_problem", "read_rows"]
 
@@ -69,21 +69,15 @@ def read_problem(
         del estimator.feature_names_in_
     if not isinstance(loss, Squared) or np.ndim(y) == 2:
         # other losses need every row in memory
-        weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
-        design.weights(weight)
+        weight = as_row_weights(sample_weight, n)
         if loss is None:
             return design, column_or_1d(np.asarray(on_host(y))), weight
         given = np.asarray(on_host(y), dtype=float)
         if len(given) != n:
             raise ValueError(f"y has {len(given)} entries, but {design.name} has {n} rows.")
         return design, given if given.ndim == 2 else loss.check(given), weight
-    response = design.rows(y)
     # weights are not normalised: the information criteria count rows by weight
-    if sample_weight is None or np.ndim(sample_weight) == 0:
-        return design, response, np.ones_like(response)
-    weight = design.rows(sample_weight, name="sample_weight")
-    design.weights(weight)
-    return design, response, weight
+    return design, as_response(y, n), as_row_weights(None if np.ndim(sample_weight) == 0 else sample_weight, n)
 
 
 def _is_ready(estimator: BaseEstimator, X: Any) -> bool:

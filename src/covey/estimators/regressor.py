@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from covey.designs import Design, is_table
+from covey.designs.rows import standard_response
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.reading import read_problem, read_rows
 from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
@@ -21,7 +22,7 @@ from covey.losses.arrays import weighted_median
 from covey.losses.offsets import read_offset
 from covey.selection import Problem, Selected
 from covey.selection.selecting import Selection
-from covey.validation import FloatArray, boolean
+from covey.validation import FloatArray, as_response, as_sample_weight, boolean
 
 __all__ = ["GroupSparseRegressor"]
 
@@ -216,7 +217,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             loss = MultiSquared()
             response = loss.check(response)
         elif several:
-            loss, response, weight = Squared(), design.rows(response[:, 0]), design.rows(weight)
+            loss, response = Squared(), np.ascontiguousarray(response[:, 0])
         if isinstance(loss, Squared):
             _warn_of_classes(response)
         outputs = response.shape[1] if np.ndim(response) == 2 else 1
@@ -225,7 +226,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             # refuses a response that no finite constant fits, such as counts of zero
             loss.null(response, weight, None if shift is None else shift[:, 0])
         if shift is not None and outputs == 1:
-            shift = design.rows(shift[:, 0], name="offset")
+            shift = shift[:, 0]
         if loss.scaled_to(response, weight) != loss:
             loss = self._scaled(loss, design, response, weight, shift, split_groups)
         made = self._fit(design, response, weight, shift, loss, split_groups)
@@ -238,7 +239,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         plain = y - shift - weighted_median(y - shift, weight)
         made = self._fit(design, y, weight, offset, loss.scaled_to(plain, weight), split_groups)
         used = np.flatnonzero(made.coef.any(axis=0))
-        residuals = y - shift - np.asarray(design.predict(used, made.coef[:, used], made.intercept))[:, 0]
+        residuals = y - shift - design.predict(used, made.coef[:, used], made.intercept)[:, 0]
         if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
             residuals = LEAST_NOISE * plain
         return loss.scaled_to(residuals, weight)
@@ -297,11 +298,12 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             if is_table(X) or np.ndim(self.coef_) > 1:
                 return float(super().score(X, y, sample_weight))
             design = read_rows(self, X)
-            response, weight = design.rows(y), design.weights(sample_weight)
+            response, weight = as_response(y, design.shape[0]), as_sample_weight(sample_weight, design.shape[0])
             used = np.flatnonzero(self.coef_)
-            error = design.errors(response, weight)(used, self.coef_[None, used], np.array([self.intercept_]))[0]
-            spread = design.standard(response, weight, centre=True)[2]
-            return 1.0 - float(error / spread**2)
+            fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_]))[:, 0]
+            spread = standard_response(response, weight, centre=True)[2]
+            # in units of the spread: squares of a large response overflow
+            return 1.0 - float(weight @ ((response - fitted) / spread) ** 2)
         eta = np.asarray(self._linear(X, offset))
         n, outputs = eta.shape
         eta = eta if self.loss_.vector else eta[:, 0]

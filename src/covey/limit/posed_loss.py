@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design
+from covey.designs.rows import standard_response
 from covey.layout import spans
 from covey.limit.likelihood import Likelihood
 from covey.limit.loss_rows import LossRows
@@ -76,7 +77,7 @@ def pose_response(loss: Loss, design: Design, y: Any, weight: Any, offset: Any, 
         level = np.array([q @ (given if offset is None else given - np.asarray(offset, dtype=float).reshape(n))])
     if isinstance(loss, MultiSquared):
         shown = given if offset is None else given - np.asarray(offset, dtype=float).reshape(n, -1)
-        standard = [design.standard(design.rows(column), design.rows(q), centre=intercept) for column in shown.T]
+        standard = [standard_response(column, q, centre=intercept) for column in shown.T]
         level, scale = np.array([own[1] for own in standard]), np.array([own[2] for own in standard])
     blank = Observed(Response(loss, given, q, np.zeros((n, m))), level, scale, np.empty((0, m)))
     response = blank.read(given, q, offset)
@@ -182,7 +183,7 @@ class PosedLoss(Posed):
             some = scores[first : first + at_once]
             # validation rows do not enter a gradient
             R = np.concatenate([own[:n].T for own in some])
-            squares = problem.all_norms(np.asarray(problem.design.correlate(R))) ** 2
+            squares = problem.design.gradient_norms(problem, R) ** 2
             out[first : first + len(some)] = np.sqrt(squares.reshape(len(some), -1, problem.ranks.size).sum(axis=1))
         return out
 
@@ -195,7 +196,7 @@ class PosedLoss(Posed):
         """The working columns of some groups on the rows of a design."""
         problem = self.problem
         own = spans(problem.layout.starts, near)
-        X = np.asarray(design.take(problem.layout.members[own]), dtype=float)
+        X = design.take(problem.layout.members[own])
         design.refuse(problem.layout.members[own][~np.isfinite(X).all(axis=0)])
         mean = problem.mean[own]
         if mean.any():

@@ -41,9 +41,7 @@ class PosedSquares(Posed):
             return problem.group_norms(problem.correlation)
         coef, level = self.factors.explained(problem.design, problem.response, q)
         one = np.zeros(1, dtype=np.intp)
-        return np.asarray(
-            problem.design.residual_norms(problem, [q], one, self.factors.columns, coef[None, :], np.array([level]))[0]
-        )
+        return self._residual_norms([q], one, self.factors.columns, coef[None, :], np.array([level]))[0]
 
     def objective(self, rows: PartedRows, split: int) -> LeastSquares:
         """Half the mean squared error on the training rows of a split."""
@@ -96,7 +94,7 @@ class PosedSquares(Posed):
         if not design.reads_columns:
             return self._gram_roots(design, near, [other.weight], y)[0]
         columns, loadings, offset = problem.combination(near.tolist())
-        own = np.asarray(design.take(columns))
+        own = design.take(columns)
         design.refuse(columns[~np.isfinite(own).all(axis=0)])
         Z = own @ loadings - offset
         scores = None if self.factors is None else self.factors.scores(design)
@@ -140,12 +138,21 @@ class PosedSquares(Posed):
         which, models = self._models(near, rows, objectives, segments)
         if not which.size:
             return which, np.empty((0, self.problem.ranks.size))
-        problem = self.problem
         weights = [sum(self.parts[part] for part in split.train) for split in self.splits]
-        totals = np.array([problem.design.total(weight) for weight in weights])
-        norms = problem.design.residual_norms(problem, weights, which, *models).astype(np.float64, copy=False)
-        norms /= totals[which][:, None]
-        return which, norms
+        totals = np.array([weight.sum() for weight in weights])
+        return which, self._residual_norms(weights, which, *models) / totals[which][:, None]
+
+    def _residual_norms(
+        self, weights: Sequence[Any], which: NDArray[np.intp], columns: Any, coefs: FloatArray, intercepts: FloatArray
+    ) -> FloatArray:
+        """The gradient norms of all groups under the residuals of some models; shape (n_models, n_groups)."""
+        problem, design = self.problem, self.problem.design
+        if not design.reads_columns:
+            products = design.residual_products(problem.response, weights, which, columns, coefs, intercepts)
+            return problem.all_norms(products)
+        R = problem.response - design.predict(columns, coefs, intercepts).T
+        R *= np.stack(list(weights))[which]
+        return design.gradient_norms(problem, R)
 
     def _models(
         self,

@@ -73,11 +73,11 @@ def pose(
         assert loss is not None
         observed = pose_response(loss, design, y, weight, offset, has_intercept)
         # the gradient at the null model equals the gradient of the squared loss for these values
-        shown = design.rows(observed.null_scores[:, 0])
+        shown = observed.null_scores[:, 0]
     problem, _ = prepare(
         design, shown, groups, standardize=standardize, fit_intercept=fit_intercept, sample_weight=weight
     )
-    total = design.total(weight)
+    total = float(weight.sum())
     if validation is not None and not squares:
         # in units of the training weights: for Cox's loss, both kinds of rows share risk sets
         validation = replace(validation, weight=validation.weight / total)

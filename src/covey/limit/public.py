@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from covey.designs import Design, as_design
+from covey.designs.rows import count_rows
 from covey.groups import Groups
 from covey.limit.lockstep import Near, Paths, as_path
 from covey.limit.posing import pose
@@ -18,7 +19,7 @@ from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.preprocess import Standardize
 from covey.threads import fitting_threads
-from covey.validation import whole
+from covey.validation import as_response, as_row_weights, whole
 
 __all__ = ["limit_path", "read_rows"]
 
@@ -124,7 +125,7 @@ def limit_path(
     own_loss, response, weight, shift = read_rows(design, y, sample_weight, get_loss(loss), offset)
     with fitting_threads(design.shape, design.on_device):
         posed = pose(
-            design, response, made, weight, [weight], [design.count(weight)], [Split((0,))], loss=own_loss,
+            design, response, made, weight, [weight], [count_rows(weight)], [Split((0,))], loss=own_loss,
             offset=shift, group_weights=group_weights, standardize=standardize, fit_intercept=fit_intercept,
             factors=factors,
         )  # fmt: skip
@@ -140,17 +141,12 @@ def read_rows(design: Design, y: Any, sample_weight: Any, loss: Loss, offset: An
     if isinstance(loss, Squared) and len(given) == 2 and given[1] > 1:
         loss = MultiSquared()
     if isinstance(loss, Squared):
-        response = design.rows(y)
-        weight = np.ones_like(response) if sample_weight is None else design.rows(sample_weight, name="sample_weight")
-        design.weights(weight)
-        shift = None if offset is None else design.rows(read_offset(offset, n, 1, loss)[:, 0], name="offset")
-        return loss, response, weight, shift
-    # other losses need every row in memory
+        shift = None if offset is None else read_offset(offset, n, 1, loss)[:, 0]
+        return loss, as_response(y, n), as_row_weights(sample_weight, n), shift
     response = loss.check(y)
     if len(response) != n:
         raise ValueError(f"y has {len(response)} entries, but {design.name} has {n} rows.")
-    weight = np.asarray(design.rows(np.ones(n) if sample_weight is None else sample_weight, name="sample_weight"))
-    design.weights(weight)
+    weight = as_row_weights(sample_weight, n)
     shift = None if offset is None else read_offset(offset, n, response.shape[1] if loss.vector else 1, loss)
     if not (loss.vector or loss.coupled):
         centred = response if shift is None else response - shift[:, 0]

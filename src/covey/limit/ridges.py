@@ -93,12 +93,12 @@ class Penalties:
         """The variances of columns; for two-valued columns, as if both values were equally frequent."""
         problem = self.problem
         columns = problem.layout.members[spans(problem.layout.starts, groups)]
-        used = np.flatnonzero(np.asarray(problem.q) > 0)
+        used = np.flatnonzero(problem.q > 0)
         span, two = np.empty(columns.size), np.empty(columns.size, dtype=bool)
         step = max(1, TILE // problem.design.shape[0])
         for a in range(0, columns.size, step):
             own = slice(a, a + step)
-            X = np.asarray(problem.design.take(columns[own]))
+            X = problem.design.take(columns[own])
             X = X if used.size == len(X) else X[used]
             low, high = X.min(axis=0), X.max(axis=0)
             span[own], two[own] = high - low, ((low == X) | (high == X)).all(axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from covey.designs.rows import count_rows
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
@@ -34,7 +35,7 @@ def ranked_groups(problem: Problem, n_groups: int) -> list[int]:
 def _ranked_groups(problem: Problem, n_groups: int) -> list[int]:
     posed = pose(
         problem.design, problem.y, problem.groups, problem.weight, [problem.weight],
-        [problem.design.count(problem.weight)], [Split((0,))], loss=problem.loss, offset=problem.offset,
+        [count_rows(problem.weight)], [Split((0,))], loss=problem.loss, offset=problem.offset,
         **problem.options,
     )  # fmt: skip
     near, begun = Near(posed), len(problem.always)

@@ -220,7 +220,7 @@ def _by_criterion(problem: Problem, rule: Criterion) -> Selected:
     weight = problem.weight
     posed = pose(
         problem.design, problem.y, problem.groups, weight, [weight],
-        counts(problem.design, weight, [weight], problem.loss, problem.y), [TRAINING],
+        counts(weight, [weight], problem.loss, problem.y), [TRAINING],
         loss=problem.loss, offset=problem.offset, **problem.options,
     )  # fmt: skip
     made = training_table(posed, problem.always, rule)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
-from covey.designs.rows import KEY_COLUMNS, MIXED, key_columns, mix, split_masks
+from covey.designs.rows import KEY_COLUMNS, MIXED, count_rows, hold_out, key_columns, mix, split_masks
 from covey.limit.posed import Validation
 from covey.limit.rows import Split
 from covey.losses import Binomial, Cox, Loss, Multinomial, Squared
 from covey.losses.offsets import read_offset
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
-from covey.validation import FloatArray, whole
+from covey.validation import FloatArray, as_response, whole
 
 __all__ = ["Folds", "HoldOut", "MissingClassError", "Parts", "balanced_folds", "counts"]
 
@@ -72,38 +71,33 @@ class Folds:
     def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
         """The parts of the rows of a problem."""
         counted = isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool)
-        held = design.holds_rows or not isinstance(loss, Squared)
+        order = one_value(loss, y, weight)
         if counted and self.labels is None:
             k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
-            classes = has_classes(loss, y) if held else False
-            vectors = [one_value(loss, np.asarray(y), np.asarray(weight)) if held else y, weight]
-            # rows that are stored elsewhere are gathered there
-            together, fact = (_here, _here) if held else (design.together, design.fact)
-            if classes or loss.coupled or fact(partial(_is_tied, k=k), *vectors):
-                vectors.append(_row_keys(design, weight, together, fact))
-            deal = partial(balanced_folds, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
-            own = together(deal, *vectors)
-            n_folds = int(fact(np.max, own)) + 1
+            classes, keys = has_classes(loss, y), None
+            if classes or loss.coupled or _is_tied(order, weight, k):
+                keys = _row_keys(design, weight)
+            own = balanced_folds(
+                order, weight, keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled
+            )
+            n_folds = int(own.max()) + 1
             if n_folds < 2:
                 raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
             masks = [own == fold for fold in range(n_folds)]
             stays = (own < 0) & (weight > 0)
-            masks += [stays] if fact(np.any, stays) else []
+            masks += [stays] if stays.any() else []
             splits = [Split(tuple(k for k in range(len(masks)) if k != f), (f,)) for f in range(n_folds)]
-        elif held:
-            order = one_value(loss, y, np.asarray(weight))
-            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, order, self.labels))
         else:
-            masks, splits = _from_splitter(design.splits(self.cv, y, self.labels))
+            masks, splits = _from_splitter(split_masks(design.shape[0], self.cv, order, self.labels))
         weights = [np.where(mask, weight, 0.0) for mask in masks]
         for number, split in enumerate(splits):
             for name, own_parts in (("held-out", split.test), ("training", split.train)):
-                if sum(design.total(weights[k]) for k in own_parts) <= 0:
+                if sum(weights[k].sum() for k in own_parts) <= 0:
                     raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
         if not isinstance(loss, Squared):
             check_training(loss, y, weights, splits)
         every = Split(tuple(range(len(masks))))
-        return Parts(weights, counts(design, weight, weights, loss, y), [*splits, every])
+        return Parts(weights, counts(weight, weights, loss, y), [*splits, every])
 
 
 @dataclass(frozen=True)
@@ -131,28 +125,26 @@ class HoldOut:
         """The parts of the rows of a problem."""
         if self.validation is not None:
             other = read_validation(self.validation, design.shape[1], loss)
-            n = counts(other.design, other.weight, [other.weight], loss, other.y)
-            return Parts([weight], [*counts(design, weight, [weight], loss, y), *n], [Split((0,), (1,))], other)
+            n = counts(other.weight, [other.weight], loss, other.y)
+            return Parts([weight], [*counts(weight, [weight], loss, y), *n], [Split((0,), (1,))], other)
         classes = None
         if has_classes(loss, y):
             classes = np.asarray(y).astype(np.intp) if y.ndim == 1 else np.argmax(y, axis=1)
         elif loss.coupled:
             classes = y[:, EVENT].astype(np.intp)
         held = self.mask(design, y, weight, classes)
-        if not isinstance(loss, Squared):
-            held = np.asarray(held)
         weights = [np.where(held, 0.0, weight), np.where(held, weight, 0.0)]
         splits = [Split((0,), (1,)), Split((0, 1))]
         if not isinstance(loss, Squared):
             check_training(loss, y, weights, splits)
-        return Parts(weights, counts(design, weight, weights, loss, y), splits)
+        return Parts(weights, counts(weight, weights, loss, y), splits)
 
     def mask(self, design: Design, y: Any, weight: Any, classes: Any = None) -> Any:
         """The rows to hold out."""
         if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
             raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
         seed = 0 if self.random_state is None else self.random_state
-        return design.hold_out(y, weight, self.fraction, seed, classes)
+        return hold_out(design, y, weight, self.fraction, seed, classes)
 
 
 def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
@@ -165,14 +157,14 @@ def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Va
     if design.shape[1] != n_columns:
         raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
     squared = isinstance(loss, Squared)
-    response = design.rows(y, name="y_val") if squared else loss.check(y, name="y_val")
+    response = as_response(y, n, name="y_val") if squared else loss.check(y, name="y_val")
     if not squared and len(response) != n:
         raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
     offset: Any = None
     if rest and rest[0] is not None:
         offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
         if squared:
-            offset = design.rows(offset[:, 0], name="offset")
+            offset = offset[:, 0]
     return Validation(design, response, np.ones_like(response) if squared else np.ones(n), offset)
 
 
@@ -315,12 +307,12 @@ def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
     return bool(shares.max(initial=0.0) * k > shares.sum())
 
 
-def _row_keys(design: Design, weight: Any, together: Callable[..., Any], fact: Callable[..., Any]) -> Any:
+def _row_keys(design: Design, weight: FloatArray) -> NDArray[np.uint64]:
     """A hash of some columns of each row, from the ranks of their values; units and column order do not matter."""
     for n_columns in MORE_KEY_COLUMNS:
-        keys = together(_rank_keys, design.take(key_columns(design.shape[1], n_columns)), weight)
+        keys = _rank_keys(design.take(key_columns(design.shape[1], n_columns)), weight)
         # columns of zeros and ones distinguish few rows
-        if fact(_largest_share, keys, weight) <= LARGEST_TIE:
+        if _largest_share(keys, weight) <= LARGEST_TIE:
             break
     return keys
 
@@ -341,16 +333,8 @@ def _largest_share(keys: NDArray[np.uint64], weight: FloatArray) -> float:
     return float(shares.max(initial=0.0) / shares.sum())
 
 
-def _here(function: Callable[..., Any], *vectors: Any) -> Any:
-    return function(*map(np.asarray, vectors))
-
-
 def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Split]]:
     """Disjoint parts such that all training and test sets are unions of them."""
-    if not all(isinstance(mask, np.ndarray) for pair in pairs for mask in pair):
-        # rows are stored elsewhere, and the folds partition them
-        n = len(pairs)
-        return [test for _, test in pairs], [Split(tuple(k for k in range(n) if k != f), (f,)) for f in range(n)]
     memberships = np.array([mask for pair in pairs for mask in pair])
     kinds, own = np.unique(memberships, axis=1, return_inverse=True)
     own = own.ravel()
@@ -362,9 +346,9 @@ def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Sp
     return masks, splits
 
 
-def counts(design: Design, weight: Any, parts: Sequence[Any], loss: Loss, y: Any) -> list[float]:
+def counts(weight: FloatArray, parts: Sequence[FloatArray], loss: Loss, y: Any) -> list[float]:
     """The number of observations per part, counted by weight in units of the least weight among all rows."""
     known = loss.informative(y)
-    totals = [design.total(own if known is None else own * known) for own in parts]
-    unit = design.count(weight) / design.total(weight)
+    totals = [float((own if known is None else own * known).sum()) for own in parts]
+    unit = count_rows(weight) / float(weight.sum())
     return [max(total, 0.0) * unit for total in totals]

@@ -63,7 +63,7 @@ def read_columns(
             "read them into an array first."
         )
     rows = weight > 0
-    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], weight[rows]
+    X, weight = design.take(groups.members)[rows], weight[rows]
     design.refuse(groups.members[~np.isfinite(X).all(axis=0)])
     q = weight / weight.sum()
     stay = np.array(sorted(always), dtype=np.intp)

@@ -193,7 +193,7 @@ def _first_groups(problem: Problem, half: NDArray[np.intp], first: int) -> list[
     """The groups that half of the rows select, starting with the one that elimination keeps longest."""
     weight = np.zeros(problem.design.shape[0])
     weight[half] = np.asarray(on_host(problem.weight), dtype=float)[half]
-    return ranked_groups(replace(problem, weight=problem.design.rows(weight, name="sample_weight")), first)
+    return ranked_groups(replace(problem, weight=weight), first)
 
 
 def _read_limits(

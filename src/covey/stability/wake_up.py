@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import as_design
+from covey.designs.rows import count_rows
 from covey.groups import Groups
 from covey.layout import offsets
 from covey.limit.lockstep import Near, Paths
@@ -69,7 +70,7 @@ def wake_up_rates(
     with fitting_threads(design.shape, design.on_device):
         posed = pose(
             design, y, Groups.from_sizes([block.shape[1] for block in blocks]), weight, [weight],
-            [design.count(weight)], [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept,
+            [count_rows(weight)], [Split((0,))], loss=loss, offset=offset, fit_intercept=fit_intercept,
             factors=factors, group_weights=np.concatenate([np.ones(first), np.repeat(group_weights, 2)]),
         )  # fmt: skip
         paths = Paths(Near(posed), [range(first)])
