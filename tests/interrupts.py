@@ -17,35 +17,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from covey import stability_selection
+from covey import limit_path
 from covey.datasets import make_group_sparse
 from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled
 from covey.experiments.tasks import run_tasks
-from covey.network.group_path import group_path
-from covey.selection.network_time import choose_by_folds
-from covey.stopping import PathTask
 from covey.workflow import FILES, FitSettings, TableSettings, check_out, fit_table, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6
 
 
-def cross_validation(folder):
-    task = PathTask(DATA.X, DATA.y, DATA.groups, np.ones(150))
-    choice = choose_by_folds(task, task.design.folds(6, DATA.y, None), checkpoint=folder)
-    return choice.model[0], choice.scores.to_numpy()
-
-
-def stability(folder):
-    found = stability_selection(DATA.X, DATA.y, 3, n_pairs=6, random_state=0, checkpoint=folder)
-    return found.orders
-
-
 def wake_ups(seed):
     data = make_group_sparse(100, 300, 3, active=4, sigma=1.0, random_state=seed)
-    path = group_path(data.X, data.y, 3, max_iter=2000)
+    path = limit_path(data.X, data.y, 3, max_groups=20)
     return [{"seed": seed, "i": i, "t": t} for i, (_, t) in enumerate(path.entered)]
 
 
@@ -78,8 +64,6 @@ def check(name, folder, seen):
 
 
 WORKS = {
-    "cross-validation": cross_validation,
-    "stability": stability,
     "reproduction": reproduction,
     "overwriting": overwriting,
 }

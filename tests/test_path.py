@@ -50,5 +50,5 @@ def test_a_path_ends_in_the_model_that_was_chosen():
     assert coef.tolist() == [0.0, 3.0, 0.0]
     assert intercept == 7.0
     assert ended.times[-1] > PATH.times[-1]
-    assert ended.restarted == (ended.times[-1],)
+    assert ended.ends_apart
     assert ended.until(2).times.tolist() == PATH.times.tolist()

@@ -23,14 +23,11 @@ if TYPE_CHECKING:
         stopping,
         theory,
     )
-    from covey.batched import group_paths
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
     from covey.losses import survival
     from covey.nested import nested_score
-    from covey.network import Network
-    from covey.network.group_path import group_path
     from covey.path import Path
     from covey.persistence import load, save
     from covey.stability import stability_selection
@@ -40,15 +37,12 @@ __all__ = [
     "GroupSparseCox",
     "GroupSparseRegressor",
     "Groups",
-    "Network",
     "Path",
     "TermGroups",
     "baselines",
     "datasets",
     "dynamics",
     "experiments",
-    "group_path",
-    "group_paths",
     "limit_path",
     "load",
     "losses",
@@ -70,18 +64,15 @@ __version__ = "0.2.0"
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = (
     "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
-    "stability", "stopping", "theory",
+    "stability", "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
     "GroupSparseCox": "covey.estimators",
     "GroupSparseRegressor": "covey.estimators",
     "Groups": "covey.groups",
-    "Network": "covey.network",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "group_path": "covey.network.group_path",
-    "group_paths": "covey.batched",
     "limit_path": "covey.limit",
     "load": "covey.persistence",
     "nested_score": "covey.nested",

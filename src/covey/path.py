@@ -10,46 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.summary import brief
 from covey.validation import FloatArray, as_numeric_matrix, is_sparse, on_host
 
-__all__ = ["Path", "PathState"]
-
-
-@dataclass(frozen=True, repr=False)
-class PathState:
-    """The state of a path: enough to continue it, or to start one from chosen groups.
-
-    Attributes
-    ----------
-    time : int
-        The number of iterations so far.
-    coef : ndarray, shape (p,)
-        Coefficients of the awake groups on the user's scale; zero elsewhere.
-    awake : ndarray of int
-        The awake groups, in the order in which they joined.
-    log_magnitudes : ndarray, shape (n_groups,)
-        The logarithm of every group's magnitude u, for a response of unit standard deviation.
-    entered : tuple of (group position, time)
-    direction_step : float
-        The constant step on the directions after the switch of the two-stage algorithm, on the scale of the response; 0
-        before the switch.
-    directions : ndarray, shape (p,), or None
-        After the switch, the frozen directions of the sleeping groups.
-    armed : bool
-        Whether the switching rule has been armed.
-    """
-
-    time: int
-    coef: FloatArray
-    awake: NDArray[np.intp]
-    log_magnitudes: FloatArray
-    entered: tuple[tuple[int, float], ...] = ()
-    direction_step: float = 0.0
-    directions: FloatArray | None = None
-    armed: bool = False
-
-    __repr__ = brief
+__all__ = ["Path"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,8 +22,8 @@ class Path:
     Attributes
     ----------
     times : ndarray, shape (n_times,)
-        Increasing times: event times on a limit path, iterations for the network and for primal-dual, positions in the
-        list of penalties for the group lasso.
+        Increasing times: event times on a limit path, iterations for gradient descent and for primal-dual, positions
+        in the list of penalties for the group lasso.
     coefs : scipy.sparse.csr_array, shape (n_times, n_columns), or (n_times, n_outputs * n_columns)
         Coefficients in the user's columns and units, output by output. The coefficients of sleeping groups are exactly
         zero.
@@ -79,21 +42,12 @@ class Path:
         compared between groups whatever the scales and correlations of their columns.
     parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
         With overlapping groups: each group's own coefficients, group by group; `coefs` holds their sums.
-    step_size : float
-        The step on the magnitudes, on the scale of the data; times of paths with the same step are comparable.
-    init_scale : float
-        The start scale, for the path of an estimator's network; otherwise NaN.
-    restarted : tuple of float
-        The times at which the path was restarted: groups that were not needed were dropped and the others refitted, so
-        that coefficients jump there.
+    ends_apart : bool
+        Whether the last model was chosen among candidates and is not a point of the path itself.
     stepwise : bool
         Whether models are constant between times, as on a limit path.
     n_outputs : int
         The number of linear predictors of a model: one, one per response, or one per class.
-    n_passes, n_gram_columns : int
-        The number of passes over X, and of Gram columns computed.
-    state : PathState or None
-        The state at the end of the path: pass the path as ``start=`` to continue from there.
     """
 
     times: NDArray[Any]
@@ -106,14 +60,9 @@ class Path:
     penalties: FloatArray | None = None
     strengths: sp.csr_array | None = None
     parts: sp.csr_array | None = None
-    step_size: float = np.nan
-    init_scale: float = np.nan
-    restarted: tuple[float, ...] = ()
+    ends_apart: bool = False
     stepwise: bool = False
     n_outputs: int = 1
-    n_passes: int = 0
-    n_gram_columns: int = 0
-    state: PathState | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -123,11 +72,6 @@ class Path:
         outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
         woke = len({l for l, _ in self.entered})
         return f"Path({models}, {woke} of {self.groups.n_groups} groups woke up{outputs}, {self.status})"
-
-    @property
-    def ends_apart(self) -> bool:
-        """Whether the last model was chosen among candidates and is not a point of the path itself."""
-        return self.stepwise and self.times[-1] in self.restarted
 
     @property
     def group_norms(self) -> FloatArray:
@@ -176,11 +120,11 @@ class Path:
             intercepts=np.concatenate([self.intercepts, np.reshape(intercept, (1, *self.intercepts.shape[1:]))]),
             strengths=below(self.strengths, strengths),
             parts=None if self.parts is None or parts is None else below(self.parts, parts),
-            restarted=(*self.restarted, time),
+            ends_apart=True,
         )
 
     def until(self, position: int) -> Path:
-        """The path up to and including a position; unless that is its end, it can no longer be continued."""
+        """The path up to and including a position."""
         n = position + 1
         if n == len(self):
             return self
@@ -197,7 +141,7 @@ class Path:
             penalties=None if self.penalties is None else self.penalties[:n],
             strengths=cut(self.strengths),
             parts=cut(self.parts),
-            state=None,
+            ends_apart=False,
         )
 
     def index(self, t: float) -> int:

@@ -7,21 +7,17 @@ import re
 __all__ = ["as_options"]
 
 # Parameters that are options of `covey fit` under the same name.
-SHARED = "selection|rule|factors|standardize|group_weights|max_iter|init_scale|algorithm|ties|offset|always"
+SHARED = "selection|rule|factors|standardize|group_weights|ties|offset|always"
 
 # Applied in this order: special cases first.
 WORDS = (
-    (r"Leave step_size at 'auto', or fit without network\b", "Fit without --network"),
     (r"\baverage=True\b", "--average"),
     (r"\baverage=False\b", "--no-average"),
     (r"\bstandardize=(?:False|None)", "--standardize none"),
     (r"\bgroup_weights=None\b", "--group-weights none"),
-    (r"\bnetwork=(?:(?:covey\.)?Network\(\))?", "--network"),
-    (r"\b(?:covey\.)?Network\(max_iter=(\d+)\)", r"--max-iter \1"),
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
-    (r"(?<![-\w])max_iter(?!\w|=)", "--max-iter"),
 )
 _VALUE = re.compile(rf"(?<![-\w])({SHARED})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")
 
@@ -31,8 +27,8 @@ def as_options(text: str) -> str:
 
     >>> as_options("Use fewer folds, or choose selection='ebic'. rule='1se' selects fewer groups.")
     'Use fewer folds, or choose --selection ebic. --rule 1se selects fewer groups.'
-    >>> as_options("For one model fit with average=False, or give a larger max_iter.")
-    'For one model fit with --no-average, or give a larger --max-iter.'
+    >>> as_options("For one model fit with average=False.")
+    'For one model fit with --no-average.'
     """
     for pattern, words in WORDS:
         text = re.sub(pattern, words, text)

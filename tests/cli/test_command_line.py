@@ -30,7 +30,6 @@ SETTINGS = {
     "survival": FitSettings(
         TableSettings(("a.csv",), (), time="t", event="e", event_value=("1", "2"), start="s", strata=("site",))
     ),
-    "network": FitSettings(TableSettings(("a.csv",), "y"), network={"max_iter": 300}),
 }  # fmt: skip
 
 
@@ -52,7 +51,7 @@ def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
     (found,) = seen
     wanted = SETTINGS[case]
     assert found.table.targets == wanted.table.targets
-    for name in ("selection", "always", "network", "seed", "nested", "stability"):
+    for name in ("selection", "always", "seed", "nested", "stability"):
         assert getattr(found, name) == getattr(wanted, name), name
     assert dict(found.options) == dict(wanted.options)
     for name in TableSettings.__dataclass_fields__:

@@ -76,18 +76,15 @@ def test_labels_stay_what_they_are():
     assert not found([0.1, 0.5, 1.0], "binomial").has_classes  # shares
 
 
-def test_the_network_takes_numbers_only():
-    assert found([0, 1, 0, 1], squared="--network").family == "gaussian"
-    with pytest.raises(TableError, match="--network needs numbers, but the target 'y' holds text"):
-        found(["a", "b"] * 2, squared="--network")
+def test_commands_of_squared_loss_take_numbers_only():
+    assert found([0, 1, 0, 1], squared="covey path").family == "gaussian"
+    with pytest.raises(TableError, match="covey path needs numbers, but the target 'y' holds text"):
+        found(["a", "b"] * 2, squared="covey path")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["-t", "count", "--family", "poisson", "--network"], ["--network supports squared loss only"]),
-        (["-t", "first", "-t", "second", "--network"], ["--network supports a single response"]),
-        (["-t", "first", "--offset", "g0_0", "--network"], ["--network does not support an offset"]),
         (["-t", "first", "-t", "second", "--family", "gamma"], ["--family gamma is for one response"]),
         (["-t", "first", "-t", "first"], ["--target names 'first' twice"]),
         (["-t", "first", "--family", "poisson"], ["'first' must not be negative", "such rows", "--family gaussian"]),

@@ -160,12 +160,6 @@ def test_groups_that_are_always_in(table, tmp_path):
         (["--selection", "bic", "--rule", "1se"], ["--rule has no effect with --selection bic"]),
         (["--selection", "size:3", "--average"], ["--average has no effect with --selection size:3"]),
         (["--average", "--rule", "1se"], ["--rule has no effect with --average"]),
-        (["--network", "--factors", "1"], ["--factors has no effect with --network"]),
-        (["--network", "--always", "kind"], ["--always has no effect with --network"]),
-        (["--network", "--selection", "size:3"], ["--selection size:3 has no effect with --network"]),
-        (["--network", "--selection", "holdout", "--rule", "1se"], ["--rule has no effect with --selection holdout"]),
-        (["--init-scale", "1e-3"], ["--init-scale is a setting of the network", "--network"]),
-        (["--network", "--init-scale", "0"], ["init_scale must be"]),
         (["--selection", "sometimes"], ["not sometimes", "holdout", "size:3"]),
         (["--selection", "1"], ["at least 2 folds"]),
         (["--factors", "many"], ["factors"]),
@@ -175,18 +169,6 @@ def test_groups_that_are_always_in(table, tmp_path):
 def test_options_without_effect_are_refused(table, tmp_path, options, words):
     refused(covey("fit", table, *SETTINGS, *options, "--out", tmp_path / "fit"), *words)
     assert not (tmp_path / "fit").exists()
-
-
-@pytest.mark.parametrize("iterations", [60, 130])
-def test_a_network_that_was_cut_short_is_exit_code_3_with_the_result(table, tmp_path, iterations):
-    asked = ["--network", "--max-iter", iterations, "--selection", "holdout"]
-    result = covey("fit", table, *SETTINGS, *asked, "--out", tmp_path / "fit")
-    assert result.exit_code == 3, result.output
-    assert f"--max-iter {iterations}" in result.stderr
-    run = json.loads((tmp_path / "fit" / "run.json").read_text())
-    assert run["converged"] is False
-    assert "increase it" in run["notices"][0]
-    assert "The path was cut short" in (tmp_path / "fit" / "report.html").read_text()
 
 
 def test_weights_are_like_repeated_rows(frame, tmp_path):
@@ -325,7 +307,7 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_interrupted_leaves_nothing(tmp_path):
-    """The fit, of a network in a hundred folds, is interrupted when its progress says that it has begun."""
+    """The fit, in a hundred folds, is interrupted when its progress says that it has begun."""
     import pty
 
     rng = np.random.default_rng(0)
@@ -333,7 +315,7 @@ def test_interrupted_leaves_nothing(tmp_path):
     frame["y"] = frame.iloc[:, :40].sum(axis=1) + 20 * rng.standard_normal(300)
     frame.to_parquet(tmp_path / "wide.parquet")
     command = [sys.executable, "-m", "covey.cli", "fit", str(tmp_path / "wide.parquet"), "--target", "y"]
-    command += ["--out", str(tmp_path / "fit"), "--network", "--selection", "100"]
+    command += ["--out", str(tmp_path / "fit"), "--selection", "100"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color", "NO_COLOR": "1"}
     parent, child = pty.openpty()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)

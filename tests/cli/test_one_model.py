@@ -12,7 +12,7 @@ import covey as library
 from cli.families import CASES as FAMILIES
 from cli.families import command, fitted, make_table
 from cli.running import covey
-from covey import Groups, GroupSparseRegressor, Network
+from covey import Groups, GroupSparseRegressor
 from covey.report.group_table import ratio
 from covey.report.numbers import shown
 from covey.selection import Size
@@ -34,10 +34,6 @@ CASES = {
     "criterion": (["--selection", "bic"], {"selection": "bic"}),
     "size": (["--selection", "size:2", "--always", "g7"], {"selection": Size(2), "always": ["g7"]}),
     "columns": (["--standardize", "column", "--factors", "1"], {"standardize": "column", "factors": 1}),
-    "network": (
-        ["--network", "--init-scale", "1e-4", "--selection", "holdout"],
-        {"network": Network(init_scale=1e-4), "selection": "holdout"},
-    ),
 }
 
 

@@ -94,9 +94,6 @@ def test_what_is_refused(table):
         covey("stability", table, "-t", "y", "--drop", "case", *OTHERS, "--method", "knockoffs", "--pairs", 3),
         "--pairs has no effect",
     )
-    refused(
-        covey("fit", table, "-t", "y", "--drop", "case", *OTHERS, "--stability", "--network"), "--stability works with"
-    )
 
 
 def test_a_fit_with_stability(table, tmp_path):

@@ -183,7 +183,6 @@ SURVIVAL = ["--time", "months", "--event", "dead"]
         (["-t", "months", "--ties", "efron"], ["--ties is for survival times"]),
         ([*SURVIVAL, "-t", "months"], ["--target months and --time months: a fit has only one of them"]),
         ([*SURVIVAL, "--family", "poisson"], ["--family poisson is not for survival times"]),
-        ([*SURVIVAL, "--network"], ["--network supports squared loss only"]),
         ([*SURVIVAL, *OTHERS, "--selection", "discrepancy"], ["--selection discrepancy needs squared loss"]),
         (["--time", "month", "--event", "dead"], ["no column 'month' for --time", "did you mean 'months'"]),
         (["--time", "months", "--event", "death"], ["no column 'death' for --event", "did you mean 'dead'"]),

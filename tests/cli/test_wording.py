@@ -21,7 +21,7 @@ FILES = [
     "selection/criteria.py",
     "designs/rows.py",
 ]
-PARAMETERS = "selection|rule|average|factors|standardize|group_weights|max_iter|init_scale|network"
+PARAMETERS = "selection|rule|average|factors|standardize|group_weights"
 
 
 def messages(file):
@@ -56,8 +56,7 @@ def test_remedies_are_options_of_the_command_line(file, options):
         ("fit with average=False.", "fit with --no-average."),
         ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
         ("or covey.selection.Size(k).", "or size:k."),
-        ("ran into max_iter=100: give a larger max_iter.", "ran into --max-iter 100: give a larger --max-iter."),
-        ("--max-iter 5 is small", "--max-iter 5 is small"),
+        ("--factors 5 is large", "--factors 5 is large"),
     ],
     ids=str,
 )

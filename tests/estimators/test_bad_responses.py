@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from covey import GroupSparseClassifier, GroupSparseRegressor, Network
-from covey.selection import HoldOut, Size
-from covey.stopping import Discrepancy
+from covey import GroupSparseClassifier, GroupSparseRegressor
+from covey.selection import Discrepancy, HoldOut, Size
 
 N, P = 40, 6
 X = np.random.default_rng(0).standard_normal((N, P))
@@ -169,12 +168,6 @@ def test_always(model):
     refused(model.set_params(always=["age"]), y, "always.*'age'|'age'.*always")
     refused(model.set_params(always=[99]), y, "99")
     refused(model.set_params(always=3), y, "always")
-
-
-@pytest.mark.parametrize("loss", ["poisson", "huber"])
-def test_the_network_is_for_squared_loss(loss):
-    refused(GroupSparseRegressor(loss=loss, network=Network()), POSITIVE, "network.*squared")
-    refused(GroupSparseRegressor(network=Network()), np.stack([POSITIVE] * 2, axis=1), "network.*one response|squared")
 
 
 def test_a_regressor_speaks_of_the_classifier():

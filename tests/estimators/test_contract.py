@@ -8,9 +8,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import covey
-from covey import Groups, GroupSparseRegressor, Network
+from covey import Groups, GroupSparseRegressor
 from covey.selection import HoldOut, Size
-from covey.stopping import AtTime
 from estimator_problems import assert_one_model, noisy_problem
 from storage_kinds import KINDS
 
@@ -128,17 +127,6 @@ def test_weights_of_rows(selection, noise):
     weight = np.random.default_rng(0).uniform(0, 2, len(y))
     model = GroupSparseRegressor(groups, selection=SELECTIONS[selection](X, y)).fit(X, y, sample_weight=weight)
     assert_one_model(model, X, y, weight)
-
-
-@pytest.mark.parametrize("layout", GROUPS)
-@pytest.mark.parametrize("selection", [3, "holdout", "ebic", AtTime(250)], ids=str)
-def test_the_network(selection, layout, tmp_path):
-    X, y, groups = noisy_problem("weak")
-    model = GroupSparseRegressor(GROUPS[layout](X, groups), selection=selection, network=Network()).fit(X, y)
-    assert model.selected_groups_
-    assert_one_model(model, X, y)
-    for again in kept(model, X, tmp_path):
-        assert_equal_models(again, model, X)
 
 
 @pytest.mark.parametrize("kind", KINDS)

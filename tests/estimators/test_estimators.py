@@ -14,10 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from covey import Groups, GroupSparseRegressor, Network, TermGroups
+from covey import Groups, GroupSparseRegressor, TermGroups
 from covey.datasets import load_diabetes_splines, make_group_sparse
 from covey.selection import HoldOut, Size
-from covey.stopping import AtTime, TheoryWindow
 from estimator_problems import noisy_problem
 
 
@@ -99,18 +98,9 @@ def test_every_selection(selection, data):
     assert set(fit(data, selection=selection).selected_groups_) >= {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("selection", [3, "holdout", "ebic", "discrepancy", AtTime(300)], ids=str)
-def test_every_selection_on_the_networks_path(selection, data):
-    model = fit(data, selection=selection, network=Network())
-    assert set(model.selected_groups_) >= {0, 1, 2, 3}
-    if isinstance(selection, AtTime):
-        assert model.recipe_ == "the network at iteration 300"
-
-
 @pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3), [(np.arange(60), np.arange(60, 120))]], ids=str)
-@pytest.mark.parametrize("network", [None, Network()], ids=["limit", "network"])
-def test_any_splitter(cv, network, data):
-    model = GroupSparseRegressor(groups=3, selection=cv, network=network)
+def test_any_splitter(cv, data):
+    model = GroupSparseRegressor(groups=3, selection=cv)
     model.fit(data.X, data.y, split_groups=np.arange(120) % 6 if isinstance(cv, GroupKFold) else None)
     assert set(model.selected_groups_) >= {0, 1, 2, 3}
 
@@ -123,7 +113,7 @@ def test_folds_repeat_and_another_seed_deals_rows_otherwise():
 
 
 def test_parameters_are_kept_as_given_and_clones_are_equal(data):
-    model = GroupSparseRegressor(3, always=(1,), selection=Size(2), rule="1se", network=None, factors=0)
+    model = GroupSparseRegressor(3, always=(1,), selection=Size(2), rule="1se", factors=0)
     assert clone(model).get_params() == model.get_params()
     fitted = clone(model).fit(data.X, data.y)
     assert fitted.get_params() == model.get_params()
@@ -266,14 +256,8 @@ def test_degenerate_data_give_finite_answers(case, options):
         ({"selection": "nonsense"}, "selection must be"),
         ({"selection": True}, "selection must be"),
         ({"selection": HoldOut(0.0)}, "between 0 and 1"),
-        ({"selection": AtTime(3)}, "give network="),
-        ({"selection": TheoryWindow(0.5)}, "give network="),
         ({"rule": "best"}, "'min' or '1se'"),
         ({"average": "yes"}, "average"),
-        ({"average": True, "network": Network()}, "average=True is for the default search"),
-        ({"always": [0], "network": Network()}, "always= is for the default search"),
-        ({"selection": Size(3), "network": Network()}, "Size chooses among the candidates"),
-        ({"network": "yes"}, "network must be a covey.Network"),
         ({"factors": -1}, "factors"),
         ({"factors": "many"}, "factors must be"),
         ({"group_weights": [1.0]}, "there are 20 groups"),
@@ -312,12 +296,6 @@ def test_bad_data(data):
         TermGroups(["a"])(["b_1"])
     with pytest.raises(ValueError, match="fit it on a DataFrame"):
         TermGroups.from_transformer(StandardScaler())
-
-
-def test_a_checkpoint_without_a_network_is_refused(tmp_path):
-    X = np.random.default_rng(0).standard_normal((20, 4))
-    with pytest.raises(ValueError, match="give network= too"):
-        GroupSparseRegressor(checkpoint=tmp_path).fit(X, X[:, 0])
 
 
 def test_small_arrays_take_a_shorter_way_to_the_same_answer(data):

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covey import Groups, GroupSparseRegressor, Network
+from covey import Groups, GroupSparseRegressor
 from covey.plots import GroupPathDisplay
-from covey.stopping import AtTime, Discrepancy
+from covey.selection import Discrepancy
 
 P = 60
 # consecutive groups of five share two columns
@@ -35,9 +35,7 @@ def data():
         {"selection": 3, "rule": "1se"},
         {"selection": "ebic"},
         {"average": True},
-        {"selection": Discrepancy(0.3), "network": Network()},
-        {"selection": AtTime(300), "network": Network()},
-        {"selection": 3, "network": Network()},
+        {"selection": Discrepancy(0.3)},
     ],
     ids=str,
 )

@@ -10,7 +10,7 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from covey import GroupSparseRegressor, Network
+from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
 
 
@@ -47,14 +47,3 @@ def test_threads(one_after_another):
 def test_processes(one_after_another):
     with parallel_config("loky", n_jobs=2, inner_max_num_threads=1):
         assert_same(Parallel()(delayed(GroupSparseRegressor.fit)(*work(seed)) for seed in range(6)), one_after_another)
-
-
-def test_folds_of_a_network_in_threads():
-    data = make_group_sparse(80, 300, 3, active=3, random_state=0)
-    model = GroupSparseRegressor(3, selection=4, network=Network())
-    with threadpool_limits(1):
-        serial = model.fit(data.X, data.y)
-        with parallel_config("threading"):
-            parallel = GroupSparseRegressor(**model.get_params()).set_params(n_jobs=4).fit(data.X, data.y)
-    np.testing.assert_array_equal(parallel.candidates_, serial.candidates_)
-    np.testing.assert_array_equal(parallel.coef_, serial.coef_)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from covey import GroupSparseRegressor, Network
+from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
-from covey.stopping import AtTime
 
 N = 90
 
@@ -70,9 +69,8 @@ def test_weights_are_repetitions(make, selection, average):
 
 
 @pytest.mark.parametrize("rule", ["min", "1se"])
-@pytest.mark.parametrize("network", [None, Network(max_iter=3_000)], ids=["limit", "network"])
 @pytest.mark.parametrize("make", DATA[:3])
-def test_weights_are_repetitions_in_folds_that_are_given(make, network, rule):
+def test_weights_are_repetitions_in_folds_that_are_given(make, rule):
     weighted, repeated, rows = twins(make, seed=2)
     fold = np.arange(N) % 4
 
@@ -80,25 +78,8 @@ def test_weights_are_repetitions_in_folds_that_are_given(make, network, rule):
         return [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(4)]
 
     a, b = (
-        GroupSparseRegressor(3, selection=folds(of), rule=rule, network=network).fit(*problem)
+        GroupSparseRegressor(3, selection=folds(of), rule=rule).fit(*problem)
         for of, problem in ((fold, weighted), (fold[rows], repeated))
     )
     check(a, b)
     np.testing.assert_allclose(a.candidates_["mse"], b.candidates_["mse"], rtol=1e-7)
-
-
-@pytest.mark.parametrize("selection", ["holdout", "ebic", "discrepancy", AtTime(2000)], ids=str)
-def test_weights_are_repetitions_on_the_networks_path(selection):
-    weighted, repeated, _ = twins(iid, 1, selection)
-    model = GroupSparseRegressor(3, selection=selection, network=Network())
-    check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated))
-
-
-@pytest.mark.parametrize("engine", ["exact", "screened"])
-@pytest.mark.parametrize("settings", [{"algorithm": "two-stage"}, {"standardize": "column"}, {"standardize": False}])
-def test_weights_are_repetitions_under_every_setting(engine, settings):
-    weighted, repeated, _ = twins(genotypes, seed=3)
-    network = Network(engine=engine, **{name: value for name, value in settings.items() if name == "algorithm"})
-    own = {name: value for name, value in settings.items() if name != "algorithm"}
-    model = GroupSparseRegressor(3, selection=AtTime(1500), network=network, **own)
-    check(model.fit(*weighted), GroupSparseRegressor(**model.get_params()).fit(*repeated))

@@ -17,25 +17,21 @@ from covey import (
     Groups,
     GroupSparseClassifier,
     GroupSparseRegressor,
-    Network,
-    group_path,
     limit_path,
     stability_selection,
 )
 from covey.losses import Huber
-from covey.selection import Folds, HoldOut, Size
-from covey.stopping import AtTime, Discrepancy, InformationCriterion, TheoryWindow
+from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, Size
 
 Case = dict[str, Any]
 Choose = Callable[[list[Any]], Any]
 
 SCALES = [1.0, 1e-150, 1e-100, 1e-30, 1e-8, 1e8, 1e30, 1e100, 1e150, "mixed"]
-NUMBERS = ["nan", "inf", "-inf", 0, -1, 1e-300, 1e300, "text", None, True, [1.0]]
 
 # field: harmless values (always drawn from), and odd ones (drawn for a few fields of a case)
 FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "call": (
-        ["regressor", "regressor", "regressor", "network", "network", "path", "limit", "stability", "loss", "loss",
+        ["regressor", "regressor", "regressor", "regressor", "limit", "stability", "loss", "loss",
          "classifier", "classifier"],
         [],
     ),
@@ -70,25 +66,17 @@ FIELDS: dict[str, tuple[list[Any], list[Any]]] = {
     "weight": (["none"], ["ones", "integers", "zero", "one row", "negative", "nan", "short", "huge", "tiny", "scalar"]),
     "selection": (
         [3, 5, "holdout", "ebic"],
-        ["bic", "gcv", "discrepancy", 2, 40, 10**4, 0, -5, 1, 1.5, "never", None, "at", "split", "odd split",
-         "validation", "bad validation", "criterion", "odd criterion", "sigma", "odd sigma", "window", "folds",
+        ["bic", "gcv", "discrepancy", 2, 40, 10**4, 0, -5, 1, 1.5, "never", None, "split", "odd split",
+         "validation", "bad validation", "criterion", "odd criterion", "sigma", "odd sigma", "folds",
          "empty fold", "size", "size 0", "size 99", "odd size", True],
     ),
     "rule": (["min"], ["1se", "best", None]),
     "always": (["none"], ["first", "two", "all", "unknown", "text", "number"]),
-    "algorithm": (["single-stage"], ["two-stage", "three-stage", None]),
-    "init_scale": ([1e-6], ["auto", 1e-3, 1.0, 1e3, 1e-12, *NUMBERS]),
-    "step_size": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
-    "direction_step": (["auto"], [1e-3, 1.0, 1e3, *NUMBERS]),
-    "switch_tol": (["auto"], [1e-3, 0.5, 1e3, *NUMBERS]),
-    "depth": ([2], [3, 4, 7, 30, 1, 0, 2.5, "two", True]),
     "group_weights": (["noise"], ["sqrt", None, "ones", "uneven", "zero", "short", "nan", "huge", "text", 2.0]),
     "standardize": (["group"], ["column", "block", False, True, None, "rows"]),
     "fit_intercept": ([True], [False]),
     "factors": (["auto"], [0, 1, 3, 40, -1, 1.5, "many"]),
     "average": ([False], [True, None, "yes"]),
-    "engine": (["auto"], ["exact", "screened", "fast"]),
-    "max_iter": ([300], [1, 2, 3000, 0, -1, 1.5, None, 10**6]),
     "loss": (
         ["poisson", "gamma", "huber", "binomial", "several"],
         ["squared", "multi-squared", "multinomial", "nonsense", None, "wide huber", "narrow huber", 3, "a class"],
@@ -325,13 +313,13 @@ def selection_of(case: Case, X: Any, y: Any) -> Any:
     half = np.arange(n) % 2 == 0
     two = [(np.flatnonzero(half), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
     made: dict[str, Callable[[], Any]] = {
-        "at": lambda: AtTime(50), "split": lambda: HoldOut(0.4, random_state=0), "odd split": lambda: HoldOut(np.nan),
+        "split": lambda: HoldOut(0.4, random_state=0), "odd split": lambda: HoldOut(np.nan),
         "validation": lambda: HoldOut(validation=(X, y)),
         "bad validation": lambda: HoldOut(validation=([[1.0]], [1.0])),
         "criterion": lambda: InformationCriterion("ebic", gamma=0.5),
         "odd criterion": lambda: InformationCriterion("aic"),
         "sigma": lambda: Discrepancy(0.3, factor=1.2), "odd sigma": lambda: Discrepancy(-1.0),
-        "window": lambda: TheoryWindow(0.3), "folds": lambda: Folds(two),
+        "folds": lambda: Folds(two),
         "empty fold": lambda: [(np.arange(n), np.empty(0, dtype=int))],
         "size": lambda: Size(2), "size 0": lambda: Size(0), "size 99": lambda: Size(99), "odd size": lambda: Size(-1),
     }  # fmt: skip
@@ -346,26 +334,16 @@ def run(case: Case) -> dict[str, Any]:
     groups, weight = groups_of(case), weight_of(case)
     posed = {"standardize": number(case["standardize"]), "fit_intercept": case["fit_intercept"]}
     posed |= {"group_weights": weights_of(case)}
-    network = {
-        name: number(case[name]) for name in
-        ("algorithm", "init_scale", "step_size", "direction_step", "switch_tol", "depth", "engine", "max_iter")
-    }  # fmt: skip
-    if case["call"] in ("path", "limit"):
-        if case["call"] == "path":
-            path = group_path(X, y, groups, sample_weight=weight, **posed, **network)
-        else:
-            forced = {"always": always_of(case, groups), "factors": number(case["factors"])}
-            path = limit_path(X, y, groups, sample_weight=weight, **posed, **forced)
+    if case["call"] == "limit":
+        forced = {"always": always_of(case, groups), "factors": number(case["factors"])}
+        path = limit_path(X, y, groups, sample_weight=weight, **posed, **forced)
         return {"coefs": path.coefs.data, "intercepts": path.intercepts, "norms": path.group_norms}
     if case["call"] == "stability":
         forced = {"always": always_of(case, groups), "factors": number(case["factors"])}
         found = stability_selection(X, y, groups, sample_weight=weight, n_pairs=2, random_state=0, **posed, **forced)
         return {"frequencies": found.frequencies, "bound": found.expected_false}
     options = {"selection": selection_of(case, X, y), "rule": case["rule"], **posed}
-    if case["call"] == "network":
-        options["network"] = Network(**network)
-    else:
-        options |= {"always": always_of(case, groups), "factors": number(case["factors"]), "average": case["average"]}
+    options |= {"always": always_of(case, groups), "factors": number(case["factors"]), "average": case["average"]}
     if case["call"] == "classifier":
         weights = {"none": None, "dictionary": {0: 2.0}, "zero": {0: 0.0, 1: 0.0}, "unknown": {"no such": 2.0}}
         word = case["class_weight"]

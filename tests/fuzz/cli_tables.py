@@ -172,7 +172,7 @@ def options_of(columns: list[str], rng: random.Random) -> list[Any]:
         ["--selection", rng.choice(["3", "holdout", "ebic", "bic", "gcv", "discrepancy", "size:1", "size:99", "1"])],
         ["--rule", "1se"], ["--average"], ["--always", any_column], ["--offset", any_column], ["--seed", "3"],
         ["--factors", rng.choice(["0", "1", "99", "-1"])], ["--standardize", rng.choice(["column", "block", "none"])],
-        ["--network", "--max-iter", "200"], ["--refits", "0"], ["--target", any_column],
+        ["--refits", "0"], ["--target", any_column],
     ]  # fmt: skip
     for option in rng.sample(odd, rng.choice([0, 1, 1, 2, 3])):
         given += option

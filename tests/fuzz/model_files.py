@@ -21,7 +21,6 @@ import covey
 from covey.persistence import TRUSTED, ModelFileError, dump_bytes
 from covey.report import FitReport, render
 from covey.selection.judged import how_chosen, in_words, judged
-from covey.stopping import AtTime
 from covey.workflow import FitSettings, TableSettings, fit_table, predict_table
 
 CONSTANTS = [
@@ -60,7 +59,6 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         (regress(groups=covey.Groups.from_lists(lists, overlap=True), selection="ebic"), X, y),
         (regress(groups=3), plain, several),
         (regress(groups=3, loss="poisson", always=[0]), plain, np.floor(np.exp(y / 3))),
-        (regress(groups=3, network=covey.Network(max_iter=400), selection=AtTime(300)), X, y),
         (classify(groups=3), X, np.where(y > 0, "yes", "no")),
         (covey.GroupSparseCox(groups=3), X, (np.exp(-y), rng.random(60) < 0.7)),
         (classify(groups=3, selection=3), plain, np.digitize(y, [-1, 1])),

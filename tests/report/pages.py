@@ -60,7 +60,6 @@ def constructed_report(groups: Groups, path: Path | None = None, **options) -> F
     awake = np.flatnonzero(path.strengths[[-1]].toarray())
     chosen_by = Judged(
         label="mean squared error on held-out rows",
-        by="groups",
         x=counts,
         values=1.0 + (counts - awake.size) ** 2 / 10,
         band=np.full(counts.size, 0.3),

@@ -1,13 +1,11 @@
 """What to mind: found where it was put, and not where it was not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from covey import Groups, GroupSparseRegressor, Network
-from covey.report.remarks import cut_short, remarks
+from covey import Groups, GroupSparseRegressor
+from covey.report.remarks import remarks
 from covey.selection import Size
 from covey.selection.judged import judged
 from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
@@ -176,23 +174,6 @@ def test_a_poor_model_and_weak_evidence_are_told(data):
     assert {"The model hardly predicts", "The evidence for any group is weak"} <= set(told(model, X, y))
     model.candidates_ = judged_table(model, 1.5, 0.02)
     assert not {"The model hardly predicts", "The evidence for any group is weak"} & set(told(model, X, y))
-
-
-@pytest.mark.parametrize("max_iter", [10, 60])
-def test_a_network_that_was_cut_short(data, max_iter):
-    X, y = data
-    options = {"selection": "holdout", "network": Network(max_iter=max_iter)}
-    model = fit(X, y, **options)
-    assert cut_short(model)
-    assert "larger max_iter" in told(model, X, y)["The path was cut short"].remedy
-    assert not cut_short(fit(X, y, selection="holdout", network=Network()))
-
-
-def test_a_network_that_diverged(data):
-    X, y = data
-    model = fit(X, y, selection="holdout", network=Network())
-    model.path_ = replace(model.path_, status="diverged", message="It grew.")
-    assert told(model, X, y)["The path diverged"].meaning == "It grew."
 
 
 def test_a_mean_of_models_is_told_of():

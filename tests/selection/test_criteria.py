@@ -7,8 +7,7 @@ import pytest
 from scipy.special import comb
 
 from covey import Groups, GroupSparseRegressor
-from covey.selection import Size
-from covey.stopping import Discrepancy, InformationCriterion
+from covey.selection import Discrepancy, InformationCriterion, Size
 from estimator_problems import noisy_problem
 
 

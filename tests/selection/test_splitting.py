@@ -16,9 +16,8 @@ from sklearn.model_selection import (
 from covey import GroupSparseRegressor
 from covey.designs import as_design
 from covey.losses import get_loss
-from covey.selection import Folds, HoldOut, Size, read_selection
+from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, Size, read_selection
 from covey.selection.splitting import balanced_folds
-from covey.stopping import Discrepancy, InformationCriterion
 
 
 def response(n=53, seed=0):

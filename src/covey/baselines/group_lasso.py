@@ -140,7 +140,6 @@ class GroupLasso(RegressorMixin, BaseEstimator):
             np.array([solution.w for solution in solutions]),
             np.arange(grid.size),
             penalties=grid,
-            n_passes=sum(solution.n_iter for solution in solutions),
             message=f"Largest duality gap {worst:.1e}, goal {self._goal(problem):.1e}.",
         )
 

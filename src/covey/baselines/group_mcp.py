@@ -141,8 +141,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
         """
         problem = self._pose(X, y)
         grid = penalty_grid(problem.penalty_max(), problem.shape, penalties, n_penalties, least)
-        solutions, sweeps = self._solve(problem, grid)
-        return problem.to_path(solutions, grid, n_passes=sweeps)
+        return problem.to_path(self._solve(problem, grid)[0], grid)
 
     # ------------------------------------------------------------------ pose, solve
 
@@ -278,7 +277,7 @@ class OrthonormalProblem:
         norms = np.array([np.linalg.norm(c[a:b]) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)])
         return float(np.max(norms / self.weights))
 
-    def to_path(self, W: FloatArray, penalties: FloatArray, n_passes: int = 0) -> Path:
+    def to_path(self, W: FloatArray, penalties: FloatArray) -> Path:
         """The rows of ``W`` as a `Path` in the user's columns and units."""
         blocks = [
             W[:, a:b] @ map_back.T for a, b, map_back in zip(self.edges[:-1], self.edges[1:], self.maps, strict=True)
@@ -289,6 +288,4 @@ class OrthonormalProblem:
         first = ((int(l), float(np.argmax(norms[:, l] > 0))) for l in np.flatnonzero((norms > 0).any(axis=0)))
         entered = sorted(first, key=lambda event: event[1])
         intercepts = self.y_mean - contiguous @ self.mean
-        return Path(
-            times, sp.csr_array(coefs), intercepts, self.groups, entered, penalties=penalties, n_passes=n_passes
-        )
+        return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, penalties=penalties)

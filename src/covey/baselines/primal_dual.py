@@ -128,7 +128,7 @@ class PrimalDual(RegressorMixin, BaseEstimator):
                 units.X, units.y, groups.starts, tau * weights, tau, sigma, w, theta, theta_old, times[i] - times[i - 1]
             )
             W[i] = w
-        return units.to_path(W, times, n_passes=2 * n_steps, message=f"Ran {n_steps} steps.")
+        return units.to_path(W, times, message=f"Ran {n_steps} steps.")
 
     def _steps(self, units: Units) -> tuple[float, float]:
         """The primal and the dual step; their product is 0.99 / L^2, as convergence requires."""

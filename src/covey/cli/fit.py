@@ -11,7 +11,6 @@ import typer
 from covey.cli.console import NOT_CONVERGED, check_there, complaints, notice, plain, stages, table
 from covey.cli.options import (
     MODEL,
-    PAPER,
     RESPONSE_OPTIONS,
     TABLE_OPTIONS,
     Always,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "print_fit"]
 
-# Options of the command itself and of the network; all others are parameters of the estimator.
+# Options of the command itself; all others are parameters of the estimator.
 OUTPUT_OPTIONS = ("out", "overwrite", "as_json")
 OWN = (
     *TABLE_OPTIONS,
@@ -54,12 +53,10 @@ OWN = (
     *OUTPUT_OPTIONS,
     "selection",
     "always",
-    "network",
     "seed",
     "nested",
     "stability",
 )
-NETWORK_OPTIONS = ("init_scale", "algorithm", "max_iter")
 
 # The most groups to print; the folder has all of them.
 SHOWN = 20
@@ -164,20 +161,6 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = False,
-    network: Annotated[
-        bool, typer.Option("--network", help="Run the paper's network from a finite start.", rich_help_panel=PAPER)
-    ] = False,
-    init_scale: Annotated[
-        float | None,
-        typer.Option(help="The initial value of every magnitude.", show_default="1e-6", rich_help_panel=PAPER),
-    ] = None,
-    algorithm: Annotated[
-        Literal["single-stage", "two-stage"] | None,
-        typer.Option(help="The paper's Algorithm 1 or 2.", show_default="single-stage", rich_help_panel=PAPER),
-    ] = None,
-    max_iter: Annotated[
-        int | None, typer.Option(help="The last iteration.", show_default="100000", rich_help_panel=PAPER)
-    ] = None,
 ) -> None:
     """Fit a table: which groups of columns predict the target, and how well.
 
@@ -219,9 +202,8 @@ def fit(
             table_settings(context),
             selection=selection,
             always=tuple(always or ()),
-            network=_network(context),
             seed=seed,
-            options=asked(context, *OWN, *NETWORK_OPTIONS),
+            options=asked(context, *OWN),
             nested=nested,
             stability=stability,
         )
@@ -239,16 +221,6 @@ def fit(
             notice(message)
         if not result.converged:
             raise typer.Exit(NOT_CONVERGED)
-
-
-def _network(context: typer.Context) -> dict[str, Any] | None:
-    """The settings of the network, or None without ``--network``."""
-    given = {name: context.params[name] for name in NETWORK_OPTIONS if context.params[name] is not None}
-    if context.params["network"]:
-        return given
-    for name in given:
-        raise ValueError(f"--{name.replace('_', '-')} is a setting of the network: add --network.")
-    return None
 
 
 def print_fit(result: Fit, out: Path) -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL",
-    "PAPER",
     "RESPONSE_OPTIONS",
     "TABLE",
     "TABLE_OPTIONS",
@@ -43,7 +42,7 @@ __all__ = [
     "table_settings",
 ]
 
-TABLE, SURVIVAL, MODEL, PAPER = "The table", "Survival times", "The model", "The paper's network"
+TABLE, SURVIVAL, MODEL = "The table", "Survival times", "The model"
 
 Data = Annotated[
     list[str],

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
-from pathlib import PurePath
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -123,14 +119,10 @@ class GroupSparseEstimator(BaseEstimator):
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         problem = Problem(design, y, weight, groups, always, options, loss, offset)
         with showing(type(self).__name__, self.verbose):
-            made = self._selector()(problem, selection)
+            made = select(problem, selection, rule=self.rule, average=boolean(self.average, "average"))
         self.loss_, self.groups_ = loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         return made
-
-    def _selector(self) -> Callable[[Problem, Selection], Selected]:
-        """The search that selects the model."""
-        return partial(select, rule=self.rule, average=boolean(self.average, "average"))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         return read_selection(self.selection, self.random_state, split_groups)
@@ -154,8 +146,6 @@ class GroupSparseEstimator(BaseEstimator):
         self.candidates_ = made.candidates
         self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
         self.path_ = made.path
-        if made.path.status == "diverged":
-            warnings.warn(made.path.message, ConvergenceWarning, stacklevel=3)
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
@@ -172,8 +162,6 @@ class GroupSparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
         state = dict(super().__getstate__())
-        if isinstance(state.get("checkpoint"), PurePath):
-            state["checkpoint"] = str(state["checkpoint"])
         if "candidates_" in state:
             state["candidates_"] = json.dumps(state["candidates_"].to_dict("list"))
         for name in ("feature_names_in_", "classes_"):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ from covey.estimators.reading import read_problem, read_rows
 from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
 from covey.losses.arrays import weighted_median
 from covey.losses.offsets import read_offset
-from covey.selection import Problem, Selected
-from covey.selection.selecting import Selection
-from covey.validation import FloatArray, as_response, as_sample_weight, boolean
+from covey.validation import FloatArray, as_response, as_sample_weight
 
 __all__ = ["GroupSparseRegressor"]
 
@@ -56,8 +53,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     selection : int, splitter, "holdout", "ebic", "bic", "gcv", "discrepancy", Size, or an object of `covey.selection`
         How the model is chosen: by a number of folds or anything that scikit-learn accepts as ``cv``; on rows held out
         once (`covey.selection.HoldOut`, also with your own validation set); by an information criterion; by the
-        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``). With `network`, also by the
-        rules of `covey.stopping`.
+        discrepancy principle; or by the number of groups (``covey.selection.Size(k)``).
     rule : {"min", "1se"}
         Which of the models compared on held-out rows is chosen. ``"min"``, for prediction: the simplest of the models
         closest to the mean of all, where models are weighted by the likelihood of the held-out rows (if one model is
@@ -65,10 +61,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
     average : bool
         Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
-    network : Network, optional
-        Train the paper's network from a finite start instead, and choose when to stop. ``Network.paper()`` is the
-        paper's Algorithm 1 to the letter and ``Network.paper(2)`` is Algorithm 2: the printed step on raw columns,
-        without weights and factors; `standardize`, `group_weights` and `fit_intercept` then have no effect.
     factors : "auto" or int
         The number of common factors of the columns to include in the model while the order of the groups is determined,
         so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
@@ -81,10 +73,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How columns are prepared for the path: orthonormalised within each group, scaled to unit variance one by one,
         scaled group by group, or left as they are. Coefficients always refer to the columns as given.
     fit_intercept : bool
-    n_jobs : int, optional
-        How many folds of a network to run in parallel, with joblib. The default search runs all folds together.
-    checkpoint : path, optional
-        With `network` and folds: a folder for finished folds, so that an interrupted fit resumes from there.
     random_state : int or None
         Seed for choosing held-out rows and assigning rows to folds; None means 0, so that fits are reproducible.
     verbose : int
@@ -111,7 +99,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How the model was made, in words.
     shrunk_ : bool
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
-        ridge, is a mean of models, or comes from a network, whose last groups may still be growing.
+        ridge or is a mean of models.
     candidates_ : DataFrame
         All candidates with their cross-validated errors; the chosen one is marked.
     fold_frequencies_ : ndarray of shape (n_groups,) or None
@@ -147,13 +135,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         selection: Any = 5,
         rule: str = "min",
         average: bool = False,
-        network: Any = None,
         factors: int | str = "auto",
         group_weights: Any = "noise",
         standardize: Any = "group",
         fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -163,13 +148,10 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         self.selection = selection
         self.rule = rule
         self.average = average
-        self.network = network
         self.factors = factors
         self.group_weights = group_weights
         self.standardize = standardize
         self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -243,22 +225,6 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
             residuals = LEAST_NOISE * plain
         return loss.scaled_to(residuals, weight)
-
-    def _selector(self) -> Callable[[Problem, Selection], Selected]:
-        if self.network is None:
-            if self.checkpoint is not None:
-                raise ValueError(
-                    "checkpoint= stores the folds of a network: give network= too, or leave checkpoint out."
-                )
-            return super()._selector()
-        from covey.selection.on_network import select_on_network  # the network's kernels are compiled
-
-        if boolean(self.average, "average"):
-            raise ValueError("average=True is for the default search; network= chooses one time on one path.")
-        return partial(
-            select_on_network, network=self.network, rule=self.rule, n_jobs=self.n_jobs, checkpoint=self.checkpoint,
-            verbose=int(self.verbose),
-        )  # fmt: skip
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
         """Predict the mean of the response.

@@ -13,13 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from covey.checkpoint import read_piece, write_piece
 from covey.experiments.parallel import each, kept_in
+from covey.files import write_atomically
 
 __all__ = ["Row", "Task", "run_tasks"]
 
 Task = Mapping[str, Any]
 Row = dict[str, Any]
+
+FORMAT = "covey piece 1"
+
+# The largest file that is read, in bytes: a thousand times more than any that is written.
+LARGEST = 2**28
 
 
 def run_tasks(function: Callable[..., list[Row]], tasks: Sequence[Task], jobs: int = 1) -> list[Row]:
@@ -47,11 +52,38 @@ def _one(function: Callable[..., list[Row]], folder: Path | None, task: Task) ->
         return function(**task)
     file = folder / f"{_key(task)}.json"
     title = json.dumps(dict(task), sort_keys=True)
-    rows: list[Row] | None = read_piece(file, title, _are_rows)
+    rows = read_piece(file, title)
     if rows is None:
         rows = function(**task)
         write_piece(file, title, rows)
     return rows
+
+
+def write_piece(file: Path, title: str, value: Any) -> None:
+    """Write a value that JSON can hold, with its title and a checksum."""
+    text = json.dumps(value)
+    content = {"format": FORMAT, "title": title, "sha256": _checksum(title, text), "value": text}
+    write_atomically(file, json.dumps(content).encode())
+
+
+def read_piece(file: Path, title: str) -> list[Row] | None:
+    """The rows that were written under this title; None if the file is anything else."""
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LARGEST + 1)
+        content = json.loads(raw) if len(raw) <= LARGEST else {}
+        if (content["format"], content["title"]) != (FORMAT, title):
+            return None
+        if content["sha256"] != _checksum(title, content["value"]):
+            return None
+        value = json.loads(content["value"])
+        return value if _are_rows(value) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _checksum(title: str, text: str) -> str:
+    return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
 
 
 def _are_rows(value: Any) -> bool:

@@ -45,7 +45,7 @@ class Groups:
     `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
     their order in the table. `from_lists` and `from_names` accept ``overlap=True``, which lets a column be in several
     groups: each of them then has its own coefficient for the column, and the model's coefficient is their sum.
-    `limit_path`, `group_path` and the estimators accept such groups.
+    `limit_path` and the estimators accept such groups.
 
     Attributes
     ----------
@@ -365,7 +365,7 @@ class Groups:
         """The position of each column's group, g(i) in the paper; shape (n_columns,)."""
         if self.overlapping:
             raise ValueError(
-                "These groups overlap, so a column has no single group. group_path and the estimators take overlapping "
+                "These groups overlap, so a column has no single group. limit_path and the estimators take overlapping "
                 "groups; what you called does not."
             )
         return self._labels

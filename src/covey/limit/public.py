@@ -90,10 +90,6 @@ def limit_path(
         small ridge, the status is "separated", and the message gives the time of the event. ``path.predict`` returns
         linear predictors without the offset.
 
-    See Also
-    --------
-    group_path : the path of the network from a finite start.
-
     References
     ----------
     Li, Nguyen, Hegde and Wong, "Implicit Regularization for Group Sparsity", ICLR 2023; Pesme and Flammarion,

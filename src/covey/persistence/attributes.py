@@ -18,9 +18,9 @@ import scipy.sparse as sp
 
 from covey.groups import Groups
 from covey.losses import Loss
-from covey.path import Path, PathState
+from covey.path import Path
 
-__all__ = ["FITTED", "LENGTHS", "PATH", "STATE", "Check", "Each", "Kind", "Numbers", "Sparse"]
+__all__ = ["FITTED", "LENGTHS", "PATH", "Check", "Each", "Kind", "Numbers", "Sparse"]
 
 
 @dataclass(frozen=True)
@@ -169,24 +169,8 @@ PATH: dict[str, Check] = {
     "penalties": Numbers(shapes=("times",), optional=True),
     "strengths": Sparse(rows="times", columns="groups", optional=True),
     "parts": Sparse(rows="times", columns="outputs members", optional=True),
-    "step_size": Kind(kind=numbers.Real),
-    "init_scale": Kind(kind=numbers.Real),
-    "restarted": Each(kind=numbers.Real),
+    "ends_apart": Kind(kind=bool),
     "stepwise": Kind(kind=bool),
-    "n_passes": Kind(kind=numbers.Integral),
-    "n_gram_columns": Kind(kind=numbers.Integral),
-    "state": Kind(kind=PathState, optional=True),
-}
-
-STATE: dict[str, Check] = {
-    "time": Numbers(whole=True, least=0),
-    "coef": Numbers(shapes=("members",)),
-    "awake": Numbers(shapes=("awake",), whole=True, least=0),
-    "log_magnitudes": Numbers(shapes=("groups",), finite=False),
-    "entered": EVENTS,
-    "direction_step": Numbers(),
-    "directions": Numbers(shapes=("members",), optional=True),
-    "armed": Kind(kind=bool),
 }
 
 MODEL: dict[str, Check] = {

@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
-from covey.persistence.attributes import FITTED, LENGTHS, PATH, STATE, Check
+from covey.persistence.attributes import FITTED, LENGTHS, PATH, Check
 
 __all__ = ["check_contents"]
 
@@ -113,8 +113,8 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
         "times": np.size(path.times), "outputs": path.n_outputs,
         **{name: np.size(getattr(model, own)) for name, own in LENGTHS.items() if own in vars(model)},
     }  # fmt: skip
-    for table, part in ((PATH, path), (wanted, model), (STATE, path.state)):
-        for name, check in table.items() if part is not None else ():
+    for table, part in ((PATH, path), (wanted, model)):
+        for name, check in table.items():
             if hasattr(part, name):
                 check(getattr(part, name), lengths, name)
     _check_agreement(model)
@@ -126,10 +126,7 @@ def _check_agreement(model: Any) -> None:
         raise ValueError("groups_ are not those of path_")
     if not (np.diff(path.times) > 0).all():
         raise ValueError("the times of path_ do not increase")
-    positions = [l for l, _ in (*path.entered, *(path.state.entered if path.state is not None else ()))]
-    if path.state is not None:
-        positions += path.state.awake.tolist()
-    if not all(0 <= l < len(names) for l in positions):
+    if not all(0 <= l < len(names) for l, _ in path.entered):
         raise ValueError("path_ has groups that are not among groups_")
     chosen = [names[l] for l in np.flatnonzero(model.group_norms_)]
     if len(chosen) != len(model.selected_groups_) or set(chosen) != set(model.selected_groups_):

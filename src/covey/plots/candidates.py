@@ -14,7 +14,7 @@ from covey.selection.judged import Judged, judged
 
 __all__ = ["CandidatesDisplay"]
 
-# Errors, or a network's times, that span more than this factor get a logarithmic axis.
+# Errors that span more than this factor get a logarithmic axis.
 STEEP = 10.0
 
 # The most numbers below the axis of groups.
@@ -23,8 +23,6 @@ MOST_TICKS = 16
 
 class CandidatesDisplay:
     """The error of the best candidate for each number of groups, with one standard error, and the chosen one.
-
-    For the network (``network=``) the error is drawn against its iterations.
 
     Parameters
     ----------
@@ -64,27 +62,21 @@ class CandidatesDisplay:
         """Draw."""
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
         ax, found = self.ax_, self.judged
-        by_groups = found.by == "groups"
         # numbers of groups are evenly spaced, since 300 may follow 12
-        x = np.arange(found.x.size, dtype=float) if by_groups else found.x
+        x = np.arange(found.x.size, dtype=float)
         mark = float(np.interp(found.at, found.x, x))
         if found.band is not None:
             low, high = found.values - found.band, found.values + found.band
             if found.values.min() > 0:
                 low = np.maximum(low, found.values.min() / 2)
             ax.fill_between(x, low, high, color=PALETTE[0], alpha=0.2, lw=0, label="one standard error")
-        ax.plot(x, found.values, "o-" if by_groups else "-", ms=3, color=PALETTE[0])
+        ax.plot(x, found.values, "o-", ms=3, color=PALETTE[0])
         ax.axvline(mark, color=MARK, lw=1, ls="--")
-        unit = "groups" if by_groups else "iterations"
-        ax.plot([mark], [found.value], "o", ms=7, color=PALETTE[1], label=f"chosen: {found.at:g} {unit}")
+        ax.plot([mark], [found.value], "o", ms=7, color=PALETTE[1], label=f"chosen: {found.at:g} groups")
         if found.values.min() > 0 and found.values.max() > STEEP * found.values.min():
             ax.set_yscale("log")
-        if by_groups:
-            step = -(-x.size // MOST_TICKS)
-            ax.set_xticks(x[::step], [f"{k:g}" for k in found.x[::step]])
-        elif found.x[-1] > STEEP:
-            ax.set_xscale("symlog", linthresh=max(1.0, found.x[-1] / 1000))
-            ax.set_xlim(0, 1.2 * found.x[-1])
+        step = -(-x.size // MOST_TICKS)
+        ax.set_xticks(x[::step], [f"{k:g}" for k in found.x[::step]])
         ax.legend(fontsize=8, frameon=False)
-        quiet(ax, title=f"{found.n_candidates} candidates", xlabel=unit, ylabel=found.label)
+        quiet(ax, title=f"{found.n_candidates} candidates", xlabel="groups", ylabel=found.label)
         return self

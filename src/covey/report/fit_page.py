@@ -34,8 +34,6 @@ LIMIT = (
     "Groups wake up one after another, strongest first, and all groups that are awake are fitted by {how}. The "
     "fitted model is shown separately at the right, without the groups that turned out not to be needed."
 )
-NETWORK = "The network's groups wake up one after another, strongest first, up to the chosen iteration."
-
 
 # The most characters of column and group names that a page holds for the file of groups.
 MOST_LETTERS = 150_000
@@ -46,7 +44,7 @@ def render_page(report: FitReport) -> str:
     frames = report.frames
     times, strengths = time_axis(frames), strength_axis(frames)
     told = _readouts(report)
-    unit = "time" if frames.stepwise else "iteration"
+    unit = "time"
     label = "moves the prediction by" if report.moves else "strength"
     body = fill(
         "fit.html",
@@ -57,7 +55,7 @@ def render_page(report: FitReport) -> str:
         notice=_notice(report.remarks),
         strength_label=escape(report.strength_label),
         strength_unit=_unit(report),
-        how_groups_rise=LIMIT.format(how=escape(report.unpenalised)) if frames.stepwise else NETWORK,
+        how_groups_rise=LIMIT.format(how=escape(report.unpenalised)),
         path_plot=path_plot(frames, times, strengths),
         xlabel=f"{unit} (log scale)" if times.log else unit,
         readout=escape(told[frames.chosen]),
@@ -202,16 +200,16 @@ def _choice(report: FitReport) -> str:
     chosen_by = report.judged
     if chosen_by is None:
         return "<p>There was nothing to choose from.</p>"
-    counted, of = ("number of groups", "each number of groups") if chosen_by.by == "groups" else ("iteration", "")
-    best = f"The line shows the best candidate for {of}" if of else "The line shows the network's path"
-    told = f"The model was chosen from {chosen_by.n_candidates} candidates by {escape(report.how_chosen)}. {best}"
+    told = (
+        f"The model was chosen from {chosen_by.n_candidates} candidates by {escape(report.how_chosen)}. The line shows "
+        "the best candidate for each number of groups"
+    )
     if chosen_by.band is not None:
-        told += "; the band is one standard error"
-        told += " of the difference from the best candidate" if of else ""
+        told += "; the band is one standard error of the difference from the best candidate"
     label = f"{chosen_by.label[:1].upper()}{chosen_by.label[1:]}"
     return (
         f'<p>{told}.</p><figure><p class="ylabel">{escape(label)}</p>{judged_plot(chosen_by)}'
-        f'<p class="xlabel">{counted}</p></figure>'
+        '<p class="xlabel">number of groups</p></figure>'
     )
 
 

@@ -100,7 +100,7 @@ def path_plot(frames: Frames, times: Axis, strengths: Axis) -> str:
 
 
 def judged_plot(chosen_by: Judged) -> str:
-    """The candidates' errors against their number of groups or their time, with the chosen model marked."""
+    """The candidates' errors against their number of groups, with the chosen model marked."""
     across, ticks = _judged_axis(chosen_by)
     values = _judged_values(chosen_by)
     y = 1 - values.position(chosen_by.values)
@@ -112,10 +112,9 @@ def judged_plot(chosen_by: Judged) -> str:
     order = np.argsort(chosen_by.x)
     mark = float(np.interp(chosen_by.at, chosen_by.x[order], across[order]))
     dot = f'<i class="dot" id="chosen-dot" style="{place(mark, from_top(chosen_by.value, values))}"></i>'
-    unit = "groups" if chosen_by.by == "groups" else "iterations"
     best = float(chosen_by.x[int(np.argmin(chosen_by.values))])
     description = (
-        f"Line plot: {chosen_by.label} against the number of {unit}; it is lowest at {best:g}, and the model has "
+        f"Line plot: {chosen_by.label} against the number of groups; it is lowest at {best:g}, and the model has "
         f"{chosen_by.at:g} at {shown(chosen_by.value, 4)}."
     )
     return plot(
@@ -127,16 +126,11 @@ def judged_plot(chosen_by: Judged) -> str:
 
 
 def _judged_axis(chosen_by: Judged) -> tuple[Vector, Ticks]:
-    """Positions and ticks: numbers of groups evenly spaced, since 300 may follow 12; times to scale."""
+    """Positions and ticks: numbers of groups are evenly spaced, since 300 may follow 12."""
     x = chosen_by.x
-    if chosen_by.by == "groups":
-        across = np.linspace(0, 1, x.size) if x.size > 1 else np.array([0.5])
-        step = -(-x.size // MOST_TICKS)
-        return across, [(float(at), f"{k:g}") for at, k in zip(across[::step], x[::step], strict=True)]
-    moved = np.flatnonzero(np.abs(chosen_by.values - chosen_by.values[0]) > 1e-3 * abs(chosen_by.values[0]))
-    low = float(x[max(0, int(moved[0]) - 1)]) if moved.size else float(x[0])
-    axis = Axis(low, max(float(x[-1]), low + 1.0), log=low > 0 and x[-1] > WIDE_RANGE * low)
-    return axis.position(x), [(float(axis.position(t)), f"{t:g}") for t in axis.ticks()]
+    across = np.linspace(0, 1, x.size) if x.size > 1 else np.array([0.5])
+    step = -(-x.size // MOST_TICKS)
+    return across, [(float(at), f"{k:g}") for at, k in zip(across[::step], x[::step], strict=True)]
 
 
 def _judged_values(chosen_by: Judged) -> Axis:

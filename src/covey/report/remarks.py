@@ -15,7 +15,7 @@ from covey.selection.agreement import fold_counts, split_warning
 from covey.selection.judged import Judged
 from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
-__all__ = ["Remark", "cut_short", "remarks"]
+__all__ = ["Remark", "remarks"]
 
 # Canonical correlation from which two groups carry nearly the same information.
 VERY_CLOSE = 0.9
@@ -77,7 +77,7 @@ def remarks(
     """
     selected = np.flatnonzero(model.group_norms_)
     error = "squared error" if isinstance(model.loss_, Squared | MultiSquared) else "deviance"
-    found = [*_on_the_network(model), *_on_the_error(chosen_by, nested, error)]
+    found = [*_on_the_error(chosen_by, nested, error)]
     if selected.size == 0:
         found.append(
             Remark(
@@ -101,35 +101,6 @@ def _nothing_found(model: Any) -> str:
         return "No candidate orders the events measurably better than chance: every row is given the same risk."
     value = "probabilities" if hasattr(model, "classes_") else "value"
     return f"No candidate predicts measurably better than the mean: the model gives the same {value} for every row."
-
-
-def cut_short(model: Any) -> bool:
-    """Whether the network's limit on iterations, not the data, determined the model."""
-    if _network(model) is None or "time" not in model.candidates_ or len(model.candidates_.columns) <= 2:
-        return False
-    last, limit = model.candidates_["time"].max(), model.network.max_iter
-    nothing_woke = not len(model.selected_groups_) and not model.path_.entered
-    return bool(last >= limit and (nothing_woke or model.path_.times[-1] >= EDGE * limit))
-
-
-def _network(model: Any) -> Any:
-    return getattr(model, "network", None)
-
-
-def _on_the_network(model: Any) -> list[Remark]:
-    if model.path_.status == "diverged":
-        remedy = "Leave step_size at 'auto', or fit without network: the default search has no steps."
-        return [Remark("The path diverged", model.path_.message, remedy, True)]
-    if not cut_short(model):
-        return []
-    return [
-        Remark(
-            "The path was cut short",
-            f"The network ran into max_iter={model.network.max_iter}: the limit determined the model, not the data.",
-            "Fit again with a larger max_iter.",
-            True,
-        )
-    ]
 
 
 def _on_the_error(chosen_by: Judged | None, nested: NestedScore | None, error: str) -> list[Remark]:
@@ -168,7 +139,7 @@ def _on_the_score(nested: NestedScore) -> list[Remark]:
 
 def _on_the_evidence(model: Any) -> list[Remark]:
     """How certain the selection is: compared with the null model, and across folds."""
-    if _network(model) is not None or model.average or model.n_splits_ == 0:
+    if model.average or model.n_splits_ == 0:
         return []
     table = model.candidates_
     error = "mse" if "mse" in table else "deviance"
@@ -241,7 +212,7 @@ def _on_the_kind(model: Any, n_selected: int) -> list[Remark]:
                 "For a single model with few groups, fit with average=False.",
             )
         ]
-    if _network(model) is None and _is_dense(model):
+    if _is_dense(model):
         return [
             Remark(
                 "A dense model was chosen",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln
 
 from covey.limit.lockstep import Near, Paths
 from covey.limit.posed import Posed
@@ -15,10 +17,9 @@ from covey.selection.fitting import CleanedModels, Fitting
 from covey.selection.judge import ROUNDING, TIE
 from covey.selection.search import fitting_of
 from covey.selection.thresholds import THRESHOLDS
-from covey.stopping import Discrepancy, InformationCriterion
-from covey.validation import FloatArray, positive, whole
+from covey.validation import FloatArray, one_of, positive, whole
 
-__all__ = ["Criterion", "Size", "TrainingTable", "spare_groups"]
+__all__ = ["Criterion", "Discrepancy", "InformationCriterion", "Size", "TrainingTable", "spare_groups"]
 
 # The most degrees of freedom, as a share of the rows: with more, the criteria extrapolate, and a saturated model has
 # zero residual variance.
@@ -27,8 +28,73 @@ MOST_FREEDOM = 0.5
 # The number of events without a lower criterion after which the path ends.
 PATIENCE = 10
 
+SQUARED = Squared()
+
 # How many more groups than wanted the path wakes for elimination to choose from: a number, or a share if that is more.
 SPARE_GROUPS, SPARE_SHARE = 8, 0.5
+
+
+@dataclass(frozen=True)
+class InformationCriterion:
+    r"""The model of least BIC, extended BIC or generalised cross-validation.
+
+    With ``RSS`` the residual sum of squares, ``s`` groups of ``L`` in the model and ``df`` degrees of freedom,
+
+    - BIC: ``n log(RSS/n) + log(n) df``,
+    - EBIC: BIC ``+ 2 gamma log C(L, s)``, which accounts for the choice among many groups (Chen and Chen, 2008),
+    - GCV: ``(RSS/n) / (1 - df/n)^2``.
+
+    For losses other than squared, the deviance replaces ``RSS``; if the loss has no scale parameter (classes, counts),
+    it replaces ``n log(RSS/n)``. The degrees of freedom are the columns of the groups in the model, plus one for an
+    intercept.
+
+    Parameters
+    ----------
+    criterion : {"bic", "ebic", "gcv"}
+    gamma : float
+        The weight of the extra term of EBIC, between 0 and 1.
+    """
+
+    criterion: Literal["bic", "ebic", "gcv"] = "ebic"
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of(self.criterion, ("bic", "ebic", "gcv"), "criterion")
+        positive(self.gamma, "gamma", zero=True)
+
+    def value(
+        self, rss: FloatArray, df: FloatArray, s: FloatArray, L: int, n: float, loss: Loss = SQUARED
+    ) -> FloatArray:
+        """The criterion, given residual sums of squares (or deviances), degrees of freedom and numbers of groups."""
+        if self.criterion == "gcv":
+            left = 1 - df / n
+            return np.where(left > 0, rss / n / np.where(left > 0, left, 1.0) ** 2, np.inf)
+        # an exact fit has no residual: the smallest positive number keeps its logarithm finite
+        value = loss.criterion(np.maximum(rss, np.finfo(float).tiny) / n, n) + np.log(n) * df
+        if self.criterion == "ebic":
+            value = value + 2 * self.gamma * (gammaln(L + 1) - gammaln(s + 1) - gammaln(L - s + 1))
+        return np.where(df < n, value, np.inf)
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """The first model whose mean squared residual is at most ``factor * sigma^2``.
+
+    Parameters
+    ----------
+    sigma : float, optional
+        The standard deviation of the noise; by default estimated where generalised cross-validation is least.
+    factor : float
+        The safety factor of the principle, at least 1.
+    """
+
+    sigma: float | None = None
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self.factor, "factor")
+        if self.sigma is not None:
+            positive(self.sigma, "sigma")
 
 
 @dataclass(frozen=True)

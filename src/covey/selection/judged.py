@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.losses import MultiSquared
-from covey.selection.criteria import Size
+from covey.selection.criteria import Discrepancy, InformationCriterion
 from covey.selection.selecting import read_selection
-from covey.stopping import AtTime, Discrepancy, InformationCriterion
 from covey.validation import FloatArray
 
 __all__ = ["Judged", "how_chosen", "in_words", "judged"]
@@ -40,22 +39,19 @@ class Judged:
     ----------
     label : str
         Describes the values.
-    by : {"groups", "time"}
-        Whether `x` counts the groups of a candidate or the iterations of a network.
     x, values : ndarray
-        The best candidate's value for each number of groups, or the value at each time.
+        Numbers of groups, and the best candidate's value for each.
     band : ndarray or None
-        One standard error, of the difference from the best candidate or of a network's mean over folds.
+        One standard error of the difference from the best candidate.
     at, value : float
-        The position of the chosen model. For a mean of models, its number of groups and the weighted mean of their
-        values, which is an upper bound on its own value.
+        The number of groups of the chosen model, and its value; for a mean of models, the weighted mean of their
+        values, which is an upper bound.
     n_candidates : int
     null : float or None
         The held-out error of the null model; None if it is unknown or no rows were held out.
     """
 
     label: str
-    by: Literal["groups", "time"]
     x: FloatArray
     values: FloatArray
     band: FloatArray | None
@@ -85,17 +81,15 @@ def judged(model: Any, null: float | None = None) -> Judged | None:
     if len(table) < 2 or not chosen.any():
         return None
     weights = table["weight"].to_numpy(dtype=float) if "weight" in table else chosen / chosen.sum()
-    by: Literal["groups", "time"] = "groups" if "groups" in table else "time"
-    at = float(table.loc[chosen, by].iloc[0]) if chosen.sum() == 1 else float(len(model.selected_groups_))
-    best = table.sort_values([by, name], kind="stable").drop_duplicates(by)
+    at = float(table.loc[chosen, "groups"].iloc[0]) if chosen.sum() == 1 else float(len(model.selected_groups_))
+    best = table.sort_values(["groups", name], kind="stable").drop_duplicates("groups")
     held_out = name == "mse" or (name == "deviance" and model.n_splits_ > 0)
-    least = best[best[by] == 0]
+    least = best[best["groups"] == 0]
     if len(least):
         null = float(least[name].iloc[0])
     return Judged(
         label=_label(name, model),
-        by=by,
-        x=best[by].to_numpy(dtype=float),
+        x=best["groups"].to_numpy(dtype=float),
         values=best[name].to_numpy(dtype=float),
         band=best["standard_error"].to_numpy(dtype=float) if "standard_error" in best else None,
         at=at,
@@ -127,21 +121,13 @@ def how_chosen(model: Any) -> str:
         rows = f"{model.n_splits_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
         if getattr(model, "average", False):
             return f"{rows}, each weighted by its error"
-        if _on_network(model):
-            return rows if model.n_splits_ == 1 else f"{rows}, rule {model.rule}"
         return f"{rows}, rule {model.rule} ({RULES[model.rule]})"
     selection = read_selection(model.selection)
     if isinstance(selection, InformationCriterion):
         return f"the least {LABELS[selection.criterion]}"
     if isinstance(selection, Discrepancy):
         return "the discrepancy principle (the residual has fallen to the noise)"
-    if isinstance(selection, Size | AtTime):
-        return "hand"
-    return f"the rule {type(selection).__name__}"
-
-
-def _on_network(model: Any) -> bool:
-    return getattr(model, "network", None) is not None
+    return "hand"
 
 
 def in_words(model: Any) -> str:
@@ -149,8 +135,6 @@ def in_words(model: Any) -> str:
     text: str = model.recipe_
     if not len(model.selected_groups_):
         return "no group, the same prediction for every row"
-    if _on_network(model):
-        return text
     if n_always := len(model.always_groups_):
         text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
     return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

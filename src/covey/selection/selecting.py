@@ -18,20 +18,19 @@ from covey.limit.posed import Posed, near_limits
 from covey.limit.posing import pose
 from covey.losses import Loss, Squared
 from covey.path import Path
-from covey.selection.criteria import TRAINING, Criterion, Size, training_table
+from covey.selection.criteria import TRAINING, Criterion, Discrepancy, InformationCriterion, training_table
 from covey.selection.fitting_squares import MOST_ROWS
 from covey.selection.recipe import Cleaned, Recipe
 from covey.selection.search import Found, Model, cleaned_model, search
 from covey.selection.splitting import Folds, HoldOut, counts
 from covey.selection.thresholds import THRESHOLDS, Thresholds
-from covey.stopping import Discrepancy, InformationCriterion, Stopping
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, whole
 
 __all__ = ["Problem", "Selected", "Selection", "read_selection", "select"]
 
 
-Selection = Folds | HoldOut | Size | Stopping
+Selection = Folds | HoldOut | Criterion
 
 
 def read_selection(selection: Any, random_state: Any = None, labels: Any = None) -> Selection:
@@ -46,7 +45,7 @@ def read_selection(selection: Any, random_state: Any = None, labels: Any = None)
         return replace(selection, random_state=random_state) if selection.random_state is None else selection
     if isinstance(selection, Folds):
         return replace(selection, labels=labels) if selection.labels is None else selection
-    if isinstance(selection, Size | Stopping):
+    if isinstance(selection, Criterion):
         return selection
     if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
         folds = whole(int(selection), "selection as a number of folds", least=2)
@@ -63,8 +62,8 @@ def read_selection(selection: Any, random_state: Any = None, labels: Any = None)
         return Folds(selection, labels, random_state)
     raise ValueError(
         "selection must be a number of folds, a splitter or an iterable of (train, test), 'holdout', 'ebic', 'bic', "
-        "'gcv', 'discrepancy', covey.selection.HoldOut(...), covey.selection.Size(k), or a rule of covey.stopping, "
-        f"not {selection!r}."
+        "'gcv', 'discrepancy', or an object of covey.selection such as HoldOut(...) or Size(k), not "
+        f"{selection!r}."
     )
 
 
@@ -148,12 +147,7 @@ def select(
     with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Folds | HoldOut):
             return _by_judge(problem, selection, rule, average, thresholds)
-        if isinstance(selection, Criterion):
-            return _by_criterion(problem, selection)
-    raise ValueError(
-        f"{type(selection).__name__} chooses a time on the network's path: give network=covey.Network() too, or choose "
-        "by folds (selection=5), 'holdout', 'ebic', 'bic', 'gcv', 'discrepancy' or covey.selection.Size(k)."
-    )
+        return _by_criterion(problem, selection)
 
 
 def _by_judge(

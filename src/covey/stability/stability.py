@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-import covey
-from covey.checkpoint import Checkpoint, fingerprint, kept
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.limit.public import read_rows
@@ -58,7 +55,6 @@ def stability_selection(
     factors: int | str = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
-    checkpoint: Any = None,
     progress: Progress | None = None,
 ) -> StabilitySelection:
     r"""Select the groups that are found again and again in random halves of the rows.
@@ -102,9 +98,6 @@ def stability_selection(
         How many half-samples to run in parallel, with joblib.
     random_state : int, Generator or None
         Seed for the splits.
-    checkpoint : path, optional
-        A folder that stores finished half-samples. A call with the same data and settings resumes from them and gives
-        the same result as an uninterrupted one. Requires an int as `random_state`.
     progress : callable, optional
         Called after each half-sample with the number of finished half-samples and their total number.
 
@@ -134,10 +127,6 @@ def stability_selection(
     n_groups = made.n_groups - len(first_in)
     pairs = whole(n_pairs, "n_pairs")
     threshold, first = _read_limits(threshold, n_first, max_false, n_groups, pairs, assumption)
-    if checkpoint is not None and (isinstance(random_state, bool) or not isinstance(random_state, int | np.integer)):
-        raise ValueError(
-            f"checkpoint needs an int as random_state to find its half-samples again, not {random_state!r}."
-        )
     options = {
         "group_weights": group_weights,
         "standardize": standardize,
@@ -149,12 +138,7 @@ def stability_selection(
     strata = strata_of(own_loss, on_host(response), host_weight)
     rng = np.random.default_rng(random_state)
     halves = complementary_halves(np.flatnonzero(host_weight > 0), strata, pairs, rng)
-    store = None
-    if checkpoint is not None:
-        data = fingerprint(design, response, weight, *([] if shift is None else [shift]))
-        parts = (covey.__version__, data, made, first_in, own_loss, options, first, int(random_state))
-        store = Checkpoint.of(checkpoint, *parts, holds=partial(_is_order, most=first, n_groups=made.n_groups))
-    work = (delayed(kept)(store, f"half-{i}", _first_groups, problem, half, first) for i, half in enumerate(halves))
+    work = (delayed(_first_groups)(problem, half, first) for half in halves)
     orders = np.full((2 * pairs, first), -1, dtype=np.intp)
     for i, order in enumerate(_in_parallel(work, n_jobs)):
         orders[i, : len(order)] = order
@@ -172,13 +156,6 @@ def stability_selection(
 def default_first(n_groups: int) -> int:
     """The default number of groups that each half of the rows selects."""
     return largest_first(ONE_MISTAKE, THRESHOLD, n_groups, PAIRS, "none")
-
-
-def _is_order(value: Any, *, most: int, n_groups: int) -> bool:
-    """Whether a value from a file can be the groups that a half-sample selects."""
-    if not isinstance(value, list) or len(value) > most or len(set(map(str, value))) < len(value):
-        return False
-    return all(type(l) is int and 0 <= l < n_groups for l in value)
 
 
 def _in_parallel(work: Iterable[Any], n_jobs: int | None) -> Iterable[Any]:

@@ -12,7 +12,7 @@ from covey.workflow.settings import FitSettings
 __all__ = ["command_line"]
 
 # Fields that do not map to an option of the same name.
-NAMED_OTHERWISE = frozenset({"data", "table", "network", "options"})
+NAMED_OTHERWISE = frozenset({"data", "table", "options"})
 
 
 def command_line(settings: FitSettings, out: str = "fit") -> str:
@@ -23,8 +23,7 @@ def command_line(settings: FitSettings, out: str = "fit") -> str:
     "covey fit 'a table.csv' --target y --groups 'g=x*' --seed 0 --no-nested --out fit"
     """
     words = ["covey", "fit", *settings.table.data, *_changed(settings.table)]
-    words += [*_changed(settings), *(["--network"] if settings.network is not None else [])]
-    words += [*_options(settings.network or {}), *_options(settings.options), "--out", out]
+    words += [*_changed(settings), *_options(settings.options), "--out", out]
     return shlex.join(words)
 
 

@@ -16,7 +16,6 @@ from covey.estimators.base import GroupSparseEstimator
 from covey.losses import get_loss
 from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
-from covey.report.remarks import cut_short
 from covey.selection import Size
 from covey.stability import StabilitySelection
 from covey.stability.stability import default_first
@@ -115,7 +114,7 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         With a reason and a remedy; `TableError` if the table is at fault.
     """
     check_settings(settings)  # before a large table is read
-    problem = pose(settings.table, told, squared="--network" if settings.network is not None else "")
+    problem = pose(settings.table, told)
     estimator = make_estimator(settings, problem)
     told("fitting")
     begin = time.perf_counter()
@@ -126,11 +125,6 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
     notices = [*problem.notices, *([f"{problem.response.hint}."] if problem.response.hint else [])]
     notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
-    if cut_short(estimator):
-        converged = False
-        notices.append(
-            f"The network ran into --max-iter {estimator.network.max_iter} before the best time; increase it."
-        )
     nested, why = _nested(settings, problem, estimator, told)
     notices += [why] if why else []
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
@@ -174,33 +168,10 @@ def check_settings(settings: FitSettings) -> None:
     if family not in FAMILIES:
         raise TableError(f"--family must be one of {', '.join(FAMILIES)}, not {family}.")
     check_ties(settings.table, settings.options.get("ties"))
-    if settings.network is not None:
-        if settings.stability:
-            raise TableError("--stability works with the default search only: leave out --stability or --network.")
-        if family not in ("auto", "gaussian"):
-            raise TableError(f"--network supports squared loss only: leave out --network or --family {family}.")
-        if settings.table.time is not None:
-            raise TableError("--network supports squared loss only: leave out --network, or --time and --event.")
-        if len(settings.table.targets) > 1:
-            raise TableError("--network supports a single response: leave out --network, or give one --target.")
-        if settings.table.offset is not None:
-            raise TableError("--network does not support an offset: leave out --network or --offset.")
-        _refuse_idle(given & {"always", "average", "factors"}, "--network")
-        if isinstance(selection, Size):
-            raise TableError(f"--selection {settings.selection} has no effect with --network: use one or the other.")
-    if not isinstance(selection, int) and (selection != "holdout" or settings.network is not None):
+    if not isinstance(selection, int) and selection != "holdout":
         _refuse_idle(given & {"rule", "average"}, f"--selection {settings.selection}")
     if settings.options.get("average"):
         _refuse_idle(given & {"rule"}, "--average")
-    _network(settings)
-
-
-def _network(settings: FitSettings) -> Any:
-    if settings.network is None:
-        return None
-    from covey.network import Network
-
-    return Network(**settings.network)
 
 
 def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstimator:
@@ -219,7 +190,7 @@ def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstima
         return GroupSparseClassifier(**shared)
     if family == "cox":
         return GroupSparseCox(**shared)
-    return GroupSparseRegressor(loss=get_loss(family).name, network=_network(settings), **shared)
+    return GroupSparseRegressor(loss=get_loss(family).name, **shared)
 
 
 def _refuse_idle(given: set[str], beside: str) -> None:

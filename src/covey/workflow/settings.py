@@ -101,8 +101,6 @@ class FitSettings:
         groups.
     always : tuple of str
         Groups, terms or columns that are in every model.
-    network : mapping, optional
-        Settings of the paper's network, to run it instead of the default search.
     seed : int
         Seed for the folds or held-out rows.
     options : mapping
@@ -117,7 +115,6 @@ class FitSettings:
     table: TableSettings
     selection: str = "5"
     always: tuple[str, ...] = ()
-    network: Mapping[str, Any] | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     nested: bool = True
