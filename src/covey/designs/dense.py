@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs.dense_moments import dense_moments
 from covey.designs.protocol import NORMS_AT_A_TIME, Design, Moments
 from covey.designs.rows import part_grams, row_slices
-from covey.designs.sums import RowSums, row_sums
 from covey.layout import columns_of
 
 __all__ = ["DenseDesign"]
@@ -19,12 +19,6 @@ Array = NDArray[Any]
 
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
-
-# Columns are summed without a shift if their squared mean is at most this many times their variance: that multiplies
-# the round-off error by at most this factor, less than a shift by an arbitrary row may.
-MOST_LOST = 64.0
-# The number of rows used to guess means and spreads of columns, and the size of an X that is shifted without a guess.
-SAMPLE, SMALL = 16, 2**17
 
 
 class DenseDesign(Design):
@@ -49,61 +43,13 @@ class DenseDesign(Design):
         )
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
-
-        If a column's mean is large compared with its spread, the row of largest weight is subtracted from every row, so
-        that a constant column gives exact zeros and a column with a large mean loses at most a factor n of precision:
-        that row lies within ``sqrt(n)`` standard deviations of the mean. Other columns are summed without a shift,
-        which needs no copy. A few rows decide which columns are shifted; if that was wrong, the group is read again.
-        """
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
-        if not centre:
-            shift = np.zeros(members.size)
-            sums = row_sums(self.X, y, q, members, starts, shift, scale)
-            self._check(sums)
-            return sums.moments(starts, shift, scale, centre=False)
-        row = self.X[int(np.argmax(q))].astype(np.float64)[members]
-        far = self._far_from_zero()
-        shift = row if far is None else np.where(far[members], row, 0.0)
-        sums = row_sums(self.X, y, q, members, starts, shift, scale)
-        self._check(sums)
-        moments = sums.moments(starts, shift, scale, centre=True)
-        if far is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                lost = ((moments.mean - shift) * scale) ** 2 > MOST_LOST * moments.variance
-            self._read_again(moments, lost & (shift != row), y, q, members, starts, row, scale)
-        return moments
-
-    def _check(self, sums: RowSums) -> None:
-        """Refuse columns with non-finite values if the sums are not finite; these may also just have overflowed."""
-        if not np.isfinite(sums.total).all():
+        moments = dense_moments(self.X, y, q, members, starts, centre=centre, scale=scale)
+        if not np.isfinite(moments.variance).all():
+            # nothing is refused if sums merely overflowed
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
-
-    def _far_from_zero(self) -> NDArray[np.bool_] | None:
-        """Columns whose mean seems large compared with their spread; None if X is small enough to shift all columns."""
-        if self.X.size <= SMALL:
-            return None
-        some = self.X[:: max(1, self.shape[0] // SAMPLE)][:SAMPLE]
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = some.mean(axis=0, dtype=np.float64)
-            return mean**2 > MOST_LOST / 4 * (np.einsum("ij,ij->j", some, some) / some.shape[0] - mean**2)
-
-    def _read_again(
-        self, moments: Moments, lost: Array, y: Array, q: Array, members: Array, starts: Array, row: Array, scale: Array
-    ) -> None:
-        """Recompute the moments of some columns' groups in place, with all of their columns shifted."""
-        if not lost.any():
-            return
-        group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        which = np.unique(group[lost])
-        at = np.isin(group, which)
-        edges = np.concatenate([[0], np.cumsum(np.diff(starts)[which])])
-        again = row_sums(self.X, y, q, members[at], edges, row[at], scale[at])
-        better = again.moments(edges, row[at], scale[at], centre=True)
-        moments.mean[at], moments.variance[at] = better.mean, better.variance
-        moments.correlation[at] = better.correlation
-        lengths = np.diff(moments.block_starts)
-        moments.blocks[np.repeat(np.isin(np.arange(lengths.size), which), lengths)] = better.blocks
+        return moments
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).

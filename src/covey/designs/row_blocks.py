@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign
+from covey.designs.dense_moments import outer_products
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.designs.sums import outer_products
 from covey.validation import whole
 
 try:

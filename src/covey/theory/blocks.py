@@ -1,7 +1,7 @@
 """Column blocks: read a design a few groups at a time.
 
 X may be a dense array, a scipy sparse matrix, or any `covey.designs.Design`, whose columns are read as dense blocks or,
-if they are remote, through their Gram rows only. The p x p Gram is never formed.
+if they are remote, through their Gram products only. The p x p Gram is never formed.
 """
 
 from __future__ import annotations
