@@ -40,10 +40,6 @@ COLUMNS_PER_FACTOR = 8
 SMALLEST, LARGEST = 1e-150, 1e150
 # Directions below this share of the strongest are round-off error.
 SMALLEST_SHARE = 1e-10
-# The dimensions of the Krylov space in which eigenvectors of a large matrix are computed: powers of the matrix, and
-# spare vectors per power.
-KRYLOV_STEPS, SPARE = 8, 5
-EXACT = 1e-12
 # Ratios of eigenvalues this close are equal.
 TIE = 1e-9
 
@@ -221,24 +217,6 @@ def _leading(C: FloatArray, k: int) -> FloatArray:
     side = len(C)
     if side == 0:
         return np.zeros((0, 0))
-    found = _standing_out(C, k) if side >= 2 * (k + SPARE) * (KRYLOV_STEPS + 1) else None
-    values, vectors = found or scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
-    kept = values > SMALLEST_SHARE * values.max()
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-
-
-def _standing_out(G: FloatArray, k: int) -> tuple[FloatArray, FloatArray] | None:
-    """The k leading eigenvalues and eigenvectors of G from a block Krylov space; None if they have not converged."""
-    basis = last = np.linalg.qr(G @ np.random.default_rng(0).standard_normal((len(G), k + SPARE)))[0]
-    for _ in range(KRYLOV_STEPS):
-        last = G @ last
-        for _ in range(2):
-            last -= basis @ (basis.T @ last)
-            last = np.linalg.qr(last)[0]
-        basis = np.hstack([basis, last])
-    image = G @ basis
-    width = basis.shape[1]
-    values, inside = scipy.linalg.eigh(basis.T @ image, subset_by_index=[width - k, width - 1])
-    vectors = basis @ inside
-    residual = np.abs(image @ inside - vectors * values).max()
-    return (values, vectors) if residual <= EXACT * values[-1] else None
+    values, vectors = scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
+    strong = values > SMALLEST_SHARE * values.max()
+    return np.asarray(vectors[:, strong] / np.sqrt(values[strong]))

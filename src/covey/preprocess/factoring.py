@@ -62,17 +62,10 @@ def group_factors(
     factors, factor_starts, ranks, doubtful = design.factor_groups(moments, groups.starts, scale, root, alive)
     if doubtful.size == 0:
         return factors, factor_starts, ranks
-    redone = _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful)
-    pieces = []
-    for l in range(groups.n_groups):
-        T = redone.get(l)
-        if T is None:
-            pieces.append(factors[factor_starts[l] : factor_starts[l + 1]])
-        else:
-            ranks[l] = T.shape[1]
-            pieces.append(T.ravel())
-    lengths = np.array([piece.size for piece in pieces])
-    return np.concatenate(pieces), offsets(lengths), ranks
+    pieces: list[FloatArray] = np.split(factors, factor_starts[1:-1])
+    for l, T in _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful).items():
+        ranks[l], pieces[l] = T.shape[1], T.ravel()
+    return np.concatenate(pieces), offsets(ranks * groups.sizes), ranks
 
 
 def _diagonal_factors(
