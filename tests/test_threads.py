@@ -1,14 +1,15 @@
 """Threads of linear algebra during a fit, and after it."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from covey.selection.search import search
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
 from covey.selection import selecting
-from covey.selection.search import search
 from covey.threads import SMALL, fitting_threads
 
 SMALL_SHAPE, LARGE_SHAPE = (100, 200), (SMALL, 2)
@@ -73,6 +74,20 @@ def test_of_fits_at_the_same_time_the_first_one_gives_them_back():
     assert threads() == before
 
 
+@pytest.mark.parametrize("first_to_leave", [0, 1])
+@pytest.mark.parametrize("shapes", [(SMALL_SHAPE, SMALL_SHAPE), (LARGE_SHAPE, SMALL_SHAPE), (SMALL_SHAPE, LARGE_SHAPE)])
+def test_of_overlapping_fits_the_last_one_gives_the_threads_back(shapes, first_to_leave):
+    before = threads()
+    fits = [fitting_threads(shape) for shape in shapes]
+    for fit in fits:
+        fit.__enter__()
+    fits.pop(first_to_leave).__exit__(None, None, None)
+    if shapes == (SMALL_SHAPE, SMALL_SHAPE):
+        assert set(threads().values()) == {1}
+    fits.pop().__exit__(None, None, None)
+    assert threads() == before
+
+
 def test_a_fit_works_with_one_thread(monkeypatch):
     seen = []
     monkeypatch.setattr(selecting, "search", lambda *args: seen.append(threads()) or search(*args))
@@ -80,3 +95,13 @@ def test_a_fit_works_with_one_thread(monkeypatch):
     GroupSparseRegressor(3).fit(data.X, data.y)
     assert [set(one.values()) for one in seen] == [{1}]
     assert set(threads().values()) == {2}
+
+
+def test_many_fits_in_threads_give_the_threads_back():
+    before = threads()
+    data = make_group_sparse(60, 12, 3, random_state=0)
+    with ThreadPoolExecutor(8) as pool:
+        fits = [pool.submit(GroupSparseRegressor(3).fit, data.X, data.y) for _ in range(8)]
+        for fit in fits:
+            fit.result()
+        assert threads() == before

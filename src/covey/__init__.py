@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     )
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
-    from covey.limit import limit_path
     from covey.losses import survival
     from covey.nested import nested_score
     from covey.path import Path
     from covey.persistence import load, save
+    from covey.search.limit_path import limit_path
     from covey.stability import stability_selection
 
 __all__ = [
@@ -73,7 +73,7 @@ _NAMES = {
     "Groups": "covey.groups",
     "Path": "covey.path",
     "TermGroups": "covey.estimators",
-    "limit_path": "covey.limit",
+    "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
     "nested_score": "covey.nested",
     "save": "covey.persistence",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.groups import Groups
-from covey.validation import FloatArray, as_numeric_matrix, is_sparse, on_host
+from covey.validation import FloatArray, as_numeric_matrix, check_sparse, is_sparse, on_host
 
 __all__ = ["Path"]
 
@@ -22,8 +22,8 @@ class Path:
     Attributes
     ----------
     times : ndarray, shape (n_times,)
-        Increasing times: event times on a limit path, iterations for gradient descent and for primal-dual, positions
-        in the list of penalties for the group lasso.
+        Times in order: event times on a limit path (equal if groups wake up together), iterations for gradient descent
+        and for primal-dual, positions in the list of penalties for the group lasso.
     coefs : scipy.sparse.csr_array, shape (n_times, n_columns), or (n_times, n_outputs * n_columns)
         Coefficients in the user's columns and units, output by output. The coefficients of sleeping groups are exactly
         zero.
@@ -182,6 +182,8 @@ class Path:
         X : array, DataFrame, sparse matrix or tensor, shape (n_rows, n_columns)
             The same columns in the same order as in the data of the path.
         """
+        if is_sparse(X):
+            check_sparse(X, "X")
         rows = sp.csr_array(X) if is_sparse(X) else as_numeric_matrix(on_host(X))
         expected = self.coefs.shape[1] // self.n_outputs
         if rows.shape[1] != expected:

@@ -8,9 +8,11 @@ of times, with small matrices, took up to ten times as long on two cores as with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import scipy
 from threadpoolctl import ThreadpoolController
@@ -21,23 +23,63 @@ __all__ = ["fitting_threads"]
 SMALL = 2**21
 
 
+class SharedLimit:
+    """One thread for some libraries while anybody uses it; the last user to leave restores the former numbers."""
+
+    def __init__(self, libraries: ThreadpoolController) -> None:
+        self.libraries = libraries.lib_controllers
+        self.lock = Lock()
+        self.n_users = 0
+        self.before: list[int] = []
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.n_users == 0:
+                self.before = [library.num_threads for library in self.libraries]
+                for library in self.libraries:
+                    library.set_num_threads(1)
+            self.n_users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.n_users -= 1
+            if self.n_users == 0:
+                for library, n_threads in zip(self.libraries, self.before, strict=True):
+                    _restore(library, n_threads)
+
+
+def _restore(library: Any, n_threads: int) -> None:
+    """Set the number of threads, also from another thread than the one that set it before.
+
+    Since threadpoolctl 3.8, only one thread controls OpenBLAS, until it ends or is made to give control back.
+    """
+    release = getattr(library, "clear_controlling_thread", lambda **options: None)
+    library.set_num_threads(n_threads)
+    if library.num_threads != n_threads:
+        release(force=True)
+        library.set_num_threads(n_threads)
+    release()
+
+
 @contextmanager
 def fitting_threads(shape: tuple[int, int], on_device: bool = False) -> Iterator[None]:
     """Fit with one thread in scipy's BLAS, and also in numpy's unless X is large.
 
-    The setting applies to the whole process: if several fits run at the same time, the first one decides.
+    The setting applies to the whole process, until the last of the fits that run at the same time ends.
     """
-    every, of_scipy = _libraries()
+    of_scipy, others = _libraries()
     large = shape[0] * shape[1] >= SMALL and not on_device
-    with (of_scipy if large else every).limit(limits=1):
+    with of_scipy, nullcontext() if large else others:
         yield
 
 
 @cache
-def _libraries() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """Every BLAS in use, and the one that came with scipy, if it is not shared with numpy."""
+def _libraries() -> tuple[SharedLimit, SharedLimit]:
+    """The BLAS that came with scipy, if it is not shared with numpy, and every other BLAS in use."""
     every = ThreadpoolController().select(user_api="blas")
     home = Path(scipy.__file__).resolve().parent
+    folders = (home.with_name("scipy.libs"), home / ".dylibs")
     paths = [one.filepath for one in every.lib_controllers]
-    own = [path for path in paths if Path(path).resolve().parent in (home.with_name("scipy.libs"), home / ".dylibs")]
-    return every, every.select(filepath=own)
+    of_scipy = [path for path in paths if Path(path).resolve().parent in folders]
+    others = [path for path in paths if path not in of_scipy]
+    return SharedLimit(every.select(filepath=of_scipy)), SharedLimit(every.select(filepath=others))

@@ -19,6 +19,7 @@ __all__ = [
     "as_sample_weight",
     "boolean",
     "check_scale",
+    "check_sparse",
     "column_names",
     "is_sparse",
     "listed",
@@ -75,7 +76,7 @@ def name_columns(indices: Iterable[int], columns: Sequence[str] | None = None, l
 
 
 def refuse_odd(values: Any, name: str) -> None:
-    """Refuse masked, complex and date values, which numpy would silently alter, and iterators."""
+    """Refuse masked, complex and date values, which numpy would silently alter, iterators, and damaged matrices."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked values; fill them ({name}.filled(0.0)) or drop them.")
     if isinstance(values, Iterator):
@@ -85,6 +86,8 @@ def refuse_odd(values: Any, name: str) -> None:
         raise ValueError(f"{name} holds complex numbers. Complex data not supported.")
     if kind in "mM":
         raise ValueError(f"{name} must hold numbers, not {values.dtype}.")
+    if is_sparse(values):
+        check_sparse(values, name)
 
 
 def check_scale(values: FloatArray, name: str) -> None:
@@ -285,6 +288,26 @@ def boolean(value: Any, name: str) -> bool:
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy sparse array or matrix, decided without importing scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def check_sparse(X: Any, name: str) -> None:
+    """Refuse a sparse matrix with entries outside its shape, which compiled code would read or write.
+
+    scipy checks this only on request.
+    """
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+            return
+        table = X.tocoo()
+        places = (table.row, table.col) if X.ndim == 2 else table.coords
+        for axis, (index, length) in enumerate(zip(places, X.shape, strict=True)):
+            if len(index) != len(table.data):
+                raise ValueError(f"{len(table.data)} values have {len(index)} indices along axis {axis}")
+            if len(index) and not 0 <= index.min() <= index.max() < length:
+                raise ValueError(f"axis {axis} of length {length} has indices from {index.min()} to {index.max()}")
+    except (ValueError, TypeError, IndexError) as reason:
+        raise ValueError(f"{name} is a damaged sparse matrix: {reason}. Build it again.") from None
 
 
 def _first_text_column(X: Any, columns: Sequence[str] | None) -> str:

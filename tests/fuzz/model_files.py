@@ -20,7 +20,7 @@ from sklearn.base import clone
 import covey
 from covey.persistence import TRUSTED, ModelFileError, dump_bytes
 from covey.report import FitReport, render
-from covey.selection.judged import how_chosen, in_words, judged
+from covey.search.chosen import how_chosen, in_words, judged
 from covey.workflow import FitSettings, TableSettings, fit_table, predict_table
 
 CONSTANTS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covey.limit.cleaning import eliminate
+from covey.search.elimination import eliminate
 
 
 def refitted(K, c, kept, starts):

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from covey.limit import lockstep, posed
+from covey.limit.posing import pose
+from covey.limit.rows import Split
 
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import as_design
-from covey.limit import lockstep, posed
-from covey.limit.lockstep import Near, Paths
-from covey.limit.posing import pose
-from covey.limit.rows import Split
+from covey.search.paths import Near, Paths
 
 
 def correlated(n=40, n_groups=60, seed=0):

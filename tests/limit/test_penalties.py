@@ -5,8 +5,8 @@ import pytest
 
 from covey import Groups, GroupSparseClassifier
 from covey.designs import as_design
-from covey.limit.ridges import Penalties
 from covey.preprocess import prepare
+from covey.search.ridges import Penalties
 
 
 def penalties(X, groups, weight=None, equal_shares=False):

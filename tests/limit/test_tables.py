@@ -4,20 +4,20 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from covey.limit.kernel import RowKernel
+from covey.limit.least_squares import LeastSquares, NormalEquations
+from covey.limit.posing import pose
+from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, TallTraining, WideTraining, noise_norms, shares_of
+from covey.limit.rows import PartedRows, Split
+from covey.selection.fitting_squares import cleaned_models
 
 from covey import Groups
 from covey.designs import as_design
-from covey.limit.cleaning import eliminate, eliminate_all
-from covey.limit.events import EventPath
-from covey.limit.kernel import RowKernel
-from covey.limit.least_squares import LeastSquares, NormalEquations
-from covey.limit.lockstep import Near, Paths
-from covey.limit.posing import pose
-from covey.limit.reweighted import SMALLEST_SHARE, DenseRows, TallTraining, WideTraining, noise_norms, shares_of
-from covey.limit.ridges import Penalties, ridge_models
-from covey.limit.rows import PartedRows, Split
 from covey.preprocess import prepare
-from covey.selection.fitting_squares import cleaned_models
+from covey.search.elimination import eliminate, eliminate_all
+from covey.search.events import EventPath
+from covey.search.paths import Near, Paths
+from covey.search.ridges import Penalties, ridge_models
 from limit_reference import mixed_problem, refit
 
 
@@ -112,7 +112,7 @@ def quadratic(seed, sizes=(1, 3, 2, 2, 1, 4)):
 @pytest.mark.parametrize("n_always", [0, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_always, small, monkeypatch):
-    monkeypatch.setattr("covey.limit.cleaning.SMALL", small)
+    monkeypatch.setattr("covey.search.elimination.SMALL", small)
     K, c, starts = quadratic(seed)
     own = [np.arange(a, b) for a, b in pairwise(starts)]
 

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+from covey.limit import lockstep, posed
+from covey.limit.likelihood import Likelihood
+from covey.limit.posing import pose
+from covey.limit.rows import Split
 
 from covey import Groups, GroupSparseRegressor
 from covey.designs import as_design
-from covey.limit import lockstep, posed
-from covey.limit.likelihood import Likelihood
-from covey.limit.lockstep import Near, Paths
-from covey.limit.posing import pose
-from covey.limit.rows import Split
 from covey.losses import MultiSquared, Squared
+from covey.search.paths import Near, Paths
+from covey.search.select import Problem, select
 from covey.selection import HoldOut, Size, fitting_loss
-from covey.selection.selecting import Problem, select
 from estimator_problems import noisy_problem
 from limit_reference import mixed_problem
 from loss_problems import Quadratic

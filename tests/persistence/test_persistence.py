@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 import covey
-from covey.persistence import ModelFileError, dump_bytes
+from covey.persistence import ModelFileError, dump_bytes, import_skops
 from covey.selection import Discrepancy, HoldOut, InformationCriterion, Size
 
 
@@ -287,9 +287,11 @@ def test_splines_from_a_file_are_checked(table, tmp_path, part):
     setattr(step.bsplines_[0], part, getattr(step.bsplines_[0], part)[:4].copy())
     basis = SplineTransformer().fit_transform(frame[["d"]])
     whole = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
-    covey.save(whole, tmp_path / "model.skops")
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(whole))
     with pytest.raises(ModelFileError, match="damaged"):
         covey.load(tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
+        covey.save(whole, tmp_path / "again.skops")
 
 
 def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tmp_path):
@@ -311,3 +313,26 @@ def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tm
 def test_a_model_that_was_not_fitted_comes_back_too(estimator, tmp_path):
     covey.save(estimator, tmp_path / "model.skops")
     assert repr(covey.load(tmp_path / "model.skops")) == repr(estimator)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", ["squared", "poisson", "huber", "classes"])
+def test_models_of_one_hot_columns_come_back(loss, seed, tmp_path):
+    """Groups wake up at the same time, so that times of the path are equal."""
+    rng = np.random.default_rng(seed)
+    X = np.eye(40)[rng.integers(40, size=60)]
+    if loss == "classes":
+        model = covey.GroupSparseClassifier().fit(X, rng.integers(2, size=60))
+    else:
+        y = rng.poisson(2, 60) if loss == "poisson" else rng.standard_normal(60)
+        model = covey.GroupSparseRegressor(loss=loss).fit(X, y)
+    covey.save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+def test_save_refuses_what_load_refuses(model, tmp_path):
+    changed = pickle.loads(pickle.dumps(model))
+    changed.coef_ = changed.coef_ + 1
+    with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
+        covey.save(changed, tmp_path / "model.skops")
+    assert not list(tmp_path.iterdir())

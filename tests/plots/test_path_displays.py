@@ -7,7 +7,7 @@ import pytest
 from covey import GroupSparseClassifier, GroupSparseRegressor, limit_path
 from covey.datasets import load_diabetes_splines
 from covey.plots import CandidatesDisplay, GroupPathDisplay
-from covey.selection.judged import Judged
+from covey.search.chosen import Judged
 
 
 @pytest.fixture(scope="module")

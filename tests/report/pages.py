@@ -8,7 +8,7 @@ from covey.report import FitReport
 from covey.report.quality import Score
 from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
-from covey.selection.judged import Judged
+from covey.search.chosen import Judged
 
 
 def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None = None, seed: int = 0) -> Path:

@@ -19,8 +19,8 @@ from covey.report.numbers import shown
 from covey.report.page import escape, script_json
 from covey.report.plot import LABEL_GAP, PATH_END, _spread, positions, time_axis
 from covey.report.traces import keep_frames
+from covey.search.chosen import judged
 from covey.selection import Size
-from covey.selection.judged import judged
 from report.pages import constructed_limit_path, constructed_path, constructed_report
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor
 from covey.report.remarks import remarks
+from covey.search.chosen import judged
 from covey.selection import Size
-from covey.selection.judged import judged
 from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
 
 

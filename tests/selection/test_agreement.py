@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from covey import GroupSparseRegressor
+from covey.search.agreement import fold_counts, split_warning, unsettled
 from covey.selection import Size
-from covey.selection.agreement import fold_counts, split_warning, unsettled
 
 
 @pytest.mark.parametrize(

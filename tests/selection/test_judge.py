@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from covey.selection.recipe import Cleaned, Reweighted
 
 from covey import Groups, GroupSparseRegressor
+from covey.search.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights, prior_weights
+from covey.search.splits import balanced_folds
 from covey.selection import Thresholds
-from covey.selection.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights, prior_weights
-from covey.selection.recipe import Cleaned, Reweighted
-from covey.selection.splitting import balanced_folds
 from estimator_problems import noisy_problem
 
 NULL, SMALL, LARGE, DENSE = Cleaned(0, 9, 0, 0.0), Cleaned(0, 9, 2, 0.0), Cleaned(0, 9, 7, 0.0), Reweighted(1.0, 0)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from covey.limit.response import Response
 from scipy.special import expit, rel_entr, softmax
 
-from covey.limit.response import Response
 from covey.losses import Binomial, Multinomial, MultiSquared, Poisson
-from covey.selection.judge import LossScores, SquaredScores
+from covey.search.judge import LossScores, SquaredScores
 
 N, MODELS = 30, 4
 

@@ -16,8 +16,9 @@ from sklearn.model_selection import (
 from covey import GroupSparseRegressor
 from covey.designs import as_design
 from covey.losses import get_loss
-from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, Size, read_selection
-from covey.selection.splitting import balanced_folds
+from covey.search.select import read_selection
+from covey.search.splits import balanced_folds
+from covey.selection import Discrepancy, Folds, HoldOut, InformationCriterion, Size
 
 
 def response(n=53, seed=0):

@@ -228,7 +228,7 @@ def print_fit(result: Fit, out: Path) -> None:
     import numpy as np
     from rich.console import Console
 
-    from covey.selection.judged import how_chosen, in_words
+    from covey.search.chosen import how_chosen, in_words
 
     console = Console(highlight=False, soft_wrap=True)
     model, problem = result.estimator, result.problem
@@ -293,7 +293,7 @@ def _print_scores(console: Any, result: Fit) -> None:
 
 def _print_warning(console: Any, result: Fit) -> None:
     """Warn if the selection depends on how the rows were split into outer folds or, without those, into folds."""
-    from covey.selection.agreement import fold_counts, split_warning
+    from covey.search.agreement import fold_counts, split_warning
 
     model, nested = result.estimator, result.nested
     selected = [name for name in model.selected_groups_ if name not in model.always_groups_]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs.cholesky import GroupFactors, factor_groups
+from covey.designs.row_keys import dense_rank_keys
 from covey.designs.rows import RESIDUALS, hash_rows, part_grams
 from covey.validation import name_columns
 
@@ -35,6 +36,9 @@ KEYS_AT_A_TIME, EXTREMES_AT_A_TIME = 2**20, 2**17
 
 # Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
 FEWEST_MODELS = 16
+
+# Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
+RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
 
 
 @dataclass(frozen=True)
@@ -235,6 +239,16 @@ class Design(ABC):
         for a in range(0, columns.size, tile):
             key += hash_rows(self.take(columns[a : a + tile]), columns[a : a + tile])
         return key
+
+    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
+        """Keys of the rows from the ranks of their values, given marks of the rows; see `covey.designs.row_keys`."""
+        n, p = self.shape
+        # without cheap access to columns, every tile is a pass over X
+        tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // n)
+        keys = np.zeros(n, dtype=np.uint64)
+        for a in range(0, p, tile):
+            keys += dense_rank_keys(self.take(np.arange(a, min(a + tile, p))), marks, weight)
+        return keys
 
     # ------------------------------------------------------------------ for messages
 

@@ -105,12 +105,43 @@ def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArr
     """
     if type(cv).__module__.partition(".")[0] == "dask":
         cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
-    pairs = []
-    for train, test in check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels):
-        learn, held = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        learn[train], held[test] = True, True
-        pairs.append((learn, held))
+    pairs: list[tuple[NDArray[np.bool_], NDArray[np.bool_]]] = []
+    if not hasattr(cv, "split") and np.iterable(cv):
+        given = iter(cv)  # scikit-learn would unpack the pairs without a check
+    else:
+        given = check_cv(cv, y, classifier=False).split(np.empty((n, 1)), y, labels)
+    for number, pair in enumerate(given):
+        if not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ValueError(f"{SPLITS}; split {number} is not a pair.")
+        learn = _row_mask(pair[0], n, f"training rows of split {number}")
+        pairs.append((learn, _row_mask(pair[1], n, f"held-out rows of split {number}")))
+    if not pairs:
+        raise ValueError(f"{SPLITS}; there are none. A generator can be used only once: give a list.")
     return pairs
+
+
+SPLITS = "selection must give pairs of training and held-out rows"
+
+
+def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
+    """A mask of rows that are given by their positions, or by a mask."""
+    try:
+        index = np.asarray(rows)
+    except ValueError:  # lists of unequal lengths
+        index = np.empty((0, 0))
+    if index.dtype == bool and index.shape == (n,):
+        return index.copy()
+    if index.ndim != 1 or (index.dtype.kind not in "iu" and index.size):
+        raise ValueError(f"{SPLITS}: {title} must be a list of positions, or a mask of {n} rows.")
+    mask = np.zeros(n, dtype=bool)
+    index = index.astype(np.intp)
+    if index.size:
+        if not 0 <= index.min() <= index.max() < n:
+            raise ValueError(f"{SPLITS}: {title} must lie between 0 and {n - 1}, not {index.min()} to {index.max()}.")
+        mask[index] = True
+        if mask.sum() < index.size:
+            raise ValueError(f"{SPLITS}: {title} name a row more than once; repeat rows by sample_weight instead.")
+    return mask
 
 
 def hold_out(

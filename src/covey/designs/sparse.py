@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets
-from covey.designs.rows import part_grams, row_slices
+from covey.designs.row_keys import sparse_rank_keys
+from covey.designs.rows import mix, part_grams, row_slices
+from covey.validation import check_sparse
 
 __all__ = ["SparseDesign", "wrap"]
 
@@ -49,6 +51,7 @@ class SparseDesign(Design):
             raise ValueError(f"{name} is empty: shape {X.shape}.")
         if X.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers, not {X.dtype}; complex data not supported.")
+        check_sparse(X, name)
         stored = sp.csc_array(X)
         if stored.dtype not in (np.float32, np.float64):
             stored = stored.astype(np.float64)
@@ -118,3 +121,19 @@ class SparseDesign(Design):
         some = self.X[:, columns].tocsr()
         pieces = ((at, some[at].toarray()) for at in row_slices(self.shape[0], columns.size))
         return part_grams(pieces, shift, y, weights)
+
+    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
+        """A 64-bit hash of some columns of each row, shape (n,), from the stored values."""
+        X = self.X[:, columns]
+        salts = mix(columns.astype(np.uint64) + np.uint64(1))
+        zeros = mix(salts)
+        column = np.repeat(np.arange(columns.size), np.diff(X.indptr))
+        # adding zero turns -0.0 into 0.0
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
+        key = np.full(self.shape[0], zeros.sum(dtype=np.uint64))
+        np.add.at(key, X.indices, mix(bits ^ salts[column]) - zeros[column])
+        return key
+
+    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
+        """The keys of the rows from the ranks of their values, given marks of the rows."""
+        return sparse_rank_keys(self.X, marks, weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +20,9 @@ from covey.losses import Loss
 from covey.losses.offsets import read_offset
 from covey.path import Path
 from covey.progress import showing
-from covey.selection import Problem, Selected, read_selection, select
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.selecting import Selection
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.problem import Problem
+from covey.search.select import Selected, Selection, read_selection, select
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -131,9 +131,9 @@ class GroupSparseEstimator(BaseEstimator):
         """Set the fitted attributes."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
-            own = made.own.astype(dtype)
-        if not np.isfinite(own).all() or ((own == 0) & (made.own != 0)).any():
-            own = made.own  # too large or too small for the precision of X
+            own = made.by_group.astype(dtype)
+        if not np.isfinite(own).all() or ((own == 0) & (made.by_group != 0)).any():
+            own = made.by_group  # too large or too small for the precision of X
         coef = np.array([groups.from_contiguous(one) for one in own])
         self.coef_ = coef[0] if one_output else coef
         self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
@@ -278,6 +278,8 @@ class GroupSparseEstimator(BaseEstimator):
 def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     """The groups that are in every model, given by name or by the name of a column that is a group by itself."""
     named = [always] if isinstance(always, str) else always
+    if isinstance(named, Iterator):
+        raise ValueError(f"always is a {type(named).__name__}, which can be read only once: give a list of groups.")
     if columns is not None and isinstance(named, Iterable):
         known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
         named = [name if name in known else _group_of(groups, name, places) for name in named]

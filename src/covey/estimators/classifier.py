@@ -18,9 +18,9 @@ from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
 from covey.losses import Binomial, Loss, Multinomial
 from covey.losses.offsets import read_offset
+from covey.search.select import Selection
+from covey.search.splits import MissingClassError
 from covey.selection import HoldOut
-from covey.selection.selecting import Selection
-from covey.selection.splitting import MissingClassError
 from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]
@@ -188,6 +188,9 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if self.class_weight is not None:
             own = compute_sample_weight(self.class_weight, labels)
+            if isinstance(self.class_weight, str):  # "balanced", by weight
+                totals = np.bincount(codes, weights=weight)
+                own = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
             if not (np.isfinite(own).all() and own.min() >= 0):
                 raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
             weight = weight * own

@@ -19,9 +19,9 @@ from covey.estimators.steps import StepFunction
 from covey.losses import Cox
 from covey.losses.offsets import read_offset
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
-from covey.losses.survival import FieldNames, SurvivalTimes, check_estimable, read_survival
+from covey.losses.survival import FieldNames, SurvivalTimes, read_survival
+from covey.search.select import Selection
 from covey.selection import HoldOut
-from covey.selection.selecting import Selection
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
@@ -211,16 +211,16 @@ class GroupSparseCox(GroupSparseEstimator):
         loss = Cox(self.ties)  # type: ignore[arg-type]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        times = self._read(y)
-        design, _, weight = read_problem(self, X, times.rows[:, STOP], sample_weight, loss)
-        check_estimable(times, weight)
+        times = loss.read(pandas_frame(on_host(y), "y"), fields=FieldNames.of(self))
+        design, _, weight = read_problem(self, X, times.y[:, STOP], sample_weight, loss)
+        loss.check_estimable(times, weight)
         self.strata_ = times.labels
         shift = None if offset is None else read_offset(offset, design.shape[0], 1, loss)
-        made = self._fit(design, times.rows, weight, None if shift is None else shift[:, 0], loss, split_groups)
+        made = self._fit(design, times.y, weight, None if shift is None else shift[:, 0], loss, split_groups)
         self._publish(made, design.dtype, one_output=True)
         used = np.flatnonzero(self.coef_)
         eta = design.predict(used, self.coef_[None, used], np.array([self.intercept_]))[:, 0]
-        self._publish_baseline(loss, times.rows, weight, eta if shift is None else eta + shift[:, 0])
+        self._publish_baseline(loss, times.y, weight, eta if shift is None else eta + shift[:, 0])
         return self
 
     def _publish_baseline(self, loss: Cox, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
@@ -12,12 +13,15 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from covey.designs import DenseDesign, Design, as_design, is_table
 from covey.estimators.formula import formula_columns
 from covey.losses import Loss, Squared
-from covey.validation import as_response, as_row_weights, on_host, pandas_frame, refuse_odd
+from covey.validation import as_response, as_row_weights, name_columns, on_host, pandas_frame, refuse_odd
 
 __all__ = ["read_problem", "read_rows"]
 
 # Weights count rows in the information criteria, and sums over rows must stay finite.
 LARGEST_WEIGHT = 1e100
+
+# The largest value of X whose squares, summed over rows, stay finite.
+LARGEST_VALUE = 1e150
 
 # The largest array that skips scikit-learn's checks; for larger ones they take a negligible share of the time.
 SMALL = 2**16
@@ -40,6 +44,9 @@ def read_problem(
         del estimator.formula_
     refuse_odd(X, "X")
     refuse_odd(y, "y")
+    refuse_odd(sample_weight, "sample_weight")
+    if loss is None:
+        _refuse_missing_labels(y)
     if is_table(X) or sp.issparse(X):
         with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn's check adds infinities of both signs
             table, y = validate_data(
@@ -52,10 +59,12 @@ def read_problem(
                 f"sample_weight has values up to {weight.max():.3g}; weights count rows: divide them by a constant."
             )
         if loss is None:
-            return as_design(table), column_or_1d(y), weight
+            return _check_size(as_design(table)), column_or_1d(y), weight
         response = np.asarray(y, dtype=np.float64)
         squared = isinstance(loss, Squared)
-        return as_design(table), response if squared or response.ndim == 2 else loss.check(response), weight
+        if squared:
+            return as_design(table), response, weight
+        return _check_size(as_design(table)), response if response.ndim == 2 else loss.check(response), weight
     design = as_design(X)
     n, p = design.shape
     if n < 2:
@@ -92,6 +101,29 @@ def _is_ready(estimator: BaseEstimator, X: Any) -> bool:
         and not hasattr(estimator, "feature_names_in_")  # scikit-learn warns of the missing names
         and bool(np.isfinite(X).all())
     )
+
+
+def _refuse_missing_labels(y: Any) -> None:
+    """Refuse None, NaN and pandas' NA among class labels, which have no order and equal nothing."""
+    if isinstance(y, list | tuple | np.ndarray | pd.Series | pd.DataFrame) and len(y):
+        labels = y if isinstance(y, pd.Series | pd.DataFrame) else pd.Series(list(y), dtype=object)
+        bad = np.flatnonzero(labels.isna().to_numpy().reshape(len(y), -1).any(axis=1))
+        if bad.size:
+            raise ValueError(
+                f"y has missing labels (NaN, None or NA), first in row {bad[0]} ({bad.size} in all): drop these rows, "
+                "or give them a label."
+            )
+
+
+def _check_size(design: Design) -> Design:
+    """Refuse columns whose squares overflow; only the squared loss scales such columns first."""
+    bad = np.flatnonzero(np.asarray(design.largest()) > LARGEST_VALUE)
+    if bad.size:
+        where = name_columns(bad, design.columns)
+        raise ValueError(
+            f"{design.name} has values above {LARGEST_VALUE:g} in {where}, whose squares overflow: change the units."
+        )
+    return design
 
 
 def _refuse_text(y: Any) -> None:

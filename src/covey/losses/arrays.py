@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pandas import isna
 
-from covey.validation import FloatArray, on_host
+from covey.validation import FloatArray, on_host, refuse_odd
 
-__all__ = ["common_dtype", "finite_numbers", "floating", "refuse_rows", "spread", "weighted_median", "within_range"]
+__all__ = [
+    "common_dtype", "finite_numbers", "floating", "numbers", "refuse_rows", "spread", "weighted_median", "within_range",
+]  # fmt: skip
 
 # Squares of larger numbers, summed over rows, overflow in float64.
 LARGEST = 1e150
@@ -40,15 +43,25 @@ def spread(values: FloatArray, y: FloatArray) -> FloatArray:
     return values if y.shape == values.shape else np.broadcast_arrays(values, y)[0].copy()
 
 
-def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
-    """A response as finite float64 numbers: one per row, or several if `vector`."""
+def numbers(y: Any, name: str) -> FloatArray:
+    """A response as float64 numbers, of any shape; missing values become NaN."""
+    refuse_odd(y, name)
+    text = False
     try:
         array = np.asarray(on_host(y))
-        if array.dtype.kind == "c":
+        kind = array.dtype.kind
+        text = kind in "US" or (kind == "O" and any(isinstance(value, str | bytes) for value in array.flat))
+        if text or kind == "c":
             raise TypeError
-        array = array.astype(np.float64)
+        return np.where(isna(array), np.nan, array).astype(np.float64) if kind == "O" else array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers. For classes use covey.GroupSparseClassifier.") from None
+        rule = f"{name} holds text, and must hold numbers" if text else f"{name} must hold numbers"
+        raise ValueError(f"{rule}. For classes use covey.GroupSparseClassifier.") from None
+
+
+def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
+    """A response as finite float64 numbers: one per row, or several if `vector`."""
+    array = numbers(y, name)
     if vector and array.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, outputs), not shape {array.shape}.")
     if not vector and array.ndim == 2 and array.shape[1] == 1:

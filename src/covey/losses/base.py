@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses.arrays import common_dtype, finite_numbers, within_range
+from covey.losses.arrays import common_dtype, finite_numbers, numbers, within_range
 from covey.losses.constant import scalar_constant, vector_constant
-from covey.losses.on_rows import LossOnRows, SeparateRows
+from covey.losses.on_rows import LossOnRows
+from covey.losses.response import Response
 from covey.validation import FloatArray
 
 __all__ = ["Loss"]
@@ -38,6 +39,16 @@ class Loss(ABC):
         The name used in settings and tables.
     vector : bool
         Whether a row has several outputs.
+    several : bool
+        Whether these outputs are responses with units of their own, rather than the classes of one response.
+    quadratic : bool
+        Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
+    identity_link : bool
+        Whether the loss depends on ``y - eta`` alone, so that the same constant can be subtracted from both.
+    log_link : bool
+        Whether the mean is ``exp(eta)``, and the response not negative.
+    labelled : bool
+        Whether the response may stand for labels of classes.
     known_dispersion : bool
         Whether the likelihood has no scale parameter to estimate; `criterion` and `dispersion` depend on it.
     effect : str or None
@@ -48,15 +59,33 @@ class Loss(ABC):
         Whether the loss of a row depends on the other rows.
     has_intercept : bool
         Whether adding a constant to eta changes the loss.
+    quadratic : bool
+        Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
     """
 
     name: ClassVar[str]
     vector: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
+    identity_link: ClassVar[bool] = False
+    log_link: ClassVar[bool] = False
+    labelled: ClassVar[bool] = False
     known_dispersion: ClassVar[bool] = False
     effect: ClassVar[str | None] = None
     unpenalised: ClassVar[str] = "maximum likelihood"
     coupled: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = True
+
+    def read(self, y: Any, name: str = "y") -> Response:
+        """The response in the form that is fitted, with the loss that fits it."""
+        if not (self.vector or self.coupled):
+            y = numbers(y, name)
+            if y.ndim == 2 and y.shape[1] > 1:
+                raise ValueError(
+                    f"{name} has {y.shape[1]} columns, and the {self.name} loss is for one response: fit them one by "
+                    "one, or use loss='squared'."
+                )
+        return Response(self, self.check(y, name), columns=self.vector)
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """The response as float64, (n,) or (n, n_outputs); a ValueError names the first invalid row."""
@@ -104,6 +133,10 @@ class Loss(ABC):
         y, eta = common_dtype(y, eta)
         return np.maximum(2 * (self.value(y, eta) - self.value(y, self.link(y))), 0)
 
+    def deviance_at_mean(self, y: FloatArray, mean: FloatArray) -> FloatArray:
+        """Unit deviance of each row at a predicted mean."""
+        return self.deviance(y, self.link(mean))
+
     def null(self, y: FloatArray, weight: FloatArray, offset: FloatArray | None = None) -> Any:
         """The constant that, added to the offset, minimises the weighted loss: a number, or one per output.
 
@@ -124,6 +157,11 @@ class Loss(ABC):
         share = weight[rows] / weight[rows].max()
         null = self._null_vector if self.vector else self._null_scalar
         return null(y[rows], share / share.sum(), shift[rows])
+
+    def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
+        """Refuse a response that no model can be fitted to, such as counts that are all zero."""
+        if not self.quadratic:
+            self.null(response.y, weight, offset)
 
     def dispersion(self, mean_deviance: float) -> float:
         """The dispersion by which deviances are divided, given the mean unit deviance of a good model."""
@@ -156,9 +194,23 @@ class Loss(ABC):
         """The rows that count as observations, as a mask; None for all."""
         return None
 
+    def classes(self, y: FloatArray) -> NDArray[np.intp] | None:
+        """The class of each row, if the response consists of classes, which every fold should contain."""
+        return None
+
+    def balance(self, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """The value of each row by which folds are balanced: the response, or the sum of standardised responses."""
+        y = np.asarray(y)
+        if y.ndim == 1:
+            return y
+        share = np.asarray(weight, dtype=float) / np.sum(weight)
+        centred = y - share @ y
+        deviation = np.sqrt(share @ centred**2)
+        return np.asarray((centred / np.where(deviation > 0, deviation, 1.0)).sum(axis=1))
+
     def on(self, y: FloatArray, weight: FloatArray) -> LossOnRows:
         """The loss on weighted rows, as a function of eta."""
-        return SeparateRows(self, y, weight)
+        return LossOnRows(self, y, weight)
 
     def _null_scalar(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> float:
         """The null model of a scalar loss; weights add up to one and none is zero."""

@@ -6,19 +6,63 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from pandas import isna
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread
 from covey.losses.base import Loss
-from covey.validation import FloatArray
+from covey.losses.response import Response
+from covey.validation import FloatArray, on_host
 
-__all__ = ["Binomial", "Multinomial"]
+__all__ = ["Binomial", "Multinomial", "read_labels"]
 
 # How far the proportions of a row may be from adding up to one: above the round-off error of thousands of float32.
 SUM_TOLERANCE = 1e-4
 
 
+# The least probability of a class in `deviance_at_mean`, as in scikit-learn's log_loss: a class that was thought
+# impossible has a finite deviance.
+LEAST = float(np.finfo(np.float64).eps)
+
+
+class _ClassLoss(Loss):
+    """Base class of losses whose response may be classes."""
+
+    labelled: ClassVar[bool] = True
+    known_dispersion: ClassVar[bool] = True
+    effect: ClassVar[str | None] = "odds ratio"
+
+    def classes(self, y: FloatArray) -> NDArray[np.intp] | None:
+        """The class of each row; None if there are proportions."""
+        if not np.isin(y, (0.0, 1.0)).all():
+            return None
+        return np.asarray(y if not self.vector else np.argmax(y, axis=1)).astype(np.intp)
+
+    def deviance_at_mean(self, y: FloatArray, mean: FloatArray) -> FloatArray:
+        """Unit deviance of each row at predicted probabilities, with an upper bound."""
+        mean = np.clip(mean, LEAST, 1 - LEAST)
+        return self.deviance(y, self.link(mean / mean.sum(axis=-1, keepdims=True) if self.vector else mean))
+
+    def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
+        """Refuse labels of fewer than two classes, and classes without weight."""
+        if response.labels is None:
+            super().check_estimable(response, weight, offset)
+            return
+        weights = np.bincount(np.asarray(self.classes(response.y)), weights=weight, minlength=response.labels.size)
+        if (weights > 0).sum() < 2:
+            raise ValueError(
+                f"y has only one class, {_shown(response.labels, np.argmax(weights))}, and a classifier needs two: add "
+                "rows of another class with positive weight."
+            )
+        if not weights.all():
+            label = _shown(response.labels, np.argmin(weights))
+            raise ValueError(f"All rows of class {label} have weight zero: leave these rows out.")
+
+
 @dataclass(frozen=True)
-class Binomial(Loss):
+class Binomial(_ClassLoss):
     """Logistic regression: two classes, 0 and 1, or proportions in between; ``log(1 + exp(eta)) - y eta``.
 
     Examples
@@ -28,8 +72,6 @@ class Binomial(Loss):
     """
 
     name: ClassVar[str] = "binomial"
-    known_dispersion: ClassVar[bool] = True
-    effect: ClassVar[str | None] = "odds ratio"
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """Numbers from 0 to 1."""
@@ -83,7 +125,7 @@ class Binomial(Loss):
 
 
 @dataclass(frozen=True)
-class Multinomial(Loss):
+class Multinomial(_ClassLoss):
     """Several classes: ``log(sum_a exp(eta_a)) - sum_a y_a eta_a``, with `y` one-hot or proportions of each class.
 
     The last axis of `y` and `eta` holds the classes. Adding a constant to all entries of `eta` does not change the
@@ -97,8 +139,6 @@ class Multinomial(Loss):
 
     name: ClassVar[str] = "multinomial"
     vector: ClassVar[bool] = True
-    known_dispersion: ClassVar[bool] = True
-    effect: ClassVar[str | None] = "odds ratio"
 
     def check(self, y: Any, name: str = "y") -> FloatArray:
         """Proportions of the classes in each row, which add up to one."""
@@ -157,6 +197,10 @@ class Multinomial(Loss):
         """One less than the number of classes: adding a constant to all of them does not change the loss."""
         return n_outputs - 1
 
+    def balance(self, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """The class of each row, or the most likely one."""
+        return np.asarray(y).argmax(axis=1).astype(float)
+
     def _null_vector(self, y: FloatArray, weight: FloatArray, offset: FloatArray) -> FloatArray:
         missing = np.flatnonzero(~y.any(axis=0))
         if missing.size:
@@ -167,6 +211,48 @@ class Multinomial(Loss):
         else:
             constant = super()._null_vector(y, weight, offset)
         return constant - constant.mean()
+
+
+def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) -> Response:
+    """Labels of classes as 0 and 1 for the binomial loss, or one column per class for the multinomial loss.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_rows,)
+        Labels of any kind.
+    name : str
+        How messages refer to `y`.
+    classes : ndarray, optional
+        The sorted labels of an earlier response, to code `y` in the same way. By default, the labels in `y`.
+
+    Examples
+    --------
+    >>> read_labels(["no", "yes", "no"]).y.tolist(), read_labels(["a", "c", "b"]).y.argmax(axis=1).tolist()
+    ([0.0, 1.0, 0.0], [0, 2, 1])
+    """
+    values = column_or_1d(on_host(y))
+    missing = np.flatnonzero(isna(values))
+    if missing.size:
+        raise ValueError(
+            f"{name} has missing labels, first in row {missing[0]} ({missing.size} in all); drop these rows."
+        )
+    check_classification_targets(values)
+    given, codes = np.unique(values, return_inverse=True)
+    if classes is not None:
+        places = {label: k for k, label in enumerate(classes.tolist())}
+        unknown = [label for label in given.tolist() if label not in places]
+        if unknown:
+            raise ValueError(f"{name} has the label {unknown[0]!r}, which no training row has.")
+        codes = np.array([places[label] for label in given.tolist()], dtype=np.intp)[codes]
+    labels = given if classes is None else classes
+    if labels.size == 2:
+        return Response(Binomial(), codes.astype(float), labels, columns=True)
+    return Response(Multinomial(), np.eye(labels.size)[codes], labels, columns=True)
+
+
+def _shown(labels: NDArray[Any], position: Any) -> str:
+    """A label for messages."""
+    return repr(labels[position : position + 1].tolist()[0])
 
 
 def _classes_first(*arrays: FloatArray) -> tuple[FloatArray, ...]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.losses.base import Loss
-from covey.losses.risk_sets import EVENT, RiskSets
-from covey.losses.survival import read_survival
+from covey.losses.response import Response
+from covey.losses.risk_sets import EVENT, STOP, STRATUM, RiskSets
+from covey.losses.survival import FieldNames, read_survival
 from covey.validation import FloatArray
 
 __all__ = ["Cox"]
@@ -23,8 +24,8 @@ ROUNDING = 1e-9
 class Cox(Loss):
     """Proportional hazards: minus the log partial likelihood, where ``exp(eta)`` multiplies the hazard of a row.
 
-    The loss of a row depends on the other rows at risk: `value`, `residual` and `curvature` treat the given rows as the
-    whole data, with weights of one, and add up to the total of `on`. Adding a constant to `eta` does not change the
+    The loss of a row depends on the other rows at risk: `value`, `residual` and `curvature` treat the given rows as
+    all the data, with weights of one, and add up to the total of `on`. Adding a constant to `eta` does not change the
     loss, so there is no intercept.
 
     Parameters
@@ -54,13 +55,39 @@ class Cox(Loss):
         if self.ties not in ("efron", "breslow"):
             raise ValueError(f"ties must be 'efron' or 'breslow', not {self.ties!r}.")
 
-    def check(self, y: Any, name: str = "y") -> FloatArray:
-        """Convert survival times, as made by `covey.survival`, to rows (start, stop, event, stratum); (n_rows, 4).
+    def read(self, y: Any, name: str = "y", fields: FieldNames | None = None) -> Response:
+        """Survival times as rows (start, stop, event, stratum), with the labels of the strata."""
+        times = read_survival(y, name, fields)
+        return Response(self, times.rows, times.labels)
 
-        Rows that are in this form already are returned unchanged.
-        """
-        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64
-        return y if made else read_survival(y, name).rows
+    def check(self, y: Any, name: str = "y") -> FloatArray:
+        """Survival times as rows (start, stop, event, stratum); rows in this form are returned unchanged."""
+        is_checked = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4 and y.dtype == np.float64
+        return y if is_checked else read_survival(y, name).rows
+
+    def check_estimable(self, response: Response, weight: FloatArray, offset: FloatArray | None = None) -> None:
+        """Refuse survival times without events, or with all events at one time, and strata without events."""
+        rows = response.y[weight > 0]
+        events = rows[rows[:, EVENT] > 0]
+        if not len(events):
+            raise ValueError("y has no event: every row is censored, and there is nothing to fit. Is 1 the event?")
+        if len(events) > 1 and np.ptp(events[:, STOP]) == 0:
+            raise ValueError(
+                f"All {len(events)} events of y are at time {events[0, STOP]:g}: such times say which rows had the "
+                "event, not when. Use covey.GroupSparseClassifier for that."
+            )
+        if response.labels is not None:
+            without = np.setdiff1d(np.arange(response.labels.size), events[:, STRATUM].astype(int))
+            if without.size:
+                label = response.labels[without[0] : without[0] + 1].tolist()[0]
+                raise ValueError(
+                    f"Stratum {label!r} of y has no event, so its hazard cannot be estimated: merge it with another "
+                    "stratum, or drop its rows."
+                )
+
+    def balance(self, y: FloatArray, weight: FloatArray) -> FloatArray:
+        """The rank of each time within its stratum, with events after censored rows."""
+        return np.unique(y[:, [EVENT, STRATUM, STOP]], axis=0, return_inverse=True)[1].ravel().astype(float)
 
     def on(self, y: FloatArray, weight: FloatArray) -> RiskSets:
         """The partial likelihood of these rows, which are sorted once."""

@@ -43,6 +43,7 @@ class Huber(Loss):
     threshold: float | None = None
     name: ClassVar[str] = "huber"
     unpenalised: ClassVar[str] = "least Huber loss"
+    identity_link: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.threshold is not None:

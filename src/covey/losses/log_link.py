@@ -37,6 +37,8 @@ def exponential(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 class _LogLink(Loss):
     """Base class of losses with a log link."""
 
+    log_link: ClassVar[bool] = True
+
     def link(self, mean: FloatArray) -> FloatArray:
         """``log(mean)``, finite at zero."""
         mean = floating(mean)

@@ -36,11 +36,11 @@ LARGEST = 700.0
 class _At(NamedTuple):
     """Quantities that all derivatives at a predictor share.
 
-    The logarithms of every row's r (``own``) and of ``S - f D`` for every step, one per event (``steps``), and every
+    The logarithms of every row's r (``logs``) and of ``S - f D`` for every step, one per event (``steps``), and every
     row's expected number of events times its weight.
     """
 
-    own: FloatArray
+    logs: FloatArray
     steps: FloatArray
     expected: FloatArray
 
@@ -117,17 +117,17 @@ class RiskSets(LossOnRows):
 
     def values(self, eta: FloatArray) -> FloatArray:
         """The contribution of each event to the total, shared equally among ties; zero for other rows."""
-        own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        made = self._by_event(self._log_steps(eta)[1])
-        made[self._rows[self._deaths]] -= _like(self._weight[self._deaths], own) * own
-        return made
+        eta_of_events = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
+        values = self._by_event(self._log_steps(eta)[1])
+        values[self._rows[self._deaths]] -= _like(self._weight[self._deaths], eta_of_events) * eta_of_events
+        return values
 
     def total(self, eta: FloatArray) -> Any:
         """Minus the log partial likelihood."""
         steps = self._log_steps(eta)[1]
-        own = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
-        made = self._step_weight @ steps - self._weight[self._deaths] @ own
-        return float(made) if np.ndim(made) == 0 else made
+        eta_of_events = np.asarray(eta, dtype=float)[self._rows[self._deaths]]
+        total = self._step_weight @ steps - self._weight[self._deaths] @ eta_of_events
+        return float(total) if np.ndim(total) == 0 else total
 
     def deviance(self, eta: FloatArray) -> Any:
         """Twice the excess of the total over `saturated`."""
@@ -135,18 +135,18 @@ class RiskSets(LossOnRows):
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Martingale residuals times weights: observed minus expected events."""
-        made = -self._at(eta).expected
-        made[self._deaths] += _like(self._weight[self._deaths], made)
-        return self._scattered(made)
+        score = -self._at(eta).expected
+        score[self._deaths] += _like(self._weight[self._deaths], score)
+        return self._scattered(score)
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """The diagonal of the Hessian, not negative."""
         at = self._at(eta)
         steps = np.log(self._step_weight) - 2 * at.steps
-        squares = np.exp(2 * at.own + self._log_hazard(steps))
+        squares = np.exp(2 * at.logs + self._log_hazard(steps))
         if self._has_ties:
             twice = 2 * self._share - self._share**2
-            squares[self._deaths] -= np.exp(2 * at.own[self._deaths] + self._over_ties(steps, twice))
+            squares[self._deaths] -= np.exp(2 * at.logs[self._deaths] + self._over_ties(steps, twice))
         return self._scattered(np.maximum(at.expected - squares, 0.0))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
@@ -158,16 +158,16 @@ class RiskSets(LossOnRows):
         hazards = self._step_weight * means * np.exp(np.minimum(self._level(at)[self._deaths] - at.steps, LARGEST))
         at_times = np.add.reduceat(hazards, self._first)
         sums = np.append(self._time_segments.cumulative(at_times, reverse=True), 0.0)
-        made = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
-        made[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
-        return self._scattered(at.expected * along - np.exp(at.own - self._level(at)) * made)
+        changes = sums[self._until] - (sums[self._gone] if self._truncated else 0.0)
+        changes[self._deaths] -= np.add.reduceat(hazards * self._share, self._first)[self._time]
+        return self._scattered(at.expected * along - np.exp(at.logs - self._level(at)) * changes)
 
     def gram(self, eta: FloatArray, A: FloatArray, bounding: bool = False) -> FloatArray:
         """``A' H A``: rows weighted by their expected events, minus the means over the risk sets."""
         at = self._at(eta)
-        own = A[self._rows]
-        B = own * np.sqrt(at.expected)[:, None]
-        M = self._means(at, own) * np.sqrt(self._step_weight)[:, None]
+        columns = A[self._rows]
+        B = columns * np.sqrt(at.expected)[:, None]
+        M = self._means(at, columns) * np.sqrt(self._step_weight)[:, None]
         return np.asarray(B.T @ B - M.T @ M)
 
     def hazards(self, eta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
@@ -185,62 +185,62 @@ class RiskSets(LossOnRows):
     def _at(self, eta: FloatArray) -> _At:
         """The shared quantities at a predictor, cached because a Newton step needs the score and the Hessian there."""
         if self._last is None or self._last[0].shape != np.shape(eta) or not (self._last[0] == eta).all():
-            own, steps = self._log_steps(eta)
-            self._last = np.array(eta, dtype=float), _At(own, steps, self._expected(own, steps))
+            logs, steps = self._log_steps(eta)
+            self._last = np.array(eta, dtype=float), _At(logs, steps, self._expected(logs, steps))
         return self._last[1]
 
     def _log_steps(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The first two parts of `_At`."""
         given = np.asarray(eta, dtype=float)[self._rows]
-        own = given + _like(self._log_weight, given)
-        risk = self._log_risk(own)
+        logs = given + _like(self._log_weight, given)
+        risk = self._log_risk(logs)
         steps = risk[self._time]
         if self._has_ties:
-            tied = np.logaddexp.reduceat(own[self._deaths], self._first, axis=0)
+            tied = np.logaddexp.reduceat(logs[self._deaths], self._first, axis=0)
             share = np.minimum(np.exp(tied - risk), 1.0)[self._time]
             steps = steps + np.log1p(-_like(self._share, share) * share)
-        return own, steps
+        return logs, steps
 
-    def _log_risk(self, own: FloatArray) -> FloatArray:
+    def _log_risk(self, logs: FloatArray) -> FloatArray:
         """The log of the sum of r over the rows at risk at each time."""
-        risk = self._segments.log_cumulative(own)[self._at_risk]
+        risk = self._segments.log_cumulative(logs)[self._at_risk]
         if not self._truncated:
             return risk
-        entered = self._segments.log_cumulative(own[self._entry])
+        entered = self._segments.log_cumulative(logs[self._entry])
         later = np.concatenate([entered, np.full_like(entered[:1], -np.inf)])[self._entered]
         left = -np.expm1(np.minimum(later - risk, 0.0))
         with np.errstate(divide="ignore"):
-            made = risk + np.log(left)
+            log_sums = risk + np.log(left)
         for t in np.flatnonzero((left < CANCELLED).reshape(len(left), -1).any(axis=1)):
             near = slice(*self._reach[t])
             there = (self._stops[near] <= self._times[t]) & (self._starts[near] > self._times[t])
-            made[t] = np.logaddexp.reduce(own[near][there], axis=0)
-        return np.asarray(made)
+            log_sums[t] = np.logaddexp.reduce(logs[near][there], axis=0)
+        return np.asarray(log_sums)
 
-    def _expected(self, own: FloatArray, log_steps: FloatArray) -> FloatArray:
+    def _expected(self, logs: FloatArray, log_steps: FloatArray) -> FloatArray:
         """The last part of `_At`."""
         steps = _like(np.log(self._step_weight), log_steps) - log_steps
-        made = np.exp(own + self._log_hazard(steps))
+        expected = np.exp(logs + self._log_hazard(steps))
         if self._has_ties:
-            made[self._deaths] -= np.exp(own[self._deaths] + self._over_ties(steps, self._share))
-        return np.maximum(made, 0.0)
+            expected[self._deaths] -= np.exp(logs[self._deaths] + self._over_ties(steps, self._share))
+        return np.maximum(expected, 0.0)
 
     def _log_hazard(self, steps: FloatArray) -> FloatArray:
         """The log of the sum of the steps' exponentials over the times at which each row is at risk."""
         at_times = np.logaddexp.reduceat(steps, self._first, axis=0)
         sums = self._time_segments.log_cumulative(at_times, reverse=True)
         sums = np.concatenate([sums, np.full_like(sums[:1], -np.inf)])
-        made = sums[self._until]
+        log_sums = sums[self._until]
         if not self._truncated:
-            return np.asarray(made)
+            return np.asarray(log_sums)
         gone, here = sums[self._gone], self._gone != self._until
-        left = np.zeros_like(made)
-        left[here] = -np.expm1(np.minimum(gone[here] - made[here], 0.0))
+        left = np.zeros_like(log_sums)
+        left[here] = -np.expm1(np.minimum(gone[here] - log_sums[here], 0.0))
         with np.errstate(divide="ignore"):
-            made = made + np.log(left)
+            log_sums = log_sums + np.log(left)
         for row in np.flatnonzero(here & (left < CANCELLED).reshape(len(left), -1).any(axis=1)):
-            made[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
-        return np.asarray(made)
+            log_sums[row] = np.logaddexp.reduce(at_times[self._until[row] : self._gone[row]], axis=0)
+        return np.asarray(log_sums)
 
     def _over_ties(self, steps: FloatArray, factor: FloatArray) -> FloatArray:
         """The log of the sum of the steps' exponentials times a factor over those tied with each event."""
@@ -250,28 +250,28 @@ class RiskSets(LossOnRows):
 
     def _level(self, at: _At) -> FloatArray:
         """The largest log r of each row's stratum: exponentials of differences from it cannot overflow."""
-        return np.asarray(np.maximum.reduceat(at.own, self._begins)[self._stratum])
+        return np.asarray(np.maximum.reduceat(at.logs, self._begins)[self._stratum])
 
-    def _means(self, at: _At, own: FloatArray) -> FloatArray:
+    def _means(self, at: _At, columns: FloatArray) -> FloatArray:
         """Means of columns over the rows at risk at every step; shape (n_events, n_columns)."""
         level = self._level(at)
-        weighted = own * np.exp(at.own - level)[:, None]
+        weighted = columns * np.exp(at.logs - level)[:, None]
         sums = self._segments.cumulative(weighted)[self._at_risk]
         if self._truncated:
             entered = self._segments.cumulative(weighted[self._entry])
             sums = sums - np.concatenate([entered, np.zeros_like(entered[:1])])[self._entered]
-        made = sums[self._time]
+        sums_of_steps = sums[self._time]
         if self._has_ties:
             tied = np.add.reduceat(weighted[self._deaths], self._first, axis=0)
-            made = made - self._share[:, None] * tied[self._time]
-        return np.asarray(made * np.exp(np.minimum(level[self._deaths] - at.steps, LARGEST))[:, None])
+            sums_of_steps = sums_of_steps - self._share[:, None] * tied[self._time]
+        return np.asarray(sums_of_steps * np.exp(np.minimum(level[self._deaths] - at.steps, LARGEST))[:, None])
 
     def _by_event(self, steps: FloatArray) -> FloatArray:
         """Distribute weighted values per step over the rows with events."""
         sums = np.add.reduceat(_like(self._step_weight, steps) * steps, self._first, axis=0)[self._time]
-        made = np.zeros((len(self._rows), *steps.shape[1:]))
-        made[self._deaths] = sums * _like(self._weight[self._deaths] / self._tied[self._time], steps)
-        return self._scattered(made)
+        values = np.zeros((len(self._rows), *steps.shape[1:]))
+        values[self._deaths] = sums * _like(self._weight[self._deaths] / self._tied[self._time], steps)
+        return self._scattered(values)
 
     def _scattered(self, values: FloatArray) -> FloatArray:
         out = np.zeros((self.n_rows, *values.shape[1:]))

@@ -34,10 +34,10 @@ class Segments:
         # the position of each entry of a table; n beyond the end of a segment
         self._tables = []
         for power in np.unique(np.frexp(lengths)[1]):
-            own = np.flatnonzero(np.frexp(lengths)[1] == power)
-            steps = np.arange(lengths[own].max())
-            table = begins[own, None] + steps
-            self._tables.append(np.where(steps < lengths[own, None], table, self.n))
+            members = np.flatnonzero(np.frexp(lengths)[1] == power)
+            steps = np.arange(lengths[members].max())
+            table = begins[members, None] + steps
+            self._tables.append(np.where(steps < lengths[members, None], table, self.n))
 
     def cumulative(self, values: FloatArray, *, reverse: bool = False) -> FloatArray:
         """Cumulative sums within each segment; from the end if `reverse`."""

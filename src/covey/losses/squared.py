@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype
+from covey.losses.arrays import common_dtype, numbers
 from covey.losses.base import Loss
+from covey.losses.response import Response
 from covey.validation import FloatArray
 
 __all__ = ["MultiSquared", "Squared"]
 
 
+class _Quadratic(Loss):
+    """Half of the squared distance between the response and the predictor."""
+
+    unpenalised: ClassVar[str] = "least squares"
+    quadratic: ClassVar[bool] = True
+    identity_link: ClassVar[bool] = True
+
+    def read(self, y: Any, name: str = "y") -> Response:
+        """One response or several, whichever of the two losses was named: the columns of y decide."""
+        y = numbers(y, name)
+        loss = MultiSquared() if y.ndim == 2 and y.shape[1] > 1 else Squared()
+        return Response(loss, loss.check(y, name), columns=y.ndim == 2)
+
+    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Half of the squared distance."""
+        return self.deviance(y, eta) / 2
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """``y - eta``."""
+        y, eta = common_dtype(y, eta)
+        return y - eta
+
+
 @dataclass(frozen=True)
-class Squared(Loss):
+class Squared(_Quadratic):
     """Squared loss, ``(y - eta)^2 / 2``: a Gaussian response.
 
     Examples
@@ -25,16 +49,6 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
-    unpenalised: ClassVar[str] = "least squares"
-
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Half of the squared distance."""
-        return np.square(self.residual(y, eta)) / 2
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``y - eta``."""
-        y, eta = common_dtype(y, eta)
-        return y - eta
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One."""
@@ -49,7 +63,7 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
-class MultiSquared(Loss):
+class MultiSquared(_Quadratic):
     """Squared loss of several responses, the last axis of `y` and `eta`: ``sum_a (y_a - eta_a)^2 / 2``.
 
     Examples
@@ -59,21 +73,12 @@ class MultiSquared(Loss):
     """
 
     name: ClassVar[str] = "multi-squared"
-    unpenalised: ClassVar[str] = "least squares"
     vector: ClassVar[bool] = True
+    several: ClassVar[bool] = True
 
     def observations(self, n_outputs: int) -> int:
         """Every response is one observation."""
         return n_outputs
-
-    def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Half of the squared distance."""
-        return self.deviance(y, eta) / 2
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """``y - eta``."""
-        y, eta = common_dtype(y, eta)
-        return y - eta
 
     def curvature(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """One per row."""

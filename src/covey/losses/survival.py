@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.losses.arrays import refuse_rows
-from covey.losses.risk_sets import EVENT
 from covey.validation import FloatArray, on_host
 
-__all__ = ["FieldNames", "SurvivalTimes", "check_estimable", "read_survival", "survival"]
+__all__ = ["FieldNames", "SurvivalTimes", "read_survival", "survival"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = N
     start : array-like of shape (n_rows,), optional
         When each row came under observation (left truncation). By default all rows are at risk from the beginning.
     strata : array-like of shape (n_rows,), optional
-        Labels of strata, each with its own baseline hazard.
+        Labels of strata, which differ in their baseline hazards.
 
     Returns
     -------
@@ -87,18 +86,18 @@ def survival(time: Any, event: Any = None, *, start: Any = None, strata: Any = N
     ([True, False, True], [5.0, 3.0, 8.0])
     """
     stop = _numbers(time, "time")
-    made = {"event": np.ones(stop.size, dtype=bool) if event is None else _events(event, "event"), "time": stop}
+    fields = {"event": np.ones(stop.size, dtype=bool) if event is None else _events(event, "event"), "time": stop}
     if start is not None:
-        made["start"] = _numbers(start, "start")
+        fields["start"] = _numbers(start, "start")
     if strata is not None:
-        made["stratum"] = _labels(strata, "strata")
-    for name, values in made.items():
+        fields["stratum"] = _labels(strata, "strata")
+    for name, values in fields.items():
         if values.shape != stop.shape:
             raise ValueError(f"{name} has shape {values.shape}, but time has {stop.shape}: give one value per row.")
-    out = np.empty(stop.size, dtype=[(name, values.dtype) for name, values in made.items()])
-    for name, values in made.items():
+    out = np.empty(stop.size, dtype=[(name, values.dtype) for name, values in fields.items()])
+    for name, values in fields.items():
         out[name] = values
-    _assembled(out["event"], out["time"], made.get("start"), made.get("stratum"), "y")
+    read_survival(out)
     return out
 
 
@@ -111,7 +110,7 @@ def read_survival(y: Any, name: str = "y", fields: FieldNames | None = None) -> 
         Names the first invalid row and the remedy.
     """
     names = fields or FieldNames()
-    if isinstance(y, tuple | list) and len(y) in (2, 3) and all(np.ndim(own) == 1 for own in y):
+    if isinstance(y, tuple | list) and len(y) in (2, 3) and all(np.ndim(part) == 1 for part in y):
         *start, time, event = y
         return _read(name, event, time, start[0] if start else None, None)
     if hasattr(y, "columns") and hasattr(y, "__getitem__"):
@@ -147,14 +146,8 @@ def _from_fields(columns: dict[str, Any], name: str, names: FieldNames) -> Survi
 
 
 def _read(name: str, event: Any, time: Any, start: Any, stratum: Any) -> SurvivalTimes:
-    return _assembled(
-        _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}"),
-        None if start is None else _numbers(start, f"The start of {name}"),
-        None if stratum is None else _labels(stratum, f"The stratum of {name}"), name,
-    )  # fmt: skip
-
-
-def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str) -> SurvivalTimes:
+    """Check the parts of survival times, and put them together."""
+    event, stop = _events(event, f"The event of {name}"), _numbers(time, f"The time of {name}")
     if event.shape != stop.shape:
         raise ValueError(f"{name} has {stop.size} times and {event.size} events: give one of each per row.")
     if stop.size == 0:
@@ -163,35 +156,17 @@ def _assembled(event: Any, stop: FloatArray, start: Any, stratum: Any, name: str
     refuse_rows(stop < 0, stop, f"The time of {name} must not be negative", origin)
     begin = np.full(stop.size, -np.inf)
     if start is not None:
-        if start.shape != stop.shape:
-            raise ValueError(f"The start of {name} has {start.size} entries, but there are {stop.size} times.")
-        refuse_rows(start < 0, start, f"The start of {name} must not be negative", origin)
+        begin = _numbers(start, f"The start of {name}")
+        if begin.shape != stop.shape:
+            raise ValueError(f"The start of {name} has {begin.size} entries, but there are {stop.size} times.")
+        refuse_rows(begin < 0, begin, f"The start of {name} must not be negative", origin)
         late = "Drop rows that were never at risk, or correct their times."
-        refuse_rows(start >= stop, start, f"The start of {name} must lie before the time", late)
-        begin = start
-    labels, codes = (None, np.zeros(stop.size)) if stratum is None else np.unique(stratum, return_inverse=True)
+        refuse_rows(begin >= stop, begin, f"The start of {name} must lie before the time", late)
+    labels: NDArray[Any] | None = None
+    codes: NDArray[Any] = np.zeros(stop.size)
+    if stratum is not None:
+        labels, codes = np.unique(_labels(stratum, f"The stratum of {name}"), return_inverse=True)
     return SurvivalTimes(np.column_stack([begin, stop, event.astype(float), codes]).astype(float), labels)
-
-
-def check_estimable(times: SurvivalTimes, weight: FloatArray, name: str = "y") -> None:
-    """Refuse survival times that no model can be fitted to."""
-    rows = times.rows[weight > 0]
-    events = rows[rows[:, EVENT] > 0]
-    if not len(events):
-        raise ValueError(f"{name} has no event: every row is censored, and there is nothing to fit. Is 1 the event?")
-    if len(events) > 1 and np.ptp(events[:, 1]) == 0:
-        raise ValueError(
-            f"All {len(events)} events of {name} are at time {events[0, 1]:g}: such times say which rows had the "
-            "event, not when. Use covey.GroupSparseClassifier for that."
-        )
-    if times.labels is not None:
-        without = np.setdiff1d(np.arange(times.labels.size), events[:, -1].astype(int))
-        if without.size:
-            label = times.labels[without[0] : without[0] + 1].tolist()[0]
-            raise ValueError(
-                f"Stratum {label!r} of {name} has no event, so its hazard cannot be estimated: merge it with another "
-                "stratum, or drop its rows."
-            )
 
 
 def _numbers(values: Any, name: str) -> FloatArray:
@@ -199,25 +174,25 @@ def _numbers(values: Any, name: str) -> FloatArray:
     if given.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     try:
-        made = given.astype(np.float64)
+        numbers = given.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers, one per row.") from None
-    if made.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not shape {made.shape}.")
-    refuse_rows(~np.isfinite(made), made, f"{name} must not be missing or infinite", "Impute or drop such rows.")
-    return made
+    if numbers.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {numbers.shape}.")
+    refuse_rows(~np.isfinite(numbers), numbers, f"{name} must not be missing or infinite", "Impute or drop such rows.")
+    return numbers
 
 
 def _events(values: Any, name: str) -> NDArray[np.bool_]:
     given = np.asarray(on_host(values))
     if given.dtype.kind == "b" and given.ndim == 1:
         return given
-    made = _numbers(values, name)
+    numbers = _numbers(values, name)
     refuse_rows(
-        ~np.isin(made, (0.0, 1.0)), made, f"{name} must be 0 or 1, or boolean",
+        ~np.isin(numbers, (0.0, 1.0)), numbers, f"{name} must be 0 or 1, or boolean",
         "Code the event as 1 and censoring as 0.",
     )  # fmt: skip
-    return made == 1.0
+    return numbers == 1.0
 
 
 def _labels(values: Any, name: str) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from covey.losses.risk_sets import EVENT, STRATUM
 from covey.losses.survival import FieldNames, read_survival
-from covey.validation import whole
+from covey.validation import check_sparse, whole
 
 __all__ = ["Rows", "event_labels", "outer_folds", "part", "row_taker"]
 
@@ -89,6 +89,7 @@ def row_taker(X: Any) -> Callable[[Rows], Any]:
     if hasattr(X, "iloc") and not hasattr(X, "dask"):
         return lambda rows: X.iloc[rows]
     if sp.issparse(X):
+        check_sparse(X, "X")
         table = sp.csr_array(X)
         return lambda rows: table[rows]
     if isinstance(X, np.ndarray | list | tuple):

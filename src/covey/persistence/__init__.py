@@ -25,10 +25,10 @@ TRUSTED = (
     "covey.estimators.terms.TermGroups",
     "covey.groups.partition.Groups",
     "covey.path.Path",
-    "covey.selection.criteria.Discrepancy",
-    "covey.selection.criteria.InformationCriterion",
-    "covey.selection.criteria.Size",
-    "covey.selection.splitting.Folds",
+    "covey.search.criteria.Discrepancy",
+    "covey.search.criteria.InformationCriterion",
+    "covey.search.criteria.Size",
+    "covey.search.splits.Folds",
     "covey.losses.classes.Binomial",
     "covey.losses.classes.Multinomial",
     "covey.losses.cox.Cox",
@@ -37,7 +37,7 @@ TRUSTED = (
     "covey.losses.log_link.Poisson",
     "covey.losses.squared.MultiSquared",
     "covey.losses.squared.Squared",
-    "covey.selection.splitting.HoldOut",
+    "covey.search.splits.HoldOut",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these hold the function that made their arrays
@@ -92,7 +92,7 @@ def save(model: Any, file: str | Path) -> None:
     Raises
     ------
     ModelFileError
-        If the model holds something that `load` would not trust, such as a user-defined function for ``groups=``.
+        If `load` would refuse the model, for instance because it holds a user-defined function for ``groups=``.
 
     Examples
     --------
@@ -134,6 +134,12 @@ def dump_bytes(model: Any) -> bytes:
         )
     if not set(held) & set(ESTIMATORS):
         raise ModelFileError(f"{type(model).__name__} contains no covey estimator; save it with skops itself.")
+    try:
+        check_contents(model)
+    except Exception as reason:
+        raise ModelFileError(
+            f"{type(model).__name__} cannot be saved: covey.load would refuse it ({reason})."
+        ) from reason
     return content
 
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
 from covey.persistence.attributes import FITTED, LENGTHS, PATH, Check
+from covey.persistence.encoders import check_encoder, check_widths
 
 __all__ = ["check_contents"]
 
@@ -33,6 +34,7 @@ def check_contents(model: Any) -> None:
         output = getattr(part, "__dict__", {}).get("_sklearn_output_config", {})
         if not isinstance(output, dict) or not all(kind in OUTPUTS for kind in output.values()):
             raise ValueError("a transformer with an unknown kind of output")
+        check_encoder(part)
         if sp.issparse(part):
             _check_sparse(part)
         elif type(part).__module__ == BSpline.__module__:  # a spline, or since scipy 1.18 its inner one
@@ -40,6 +42,7 @@ def check_contents(model: Any) -> None:
         elif isinstance(part, Pipeline):
             if not all(isinstance(step, tuple) and len(step) == 2 and step[1] is not None for step in part.steps):
                 raise ValueError("a pipeline without steps")
+            check_widths(part)
         elif isinstance(part, Groups):
             if not all(hasattr(part, slot) for slot in Groups.__slots__):
                 raise ValueError("groups without columns")
@@ -124,8 +127,8 @@ def _check_agreement(model: Any) -> None:
     path, groups, names = model.path_, model.groups_, model.groups_.names
     if path.groups != groups:
         raise ValueError("groups_ are not those of path_")
-    if not (np.diff(path.times) > 0).all():
-        raise ValueError("the times of path_ do not increase")
+    if not (np.diff(path.times) >= 0).all():  # groups may wake up at the same time
+        raise ValueError("the times of path_ decrease")
     if not all(0 <= l < len(names) for l, _ in path.entered):
         raise ValueError("path_ has groups that are not among groups_")
     chosen = [names[l] for l in np.flatnonzero(model.group_norms_)]

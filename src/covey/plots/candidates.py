@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import MARK, PALETTE, make_axes, quiet
-from covey.selection.judged import Judged, judged
+from covey.search.chosen import Judged, judged
 
 __all__ = ["CandidatesDisplay"]
 

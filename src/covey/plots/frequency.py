@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from covey.plots.estimators import fitted_step
 from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.selection.agreement import fold_counts
+from covey.search.agreement import fold_counts
 
 __all__ = ["FrequencyDisplay"]
 

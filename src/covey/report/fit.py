@@ -30,7 +30,7 @@ from covey.report.residuals import Residuals, residuals
 from covey.report.response_section import ResponsePart, response_parts
 from covey.report.survival_curves import SurvivalPart, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
-from covey.selection.judged import Judged, how_chosen, in_words, judged
+from covey.search.chosen import Judged, how_chosen, in_words, judged
 from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]

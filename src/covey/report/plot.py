@@ -10,7 +10,7 @@ from covey.report.numbers import shown
 from covey.report.page import escape
 from covey.report.timeline import count_ticks, stretches
 from covey.report.traces import LEAD_IN, Frames, GroupTrace
-from covey.selection.judged import Judged
+from covey.search.chosen import Judged
 
 __all__ = [
     "LEVEL_END",

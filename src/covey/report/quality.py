@@ -12,7 +12,7 @@ from covey.nested import NestedScore
 from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
 from covey.report.survival_curves import survival_rows
-from covey.selection.judged import Judged
+from covey.search.chosen import Judged
 from covey.validation import FloatArray
 
 __all__ = ["Score", "coded", "explained", "in_memory", "measure", "null_error", "quality"]

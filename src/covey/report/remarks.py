@@ -11,8 +11,8 @@ import numpy as np
 from covey.losses import MultiSquared, Squared
 from covey.nested import NestedScore
 from covey.nested.result import MEASURES
-from covey.selection.agreement import fold_counts, split_warning
-from covey.selection.judged import Judged
+from covey.search.agreement import fold_counts, split_warning
+from covey.search.chosen import Judged
 from covey.stability.overlap import Overlap, find_overlaps, inner_coherence
 
 __all__ = ["Remark", "remarks"]

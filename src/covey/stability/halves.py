@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from covey.losses import Cox, Loss
 from covey.losses.risk_sets import EVENT, STRATUM
-from covey.selection.splitting import has_classes, one_value
+from covey.search.splits import has_classes, one_value
 from covey.validation import FloatArray
 
 __all__ = ["complementary_halves", "strata_of"]

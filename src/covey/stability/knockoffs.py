@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from covey.designs import as_design
 from covey.groups import Groups
 from covey.limit.posing import FIRST_GROUPS
-from covey.limit.public import read_rows
 from covey.losses import Loss, MultiSquared, Squared, get_loss
 from covey.preprocess.group_weights import read_weights
+from covey.search.limit_path import read_rows
 from covey.stability.columns import Columns, read_columns
 from covey.stability.copies import Construction, Copier
 from covey.stability.evidence import LEVEL, e_values, filter_threshold, largest_set

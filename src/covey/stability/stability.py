@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from covey.designs import as_design
 from covey.groups import Groups
-from covey.limit.public import read_rows
 from covey.losses import Loss, get_loss
 from covey.preprocess import Standardize
-from covey.selection import Problem
-from covey.selection.ranking import ranked_groups
+from covey.search.limit_path import read_rows
+from covey.search.problem import Problem
+from covey.search.ranking import ranked_groups
 from covey.stability.bounds import Assumption, expected_false, largest_first, least_threshold
 from covey.stability.halves import complementary_halves, strata_of
 from covey.stability.labels import as_numbers

@@ -11,10 +11,10 @@ from covey.designs import as_design
 from covey.designs.rows import count_rows
 from covey.groups import Groups
 from covey.layout import offsets
-from covey.limit.lockstep import Near, Paths
 from covey.limit.posing import pose
 from covey.limit.rows import Split
 from covey.losses import Loss
+from covey.search.paths import Near, Paths
 from covey.threads import fitting_threads
 from covey.validation import FloatArray
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from covey.designs import DenseDesign, Design, Moments, SparseDesign, as_design, is_table
 from covey.groups import Groups
-from covey.validation import column_names, name_columns, refuse_odd, whole
+from covey.validation import check_sparse, column_names, name_columns, refuse_odd, whole
 
 __all__ = [
     "Block",
@@ -70,6 +70,7 @@ def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
         return design.X if isinstance(design, DenseDesign | SparseDesign) else design, coerced
     names = column_names(X)
     if sp.issparse(X):
+        check_sparse(X, "X")
         design = sp.csc_array(X)
         values = design.data
     else:

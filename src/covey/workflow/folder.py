@@ -19,7 +19,7 @@ from covey.files import check_folder, whole_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.report.effects import term_effects
-from covey.selection.judged import how_chosen
+from covey.search.chosen import how_chosen
 from covey.tables.spreadsheet import guarded
 from covey.wording import as_options
 from covey.workflow.command import command_line

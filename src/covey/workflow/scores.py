@@ -8,7 +8,7 @@ from typing import Any
 from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
 from covey.report.quality import explained, measure, null_error
-from covey.selection.judged import judged
+from covey.search.chosen import judged
 from covey.workflow.problem import Problem
 
 __all__ = ["Scores", "score"]

@@ -12,9 +12,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from covey.files import write_atomically
-from covey.limit import limit_path
 from covey.losses import Cox, Squared
 from covey.path import Path
+from covey.search.limit_path import limit_path
 from covey.workflow.problem import pose
 from covey.workflow.settings import TableSettings, Told, silent
 from covey.workflow.survival import check_ties

@@ -1,0 +1,112 @@
+"""Checks of scikit-learn's encoders that come from a file: their tables become indices of sparse matrices."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+__all__ = ["check_encoder", "check_widths"]
+
+
+def check_encoder(part: Any) -> None:
+    """Refuse an encoder that would write outside the matrix that it makes; other parts pass.
+
+    Raises
+    ------
+    ValueError
+        Names the attribute.
+    """
+    if isinstance(part, CountVectorizer | DictVectorizer) and "vocabulary_" in vars(part):
+        _check_vocabulary(part)
+    elif isinstance(part, OneHotEncoder) and "categories_" in vars(part):
+        _check_categories(part)
+
+
+def check_widths(pipeline: Pipeline) -> None:
+    """Refuse a pipeline whose last encoder does not make the columns of the model after it."""
+    parts = [step[1] for step in pipeline.steps]
+    for encoder, model in pairwise(parts):
+        width = None
+        if isinstance(encoder, CountVectorizer | DictVectorizer) and "vocabulary_" in vars(encoder):
+            width = len(encoder.vocabulary_)
+        elif isinstance(encoder, OneHotEncoder) and "categories_" in vars(encoder):
+            width = sum(vars(encoder)["_n_features_outs"])
+        if width is not None and getattr(model, "n_features_in_", width) != width:
+            raise ValueError(f"{type(encoder).__name__} makes {width} columns, which are not those of the next step")
+
+
+def _check_vocabulary(part: Any) -> None:
+    table = part.vocabulary_
+    if not isinstance(table, dict) or not all(_is_index(place) for place in table.values()):
+        raise ValueError("vocabulary_ is not as it was written")
+    if sorted(map(int, table.values())) != list(range(len(table))):
+        raise ValueError("vocabulary_ has columns that do not exist, or lacks some")
+    if isinstance(part, DictVectorizer):
+        names = part.feature_names_
+        if (
+            not isinstance(names, list)
+            or len(names) != len(table)
+            or any(table.get(n) != j for j, n in enumerate(names))
+        ):
+            raise ValueError("vocabulary_ and feature_names_ do not belong together")
+
+
+def _check_categories(part: Any) -> None:
+    """Compute the number of columns per feature again from the categories, dropped and infrequent ones."""
+    held = vars(part)
+    categories = part.categories_
+    if not isinstance(categories, list) or not all(isinstance(own, np.ndarray) and own.ndim == 1 for own in categories):
+        raise ValueError("categories_ is not as it was written")
+    n = len(categories)
+    dropped = _per_feature(held, "_drop_idx_after_grouping", n)
+    infrequent = _per_feature(held, "_infrequent_indices", n)
+    mappings = _per_feature(held, "_default_to_infrequent_mappings", n)
+    widths = []
+    for own, drop, rare, mapping in zip(categories, dropped, infrequent, mappings, strict=True):
+        if own.dtype.kind in "iufb":  # looked up by bisection; a missing value comes last
+            known = own[~np.isnan(own)] if own.dtype.kind == "f" else own
+            if (known[1:] <= known[:-1]).any() or known.size < own.size - 1:
+                raise ValueError("categories_ are not in order")
+        size = own.size
+        if rare is not None:
+            if not _are_indices(rare, own.size) or np.unique(rare).size != rare.size or not rare.size:
+                raise ValueError("infrequent categories that do not exist")
+            size -= rare.size - 1
+        if (rare is None) != (mapping is None) or (
+            mapping is not None and (not _are_indices(mapping, size) or mapping.shape != own.shape)
+        ):
+            raise ValueError("infrequent categories do not belong to categories_")
+        if drop is not None and not (_is_index(drop) and 0 <= drop < size):
+            raise ValueError("a dropped category that does not exist")
+        widths.append(size - (drop is not None))
+    if held.get("n_features_in_", n) != n or held.get("_n_features_outs") != widths:
+        raise ValueError("categories_ do not belong to the columns of the encoder")
+
+
+def _per_feature(held: dict[str, Any], name: str, n: int) -> list[Any]:
+    """An attribute with one entry per feature, or None for every feature."""
+    value = held.get(name)
+    if value is None:
+        return [None] * n
+    if not isinstance(value, list | np.ndarray) or getattr(value, "ndim", 1) != 1 or len(value) != n:
+        raise ValueError(f"{name} is not as it was written")
+    return list(value)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _are_indices(values: Any, length: int) -> bool:
+    return (
+        isinstance(values, np.ndarray)
+        and values.ndim == 1
+        and values.dtype.kind in "iu"
+        and bool(((values >= 0) & (values < length)).all())
+    )

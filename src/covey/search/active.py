@@ -1,0 +1,242 @@
+"""ActiveSet: the groups that are awake on one split, and the minimiser of the loss on them.
+
+The Gram matrix of the awake columns has a Cholesky factor that grows with them. It tells which columns are combinations
+of others, and under a quadratic loss it is the second derivative that a refit needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+
+from covey.search.arrays import beside, host, like
+from covey.search.newton import Fit, Solver, minimise
+from covey.search.observations import Observations
+from covey.search.table import Table
+from covey.validation import FloatArray
+
+__all__ = ["DEPENDENT", "ActiveSet"]
+
+# A column counts as a combination of the awake ones if they leave at most this share of its square unexplained: the
+# Gram matrix has too few digits to distinguish less.
+DEPENDENT = 1e-9
+
+
+class ActiveSet:
+    """A loss on the training rows of a split, at its minimiser on the awake groups.
+
+    Parameters
+    ----------
+    table : Table
+    response : Observations
+        Its weights are zero outside the training rows.
+    rough : bool
+        Whether models are only scored and need few digits.
+    factors : bool
+        Whether common factors are in the model.
+
+    Attributes
+    ----------
+    groups : list of int
+        The awake groups, as positions among the near ones, in the order in which they woke up.
+    A : array, shape (n_rows, n_columns)
+        The intercept's column, common factors, and the columns of the awake groups.
+    widths, ends : list of int
+        The number of columns, and of linearly independent ones, before any group woke up and after each.
+    models : list of ndarray, shape (n_columns, n_outputs)
+        The minimisers before any group woke up and after each. Columns that are combinations of earlier ones have
+        coefficient zero.
+    separated : list of bool
+        Whether the minimum lies at infinity, for each of these models; those models have a small ridge.
+    eta : ndarray, shape (n_rows, n_outputs)
+        The linear predictor of the last model.
+    """
+
+    def __init__(self, table: Table, response: Observations, *, rough: bool, factors: bool = True) -> None:
+        self.table, self.response, self.rough = table, response, rough
+        self._first = self._columns_before(table, factors)
+        self.groups: list[int] = []
+        self.A: Any = like(self._first, table.Z)
+        # the independent columns, and the Cholesky factor of their Gram matrix
+        self.basis: list[int] = []
+        self._R: FloatArray = np.empty((0, 0))
+        self._add(np.arange(self.A.shape[1]))
+        self.widths, self.ends = [self.A.shape[1]], [len(self.basis)]
+        start = np.zeros((self.A.shape[1], response.n_outputs))
+        if table.posed.intercept:
+            start[0] = response.null
+        fit = self._minimised(start)
+        self.models, self.eta, self.separated = [fit.coef], fit.eta, [False]
+
+    def _columns_before(self, table: Table, factors: bool) -> FloatArray:
+        one = table.response.one[:, None][:, : int(table.posed.intercept)]
+        return np.asfortranarray(np.hstack([one, table.extras]) if factors else one)
+
+    @property
+    def n_first(self) -> int:
+        """The number of columns before those of groups."""
+        return self.widths[0]
+
+    @property
+    def deficient(self) -> bool:
+        """Whether columns of the model are combinations of others."""
+        return len(self.basis) < self.A.shape[1]
+
+    def score(self) -> FloatArray:
+        """Minus the gradient in the predictor, per unit of weight; shape (n_rows, n_outputs)."""
+        return self.response.score(self.eta) / self.response.total_weight
+
+    def predictor(self, n_groups: int) -> FloatArray:
+        """The linear predictor of the model on the first groups, for all rows; shape (n_rows, n_outputs)."""
+        return self.predictor_of(self.models[n_groups])
+
+    def predictor_of(self, coef: FloatArray) -> FloatArray:
+        """The linear predictor of a model on the first columns, for all rows; shape (n_rows, n_outputs)."""
+        return host(self.A[:, : len(coef)] @ like(coef, self.A))
+
+    def refit(self, group: int) -> None:
+        """Wake a group and move to the minimiser on all awake groups."""
+        first = self.A.shape[1]
+        self.A = beside(self.A, self.table.block(group))
+        self._add(np.arange(first, self.A.shape[1]))
+        start = self._padded()
+        separated = self.separated[-1]
+        if not separated:
+            fit = self._minimised(start)
+            separated = fit.status != "converged"
+        if separated:
+            fit = self._minimised(start, self.table.posed.settings.separated_ridge)
+        self.groups.append(group)
+        self.widths.append(self.A.shape[1])
+        self.ends.append(len(self.basis))
+        self.models.append(fit.coef)
+        self.separated.append(separated)
+        self.eta = fit.eta
+
+    def refit_all(self, groups: list[int]) -> None:
+        """Wake several groups at once; the models between are not computed."""
+        if not groups:
+            return
+        for group in groups[:-1]:
+            self.A = beside(self.A, self.table.block(group))
+            self._add(np.arange(self.widths[-1], self.A.shape[1]))
+            self.groups.append(group)
+            self.widths.append(self.A.shape[1])
+            self.ends.append(len(self.basis))
+            self.models.append(self._padded())
+            self.separated.append(False)
+        self.refit(groups[-1])
+
+    def truncate(self, n_groups: int) -> None:
+        """Go back to the first groups."""
+        if n_groups == len(self.groups):
+            return
+        k, width = self.ends[n_groups], self.widths[n_groups]
+        del self.groups[n_groups:]
+        for history in (self.widths, self.ends, self.models, self.separated):
+            del history[n_groups + 1 :]  # type: ignore[attr-defined]
+        self.A, self.basis, self._R = self.A[:, :width], self.basis[:k], self._R[:k, :k]
+        self.eta = self.predictor(n_groups)
+
+    def replace_rows(self, response: Observations) -> None:
+        """Continue on rows with the same second moments."""
+        self.response = response
+        first = self._columns_before(self.table, self.n_first > int(self.table.posed.intercept))
+        self.A = np.asfortranarray(np.hstack([first, self.table.Z[:, self.table.columns(self.groups)]]))
+        self.eta = self.predictor(len(self.groups))
+
+    def mean_deviance(self) -> float:
+        """The mean deviance of the last model."""
+        return self.response.deviance(self.eta) / self.response.total_weight
+
+    def predictors(self, which: NDArray[np.intp], first: int, last: int) -> FloatArray:
+        """Predictors of the models on the first m groups, for every m from first to last, on some rows.
+
+        Returns
+        -------
+        ndarray, shape (len(which), n_outputs, last - first + 1)
+        """
+        W = self.coefficients(first, last)
+        n, m, k = W.shape
+        flat = host(self.A[which][:, :k] @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.A))
+        return flat.reshape(len(which), m, n)
+
+    def coefficients(self, first: int, last: int) -> FloatArray:
+        """The models on the first m groups, for every m from first to last; (n_models, n_outputs, n_columns)."""
+        out = np.zeros((last - first + 1, self.response.n_outputs, self.widths[last]))
+        for row, coef in zip(out, self.models[first : last + 1], strict=True):
+            row[:, : len(coef)] = coef.T
+        return out
+
+    def without_factors(self) -> ActiveSet:
+        """The same groups without common factors in the models."""
+        if self.n_first == int(self.table.posed.intercept):
+            return self
+        replay = ActiveSet(self.table, self.response, rough=self.rough, factors=False)
+        for group in self.groups:
+            replay.refit(group)
+        return replay
+
+    def _padded(self) -> FloatArray:
+        """The last model, with zeros for new columns."""
+        out = np.zeros((self.A.shape[1], self.response.n_outputs))
+        out[: len(self.models[-1])] = self.models[-1]
+        return out
+
+    def _minimised(self, start: FloatArray, ridge: float = 0.0) -> Fit:
+        """The minimiser on the independent columns, zero elsewhere; with a ridge on the columns of groups."""
+        every = len(self.basis) == len(start)
+        A = self.A if every else self.A[:, self.basis]
+        penalty = None
+        if ridge:
+            unit = ridge * self.response.null_curvature(self.table.posed.intercept)
+            penalty = np.where(np.asarray(self.basis) < self.n_first, 0.0, unit)
+        start = start if every else start[self.basis]
+        fit = minimise(self.response, A, start, penalty, solver=self._solver(), rough=self.rough)
+        if every:
+            return fit
+        coef = np.zeros((self.A.shape[1], self.response.n_outputs))
+        coef[self.basis] = fit.coef
+        return Fit(coef, fit.eta, fit.status, fit.n_steps)
+
+    def _solver(self) -> Solver:
+        return lambda right: np.asarray(dpotrs(self._R, right)[0])
+
+    def _add(self, columns: NDArray[np.intp]) -> None:
+        """Add columns to the basis, except those that are combinations of earlier ones."""
+        if columns.size == 0:
+            return
+        weight, k, first = like(self.response.weight[:, None], self.A), len(self.basis), int(columns[0])
+        new = self.A[:, first:]
+        weighted = new * weight
+        gram, across = host(weighted.T @ new), np.empty((0, columns.size))
+        if k:
+            known = self.A[:, :first] if k == first else self.A[:, self.basis]
+            across = dtrtrs(self._R, host(known.T @ weighted), trans=1)[0]
+        S = gram - across.T @ across
+        least = DEPENDENT * gram.diagonal()
+        root, failed = dpotrf(S)
+        if failed or (root.diagonal() ** 2 <= least).any():
+            kept = independent(S, least)
+            if kept.size == 0:
+                return
+            root, across, columns = dpotrf(S[np.ix_(kept, kept)])[0], across[:, kept], columns[kept]
+        R = np.zeros((k + columns.size, k + columns.size), order="F")
+        R[:k, :k], R[:k, k:], R[k:, k:] = self._R, across, root
+        self.basis += columns.tolist()
+        self._R = R
+
+
+def independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
+    """The columns of a Gram matrix that are not combinations of those before them."""
+    S, kept = S.copy(), []
+    for j in range(S.shape[0]):
+        if S[j, j] > least[j]:
+            kept.append(j)
+            S[j:, j:] -= np.outer(S[j:, j], S[j, j:]) / S[j, j]
+    return np.array(kept, dtype=np.intp)
+
+

@@ -1,0 +1,32 @@
+"""Arrays where X lives: numpy, or tensors on a device. Small results always come back as numpy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covey.validation import FloatArray
+
+__all__ = ["beside", "host", "like"]
+
+
+def host(values: Any) -> FloatArray:
+    """An array as numpy."""
+    return values if isinstance(values, np.ndarray) else np.asarray(values.cpu().numpy())
+
+
+def like(values: FloatArray, model: Any) -> Any:
+    """A numpy array as an array of the kind, precision and device of another one."""
+    return values if isinstance(model, np.ndarray) else model.new_tensor(values)
+
+
+def beside(left: Any, right: Any) -> Any:
+    """Two tables of columns as one, column by column in memory."""
+    if isinstance(left, np.ndarray):
+        out = np.empty((left.shape[0], left.shape[1] + right.shape[1]), order="F")
+        out[:, : left.shape[1]], out[:, left.shape[1] :] = left, right
+        return out
+    import torch
+
+    return torch.hstack([left, right])

@@ -1,0 +1,139 @@
+"""How a model was chosen, as one curve and one sentence, for every way to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.search.criteria import Discrepancy, InformationCriterion
+from covey.search.select import read_selection
+from covey.validation import FloatArray
+
+__all__ = ["Judged", "how_chosen", "in_words", "judged"]
+
+LABELS = {
+    "mse": "mean squared error on held-out rows",
+    "bic": "Bayesian information criterion",
+    "ebic": "extended Bayesian information criterion",
+    "gcv": "generalised cross-validation score",
+    "deviance": "deviance",
+    "mean_square": "mean squared residual",
+    "rss": "residual sum of squares",
+}
+
+RULES = {
+    "min": "the simplest model near the mean of the best",
+    "1se": "the simplest within one standard error of the best",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The scores of the candidates; smaller is better.
+
+    Attributes
+    ----------
+    label : str
+        Describes the values.
+    x, values : ndarray
+        Numbers of groups, and the best candidate's value for each.
+    band : ndarray or None
+        One standard error of the difference from the best candidate.
+    at, value : float
+        The number of groups of the chosen model, and its value; for a mean of models, the weighted mean of their
+        values, which is an upper bound.
+    n_candidates : int
+    null : float or None
+        The held-out error of the null model; None if it is unknown or no rows were held out.
+    """
+
+    label: str
+    x: FloatArray
+    values: FloatArray
+    band: FloatArray | None
+    at: float
+    value: float
+    n_candidates: int
+    null: float | None = None
+
+    @property
+    def r2(self) -> float | None:
+        """Share of the null model's held-out error removed, if known; optimistic, since it chose the model."""
+        return None if not self.null else 1 - self.value / self.null
+
+
+def judged(model: Any, null: float | None = None) -> Judged | None:
+    """The scores of a fitted estimator's candidates; None if there was nothing to choose from.
+
+    If every candidate has groups, as with ``always=``, `null` supplies the error of the null model: the variance of the
+    response, or the mean deviance of the best constant.
+    """
+    table: pd.DataFrame = model.candidates_
+    name = next((name for name in LABELS if name in table), None)
+    if name is None:
+        return None
+    table = table[np.isfinite(table[name].to_numpy(dtype=float))]  # criteria are infinite without degrees of freedom
+    chosen = table["chosen"].to_numpy(dtype=bool)
+    if len(table) < 2 or not chosen.any():
+        return None
+    weights = table["weight"].to_numpy(dtype=float) if "weight" in table else chosen / chosen.sum()
+    at = float(table.loc[chosen, "groups"].iloc[0]) if chosen.sum() == 1 else float(len(model.selected_groups_))
+    best = table.sort_values(["groups", name], kind="stable").drop_duplicates("groups")
+    held_out = name == "mse" or (name == "deviance" and model.n_splits_ > 0)
+    least = best[best["groups"] == 0]
+    if len(least):
+        null = float(least[name].iloc[0])
+    return Judged(
+        label=_label(name, model),
+        x=best["groups"].to_numpy(dtype=float),
+        values=best[name].to_numpy(dtype=float),
+        band=best["standard_error"].to_numpy(dtype=float) if "standard_error" in best else None,
+        at=at,
+        value=float(weights @ table[name].to_numpy(dtype=float)),
+        n_candidates=len(model.candidates_),
+        # survival models are compared by differences of partial likelihoods, and shares of those mean nothing
+        null=null if held_out and not model.loss_.coupled else None,
+    )
+
+
+def _label(name: str, model: Any) -> str:
+    if name != "deviance" or not model.n_splits_:
+        return LABELS[name]
+    if model.loss_.quadratic and model.loss_.vector:
+        return "squared error on held-out rows, summed over responses of unit variance"
+    return f"{'deviance per event' if model.loss_.coupled else 'mean deviance'} on held-out rows"
+
+
+def how_chosen(model: Any) -> str:
+    """How a fitted estimator's model was chosen.
+
+    >>> from covey import GroupSparseRegressor
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(60, 12, 3, random_state=0)
+    >>> how_chosen(GroupSparseRegressor(3, selection="ebic").fit(data.X, data.y))
+    'the least extended Bayesian information criterion'
+    """
+    if model.n_splits_:
+        rows = f"{model.n_splits_}-fold cross-validation" if model.n_splits_ > 1 else "held-out rows"
+        if getattr(model, "average", False):
+            return f"{rows}, each weighted by its error"
+        return f"{rows}, rule {model.rule} ({RULES[model.rule]})"
+    selection = read_selection(model.selection)
+    if isinstance(selection, InformationCriterion):
+        return f"the least {LABELS[selection.criterion]}"
+    if isinstance(selection, Discrepancy):
+        return "the discrepancy principle (the residual has fallen to the noise)"
+    return "hand"
+
+
+def in_words(model: Any) -> str:
+    """A description of a fitted estimator's model, and whether its coefficients are shrunk."""
+    text: str = model.recipe_
+    if not len(model.selected_groups_):
+        return "no group, the same prediction for every row"
+    if n_always := len(model.always_groups_):
+        text += f", plus {n_always} that {'is' if n_always == 1 else 'are'} always in"
+    return f"{text}; coefficients are {'shrunk' if model.shrunk_ else 'not shrunk'}"

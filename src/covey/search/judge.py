@@ -1,0 +1,277 @@
+"""The judge: held-out deviances of recipes, and the rule that picks one recipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.search.observations import Observations
+from covey.search.recipes import Recipe
+from covey.search.settings import Settings
+from covey.validation import FloatArray
+
+__all__ = ["ROUNDING", "TIE", "Judge", "Scores", "Verdict", "mean_weights", "prior_weights"]
+
+# Errors this close, as a share of the null model's error, are equal: a perfect fit leaves round-off error of this size.
+ROUNDING = 1e-12
+
+# Numbers this close, relative to each other, are equal.
+TIE = 1e-9
+
+
+class Scores:
+    """Held-out rows. Tables of linear predictors on them have shape (n_rows, n_outputs, n_models).
+
+    If the loss couples rows, as survival times do, rows are scored by what they add to the training deviance: the
+    deviance of training and held-out rows together minus that of the training rows, at the same model (van Houwelingen
+    and others, 2006), because the risk sets of a single fold would be small. Tables then have the training rows too.
+
+    Parameters
+    ----------
+    response : Observations
+        Of the rows of a table.
+    held_out : ndarray of bool, shape (n_rows,)
+
+    Attributes
+    ----------
+    weight : float
+        The total weight of the held-out rows.
+    """
+
+    def __init__(self, response: Observations, held_out: NDArray[np.bool_]) -> None:
+        self.response, self.loss = response, response.loss
+        informative = response.loss.informative(response.y)
+        counted = response.weight if informative is None else response.weight * informative
+        counted = counted * response.one * response.one
+        self.weight = float(counted[held_out].sum())
+        self._share = self.weight / (float(counted.sum()) or 1.0)
+        self._training = None
+        if response.loss.coupled and not held_out.all():
+            self._training = response.weighted(np.where(held_out, 0.0, response.weight)).on_rows
+
+    def errors(self, table: FloatArray) -> FloatArray:
+        """The summed deviance of every model; shape (n_models,)."""
+        eta = self._to_loss(table)
+        if not self.loss.coupled:
+            return np.asarray(self.response.weight @ self.loss.deviance(self.response.y[:, None], eta))
+        both = self.response.on_rows.deviance(eta)
+        return np.asarray(both if self._training is None else both - self._training.deviance(eta))
+
+    def distances(self, table: FloatArray, point: FloatArray) -> FloatArray:
+        """The distance of every model from another one: its summed deviance from the other model's predicted means.
+
+        For squared loss this is the squared distance of predictions. Two nearby models differ in deviance by a sum over
+        the rows of twice the residual times the difference of their predictors. The variance of a residual is the
+        dispersion times the curvature of the loss, so the standard error of that sum is twice the root of the
+        dispersion times this distance. If the loss couples rows, it is twice the held-out rows' share of the loss above
+        its tangent at the other model, which is the same for independent rows.
+        """
+        eta, at = self._to_loss(table), self._to_loss(point.reshape(len(point), -1, 1))
+        if not self.loss.coupled:
+            return np.asarray(self.response.weight @ self.loss.deviance(self.loss.inverse_link(at), eta))
+        rows = self.response.on_rows
+        rise = rows.total(eta) - rows.total(at) + ((eta - at) * rows.score(at)).sum(axis=0)
+        return np.maximum(2 * self._share * rise, 0.0)
+
+    def _to_loss(self, table: FloatArray) -> FloatArray:
+        """Predictors of the loss, with the axes in its order: rows, models, and outputs if there are several."""
+        offset = self.response.offset
+        if self.loss.vector:
+            return table.transpose(0, 2, 1) @ self.response.contrasts + offset[:, None, :]
+        return table[:, 0, :] + offset if offset.any() else table[:, 0, :]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The held-out scores of all recipes.
+
+    Attributes
+    ----------
+    recipes : list of Recipe
+    errors : ndarray, shape (n_recipes,)
+        Mean deviance over all held-out rows; for squared loss, the mean squared error.
+    by_split : ndarray, shape (n_recipes, n_splits)
+        The same for each split.
+    sizes : ndarray, shape (n_recipes,)
+        The mean number of columns over the splits; smaller is simpler.
+    standard_errors : ndarray, shape (n_recipes,)
+        The standard error of the difference from the least error.
+    weights : ndarray, shape (n_recipes,)
+        Weights of the recipes in the mean of all; they add up to one.
+    best, central, null : int
+        The recipe with the least error, the simplest one near the mean, and the one without groups.
+    evidence : float
+        By how many standard errors the best recipe beats the null model.
+    """
+
+    recipes: list[Recipe]
+    errors: FloatArray
+    by_split: FloatArray
+    sizes: FloatArray
+    standard_errors: FloatArray
+    weights: FloatArray
+    best: int
+    central: int
+    null: int
+    evidence: float
+
+    def simplest(self) -> int:
+        """The simplest recipe within one standard error of the best one; among equally simple ones, the best."""
+        rounding = ROUNDING * float(self.errors[self.null])
+        close = self.errors - self.errors[self.best] <= self.standard_errors * (1 + TIE) + rounding
+        return _simplest(close, self.sizes, self.errors, rounding)
+
+    def choose(self, rule: str, settings: Settings) -> int:
+        """The recipe that a rule chooses: "min" or "1se"."""
+        if self.evidence <= settings.evidence * (settings.strict if rule == "1se" else 1.0):
+            return self.null
+        return self.simplest() if rule == "1se" else self.central
+
+
+class Judge:
+    """Collects the predictors of candidates on the held-out rows of each split.
+
+    Parameters
+    ----------
+    scores : sequence of Scores
+        The held-out rows of each split.
+    counts : sequence of float
+        The number of held-out rows per split.
+    settings : Settings
+    """
+
+    def __init__(self, scores: Sequence[Scores], counts: Sequence[float], settings: Settings) -> None:
+        self.scores, self.counts, self.settings = list(scores), np.asarray(counts, dtype=float), settings
+        self._tables: list[list[FloatArray]] = [[] for _ in scores]
+        self._losses: list[FloatArray] = [np.empty(0) for _ in scores]
+        self._places: list[dict[Recipe, tuple[int, float]]] = [{} for _ in scores]
+
+    def add(self, split: int, recipes: Sequence[Recipe], table: FloatArray, sizes: Sequence[float]) -> None:
+        """Add candidates of a split: predictors with models along the last axis, and numbers of columns."""
+        places, at = self._places[split], self._losses[split].size
+        for i, (recipe, size) in enumerate(zip(recipes, sizes, strict=True)):
+            places.setdefault(recipe, (at + i, float(size)))
+        self._tables[split].append(table)
+        self._losses[split] = np.append(self._losses[split], self.scores[split].errors(table))
+
+    def errors(self) -> dict[Recipe, float]:
+        """The mean held-out deviance of every recipe that all splits have, at least the round-off error."""
+        common, weight = self._common(), sum(scores.weight for scores in self.scores)
+        losses = [errors[self._at(split, common)] for split, errors in enumerate(self._losses)]
+        errors = np.sum(losses, axis=0) / weight
+        errors = np.maximum(errors, ROUNDING * errors[_null(common)])
+        return dict(zip(common, errors.tolist(), strict=True))
+
+    def _common(self) -> list[Recipe]:
+        """The recipes that all splits have."""
+        first = self._places[0].keys()
+        if all(places.keys() == first for places in self._places[1:]):
+            return list(first)
+        return [r for r in first if all(r in places for places in self._places[1:])]
+
+    def _at(self, split: int, recipes: Sequence[Recipe]) -> list[int]:
+        """The positions of recipes in the table of a split."""
+        places = self._places[split]
+        return [places[r][0] for r in recipes]
+
+    def _table(self, split: int) -> FloatArray:
+        """The predictors of all candidates of a split."""
+        if len(self._tables[split]) > 1:
+            self._tables[split] = [np.concatenate(self._tables[split], axis=-1)]
+        return self._tables[split][0]
+
+    def verdict(self, also: Sequence[Recipe]) -> Verdict:
+        """The verdict on all recipes that every split has and that are among those."""
+        known = set(also)
+        common = [r for r in self._common() if r in known]
+        losses = np.empty((len(common), len(self.scores)))
+        tables, sizes = [], np.zeros(len(common))
+        for split, places in enumerate(self._places):
+            at = self._at(split, common)
+            tables.append(self._table(split).take(at, axis=-1))
+            losses[:, split] = self._losses[split][at]
+            sizes += [places[r][1] for r in common]
+        totals, n = np.array([scores.weight for scores in self.scores]), float(self.counts.sum())
+        errors = losses.sum(axis=1) / totals.sum()
+        null = _null(common)
+        rounding = ROUNDING * float(errors[null])
+        # all models that fit perfectly get the same error
+        errors = np.maximum(errors, rounding)
+        best = _first_least(errors, rounding)
+        noise = self.scores[0].loss.dispersion(float(errors[best]))
+        # root by root: the product of two squares of a response of 1e100 is not a number
+        apart = self._distances(tables, [table[..., best] for table in tables])
+        standard_errors = 2 * np.sqrt(noise) * np.sqrt(apart / n)
+        prior = prior_weights(common, self.settings.dense_share)
+        weights = mean_weights(errors, n, noise, rounding, prior, self.settings)
+        perfect = errors <= rounding * (1 + TIE)
+        if errors[null] > 0 and perfect.any():
+            # among perfect fits, larger models differ from the smallest only by round-off error
+            weights = np.eye(errors.size)[_simplest(perfect, sizes, errors, rounding)]
+        to_mean = self._distances(tables, [table @ weights for table in tables])
+        near = to_mean <= self.settings.near_mean * to_mean.min() * (1 + TIE) + rounding
+        return Verdict(
+            recipes=common,
+            errors=errors,
+            by_split=losses / totals,
+            sizes=sizes / len(self.scores),
+            standard_errors=standard_errors,
+            weights=weights,
+            best=best,
+            central=_simplest(near, sizes, to_mean, rounding),
+            null=null,
+            evidence=float((errors[null] - errors[best]) / (standard_errors[null] or np.inf)),
+        )
+
+    def _distances(self, tables: list[FloatArray], points: list[FloatArray]) -> FloatArray:
+        """The mean squared distance of every model's predictions from one model's."""
+        apart = [one.distances(table, point) for one, table, point in zip(self.scores, tables, points, strict=True)]
+        return np.asarray(sum(apart)) / sum(one.weight for one in self.scores)
+
+
+def _simplest(allowed: NDArray[np.bool_], sizes: FloatArray, values: FloatArray, rounding: float) -> int:
+    """The smallest of the allowed models; among equally small ones, the first with the least value."""
+    smallest = allowed & (sizes <= sizes[allowed].min() * (1 + TIE))
+    return _first_least(np.where(smallest, values, np.inf), rounding)
+
+
+def _first_least(values: FloatArray, rounding: float) -> int:
+    """The first of the least values: round-off error must not decide between identical models."""
+    least = float(values.min())
+    return int(np.argmax(values <= least + TIE * abs(least) + rounding))
+
+
+def _null(recipes: Sequence[Recipe]) -> int:
+    """The position of the recipe without groups."""
+    return next(i for i, r in enumerate(recipes) if r.n_groups == 0)
+
+
+def mean_weights(
+    errors: FloatArray, n_rows: float, noise: float, rounding: float, prior: FloatArray | float, settings: Settings
+) -> FloatArray:
+    """Weights of models in their mean: prior weights times the likelihood of the held-out rows."""
+    excess = np.maximum(errors - errors.min() - rounding, 0.0) / (noise + rounding or 1.0) * n_rows
+    weights = prior * np.exp(-excess / settings.temperature)
+    weights /= weights.sum()
+    weights[weights < settings.least_weight * weights.max()] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+def prior_weights(recipes: Sequence[Recipe], dense_share: float) -> FloatArray:
+    """Weights of recipes before any row is held out; they add up to one.
+
+    Models on all groups have `dense_share` of the weight, the same for each family. Of the rest, k groups have a part
+    proportional to ``1 / (1 + k)``, so that each order of magnitude has about the same. Recipes of a family share its
+    part equally: hundreds of recipes for some numbers of groups would outvote the others.
+    """
+    families = Counter(r.family for r in recipes)
+    weights = np.array([1.0 / families[r.family] / (1 + (r.n_groups or 0)) for r in recipes])
+    dense = np.array([r.n_groups is None for r in recipes])
+    if dense.any():
+        weights[dense] *= dense_share / weights[dense].sum()
+        weights[~dense] *= (1 - dense_share) / weights[~dense].sum()
+    return np.asarray(weights / weights.sum())

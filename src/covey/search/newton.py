@@ -1,0 +1,313 @@
+"""The minimiser of any loss on some columns: reweight, solve, step back where the loss rises.
+
+Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A quadratic
+loss takes one step. If H is diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of
+a row interact, small systems are formed in full; large ones are solved by conjugate gradients, preconditioned by the
+factorisation for the rows' mean curvature, so that memory does not grow with the square of the number of outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from covey.search.arrays import host, like
+from covey.search.observations import Observations
+from covey.validation import FloatArray
+
+__all__ = ["Fit", "Solver", "factorised", "minimise"]
+
+Solver = Callable[[FloatArray], FloatArray]
+
+# The largest gradient of a converged fit, in units of the gradient that the null residuals give a perfectly aligned
+# column of the same length.
+TOLERANCE = 1e-9
+
+# A rough fit ends with the first full step that promises to lower the mean deviance by at most this share of the
+# dispersion: Newton's method squares what is left, and models that are only scored need no more digits.
+ROUGH = 1e-4
+
+MOST_STEPS = 200
+
+# If the minimum lies at infinity, every full step adds about a constant to the predictor and divides the gradient by e;
+# near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `_recedes`
+# tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
+SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
+
+# The fit has converged after more than this many consecutive steps that change only round-off error.
+STILL_STEPS = 2
+
+# A direction leads to infinity if the rows that move most (at least MOST times the largest move) all gain by it: the
+# losses of some are at most this SHARE of the gains of the others.
+MOST, SHARE = 0.1, 1e-2
+
+# For coupled losses, `_recedes` follows the direction until some row's predictor has moved this far.
+LONG_WAY = 10.0
+
+# The share of the expected decrease that a step must achieve, and how often it is halved to do so.
+DECREASE, MOST_HALVINGS = 1e-4, 60
+
+# Added to the diagonal, relative to it, so that dependent columns leave the system positive definite.
+JITTER = 1e-10
+
+EPS = float(np.finfo(float).eps)
+
+# Systems of up to this many unknowns are formed in full.
+MOST_UNKNOWNS = 400
+
+# Conjugate gradients end at this share of the first residual, or at the root of the gradient's size if that is less.
+INEXACT, MOST_PRODUCTS = 0.1, 50
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A minimiser.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (n_columns, n_outputs)
+    eta : ndarray, shape (n_rows, n_outputs)
+        The linear predictor, without the offset.
+    status : str
+        "converged": the gradient is below the tolerance. "separated": the minimum lies at infinity, as with perfectly
+        separated classes. "stalled": no step lowers the loss any further.
+    n_steps : int
+    """
+
+    coef: FloatArray
+    eta: FloatArray
+    status: Literal["converged", "separated", "stalled"]
+    n_steps: int
+
+
+def minimise(
+    response: Observations,
+    A: Any,
+    start: FloatArray,
+    penalty: FloatArray | None = None,
+    *,
+    solver: Solver | None = None,
+    rough: bool = False,
+) -> Fit:
+    """Minimise the total loss of ``A coef`` plus ``coef' penalty coef / 2`` for every output.
+
+    Parameters
+    ----------
+    response : Observations
+    A : array, shape (n_rows, n_columns)
+        Where X lives.
+    start : ndarray, shape (n_columns, n_outputs)
+    penalty : ndarray, shape (n_columns, n_columns), or (n_columns,) for a diagonal matrix; optional
+        Positive semidefinite.
+    solver : callable, optional
+        Solves systems with the second derivative of a quadratic loss, if that is known already.
+    rough : bool
+        Stop as soon as the model is good enough to be scored.
+    """
+    coef = np.array(start, dtype=float)
+    eta = _product(A, coef)
+    if len(coef) == 0:
+        return Fit(coef, eta, "converged", 0)
+    if response.loss.quadratic:
+        direction = (solver or factorised(_hessian(response, A, eta, penalty)))(
+            _gradient(response.score(eta), A, coef, penalty)
+        )
+        return Fit(coef + direction, eta + _product(A, direction), "converged", 1)
+    squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
+    unit = response.unit * np.sqrt(squares)[:, None]
+    unit[unit == 0] = np.inf
+    enough = ROUGH * _scale(response, eta) if rough else 0.0
+    value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
+    for step in range(MOST_STEPS):
+        # 1. the gradient, and whether it is small enough
+        score = response.score(eta)
+        gradient = _gradient(score, A, coef, penalty)
+        size = float((np.abs(gradient) / unit).max())
+        # a gradient larger than at the null model means a bad start, where slow steps are normal
+        slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
+        if size <= TOLERANCE:
+            return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
+        # 2. the step to the minimum of the quadratic model; whether it leads to infinity
+        direction = _direction(response, A, eta, gradient, penalty, squares, size)
+        move = _product(A, direction)
+        if slow > SLOW_STEPS and penalty is None and _recedes(response, score, eta, value, move):
+            return Fit(coef, eta, "separated", step)
+        # 3. shorter steps until the loss falls enough
+        found = _search(response, eta, coef, value, gradient, direction, move, penalty)
+        if response.bounded and (found is None or found[0] < 1):  # the better of two directions
+            other = _direction(response, A, eta, gradient, penalty, squares, size, bounding=True)
+            image = _product(A, other)
+            safe = _search(response, eta, coef, value, gradient, other, image, penalty)
+            if safe is not None and (found is None or safe[1] < found[1]):
+                direction, move, found = other, image, safe
+        if found is None:
+            return Fit(coef, eta, "converged" if size <= np.sqrt(TOLERANCE) else "stalled", step)
+        length, value, lowered = found[0], found[1], value - found[1]
+        coef, eta = coef + length * direction, eta + length * move
+        # 4. whether that step was the last
+        moved = _reach(response, move)
+        if length == 1.0 and float((gradient * direction).sum()) <= enough and not (slow and moved > FAR):
+            return Fit(coef, eta, "converged", step + 1)
+        # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
+        still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
+        if still > STILL_STEPS:
+            return Fit(coef, eta, "converged", step)
+        before, reach = (size, moved) if length == 1.0 else (np.inf, 0.0)
+    return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
+
+
+def _product(A: Any, coef: FloatArray) -> FloatArray:
+    return host(A @ like(coef, A))
+
+
+def _scale(response: Observations, eta: FloatArray) -> float:
+    """The total weight times the dispersion."""
+    weight = response.total_weight
+    return weight * response.loss.dispersion(0.0 if response.loss.known_dispersion else response.deviance(eta) / weight)
+
+
+def _times(penalty: FloatArray, coef: FloatArray) -> FloatArray:
+    return penalty @ coef if penalty.ndim == 2 else penalty[:, None] * coef
+
+
+def _gradient(score: FloatArray, A: Any, coef: FloatArray, penalty: FloatArray | None) -> FloatArray:
+    gradient = host(A.T @ like(score, A))
+    return gradient if penalty is None else gradient - _times(penalty, coef)
+
+
+def _value(response: Observations, eta: FloatArray, coef: FloatArray, penalty: FloatArray | None) -> float:
+    total = response.total(eta)
+    return total if penalty is None else total + 0.5 * float((coef * _times(penalty, coef)).sum())
+
+
+def _hessian(
+    response: Observations, A: Any, eta: FloatArray, penalty: FloatArray | None, bounding: bool = False
+) -> FloatArray:
+    K = response.gram(eta, A, bounding)
+    return K if penalty is None else _added(K, penalty)
+
+
+def _added(K: FloatArray, penalty: FloatArray) -> FloatArray:
+    if penalty.ndim == 2:
+        return K + penalty
+    K.flat[:: len(K) + 1] += penalty
+    return K
+
+
+def _search(
+    response: Observations,
+    eta: FloatArray,
+    coef: FloatArray,
+    value: float,
+    gradient: FloatArray,
+    direction: FloatArray,
+    move: FloatArray,
+    penalty: FloatArray | None,
+) -> tuple[float, float] | None:
+    """The largest step length among 1, 1/2, ... that lowers the loss enough, and the loss there; or None."""
+    slope, length = float((gradient * direction).sum()), 1.0
+    for _ in range(MOST_HALVINGS):
+        tried = _value(response, eta + length * move, coef + length * direction, penalty)
+        if tried <= value - DECREASE * length * slope + 4 * EPS * abs(value):
+            return length, tried
+        length /= 2
+    return None
+
+
+def _reach(response: Observations, move: FloatArray) -> float:
+    """The largest change of the predictor among rows of positive weight."""
+    return float(np.abs(move[response.used]).max(initial=0.0))
+
+
+def _recedes(response: Observations, score: FloatArray, eta: FloatArray, value: float, move: FloatArray) -> bool:
+    """Whether all rows that a step moves far gain by it, as they do if the minimum lies at infinity.
+
+    If the loss couples rows: whether the loss is still lower a long way along the step.
+    """
+    if response.loss.coupled:
+        return response.total(eta + LONG_WAY / max(_reach(response, move), EPS) * move) < value
+    far = np.abs(move).max(axis=1) >= MOST * _reach(response, move)
+    gain = (score[far] * move[far]).sum(axis=1)
+    return bool(-gain[gain < 0].sum() <= SHARE * gain[gain > 0].sum())
+
+
+def _direction(
+    response: Observations,
+    A: Any,
+    eta: FloatArray,
+    gradient: FloatArray,
+    penalty: FloatArray | None,
+    squares: FloatArray,
+    size: float,
+    *,
+    bounding: bool = False,
+) -> FloatArray:
+    """The step to the minimum of the loss's quadratic model, or, if `bounding`, of one above the loss."""
+    k, m = gradient.shape
+    if not response.isotropic and k * m <= MOST_UNKNOWNS:
+        solve = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
+        return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
+    solve = factorised(_hessian(response, A, eta, penalty, bounding), squares, JITTER)
+    if response.isotropic:
+        return solve(gradient)
+
+    def product(direction: FloatArray) -> FloatArray:
+        image = host(A.T @ like(response.curvature_product(eta, _product(A, direction)), A))
+        return image if penalty is None else image + _times(penalty, direction)
+
+    return _conjugate_gradients(product, solve, gradient, min(INEXACT, np.sqrt(size)))
+
+
+def _full_hessian(response: Observations, A: FloatArray, eta: FloatArray, penalty: FloatArray | None) -> FloatArray:
+    """The second derivative in all coefficients, ordered output by output."""
+    k, m = A.shape[1], response.n_outputs
+    H = np.empty((m, k, m, k))
+    for b, unit in enumerate(np.eye(m)):
+        h = response.curvature_product(eta, np.broadcast_to(unit, eta.shape))
+        # all outputs from this one on in one product
+        block = A.T @ (A[:, None, :] * h[:, b:, None]).reshape(len(A), -1)
+        H[:, :, b, :][b:] = block.reshape(k, m - b, k).transpose(1, 0, 2)
+        H[b] = H[:, :, b, :].transpose(1, 0, 2)
+        if penalty is not None:
+            H[b, :, b, :] += penalty if penalty.ndim == 2 else np.diag(penalty)
+    return H.reshape(m * k, m * k)
+
+
+def factorised(K: FloatArray, squares: FloatArray | None = None, jitter: float = 0.0) -> Solver:
+    """A solver for systems with K, which may be singular up to round-off error."""
+    if jitter:
+        K.flat[:: len(K) + 1] *= 1 + jitter
+    factor, failed = dpotrf(K, lower=1)
+    scale = np.maximum(np.diag(K), 0.0) if squares is None else squares
+    jitter = jitter or JITTER
+    while failed:  # no row has curvature in some direction
+        jitter *= 100
+        factor, failed = dpotrf(K + np.diag(jitter * np.where(scale > 0, scale, 1.0)), lower=1)
+    return lambda right: np.asarray(dpotrs(factor, right, lower=1)[0])
+
+
+def _conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray], solve: Solver, right: FloatArray, share: float
+) -> FloatArray:
+    """Solve ``product(x) = right`` up to a share of the first residual, with `solve` as an approximate inverse."""
+    x, residual = np.zeros_like(right), right.copy()
+    z = solve(residual)
+    direction, size = z, float((residual * z).sum())
+    first = size
+    for _ in range(MOST_PRODUCTS):
+        if size <= share**2 * first:
+            break
+        image = product(direction)
+        bend = float((direction * image).sum())
+        if bend <= 0:  # round-off error
+            break
+        x = x + (size / bend) * direction
+        residual = residual - (size / bend) * image
+        z = solve(residual)
+        size, old = float((residual * z).sum()), size
+        direction = z + (size / old) * direction
+    return x if x.any() else solve(right)

@@ -1,0 +1,159 @@
+"""Observations: the observations and their loss, as a function of the linear predictor of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.losses import Loss
+from covey.losses.on_rows import LossOnRows
+from covey.search.arrays import host, like
+from covey.validation import FloatArray
+
+__all__ = ["Observations", "contrasts"]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The data that a linear predictor is fitted to. Predictors have shape (n_rows, n_outputs) for every loss.
+
+    If adding a constant to all outputs does not change the loss (as with classes), predictors are contrasts of the
+    outputs, and there is one contrast fewer than outputs.
+
+    Attributes
+    ----------
+    loss : Loss
+    y : ndarray, shape (n_rows,), or (n_rows, ...) if the loss takes several numbers per row
+    weight : ndarray, shape (n_rows,)
+        Zero for rows that are not used.
+    offset : ndarray, shape (n_rows, 1), or one column per output of the loss
+        Added to every predictor.
+    one : ndarray, shape (n_rows,)
+        The column of the intercept: ones, unless rows were compressed (see `covey.search.table`).
+    """
+
+    loss: Loss
+    y: FloatArray
+    weight: FloatArray
+    offset: FloatArray
+    one: FloatArray
+
+    @cached_property
+    def contrasts(self) -> FloatArray:
+        """The matrix that maps predictors to those of the loss; shape (n_outputs, n_outputs of the loss)."""
+        return contrasts(self.loss, self.offset.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of columns of a predictor."""
+        return len(self.contrasts)
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether outputs do not interact and `gram` is the second derivative for each of them."""
+        return not self.loss.vector or type(self.loss).curvature_product is Loss.curvature_product
+
+    @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """The rows of positive weight."""
+        return self.weight > 0
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of the weights of the rows."""
+        return float(self.weight @ (self.one * self.one))
+
+    def weighted(self, weight: FloatArray) -> Observations:
+        """The same observations with other weights."""
+        return replace(self, weight=weight)
+
+    def rows(self, which: NDArray[Any]) -> Observations:
+        """Some of the rows."""
+        return Observations(self.loss, self.y[which], self.weight[which], self.offset[which], self.one[which])
+
+    @cached_property
+    def on_rows(self) -> LossOnRows:
+        """The loss on these rows, as a function of its predictors."""
+        return self.loss.on(self.y, self.weight)
+
+    def total(self, eta: FloatArray) -> float:
+        """The weighted sum of the loss."""
+        return float(self.on_rows.total(self._to_loss(eta)))
+
+    def score(self, eta: FloatArray) -> FloatArray:
+        """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
+        return self._from_loss(self.on_rows.score(self._to_loss(eta)))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the loss supplies a quadratic bound for places where it rises above its quadratic model."""
+        return type(self.loss).bounding_curvature is not Loss.bounding_curvature
+
+    def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
+        """The second derivative of the total per row, or of a quadratic bound if `bounding`; shape (n_rows,)."""
+        return self.on_rows.curvature(self._to_loss(eta), bounding)
+
+    def gram(self, eta: FloatArray, A: Any, bounding: bool = False) -> FloatArray:
+        """``A' H A``, with H the second derivative of the total; with several outputs, H is `curvature`.
+
+        It is computed where A lives.
+        """
+        if self.loss.coupled:
+            return self.on_rows.gram(self._to_loss(eta), host(A), bounding)
+        B = A * like(np.sqrt(self.curvature(eta, bounding)), A)[:, None]
+        return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
+
+    def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
+        """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
+        along = direction @ self.contrasts if self.loss.vector else direction[:, 0]
+        return self._from_loss(self.on_rows.curvature_product(self._to_loss(eta), along))
+
+    def deviance(self, eta: FloatArray) -> float:
+        """The weighted sum of the unit deviances."""
+        return float(self.on_rows.deviance(self._to_loss(eta)))
+
+    @cached_property
+    def null(self) -> FloatArray:
+        """The best constant predictor; shape (n_outputs,)."""
+        if self.loss.quadratic:
+            return np.atleast_1d((self.weight * self.one) @ self.y / self.total_weight)
+        offset = self.offset if self.loss.vector else self.offset[:, 0]
+        constant = self.loss.null(
+            self.y[self.used], self.weight[self.used], offset[self.used] if offset.any() else None
+        )
+        return np.asarray(self.contrasts @ np.atleast_1d(np.asarray(constant, dtype=float)))
+
+    def at_null(self, intercept: bool = True) -> FloatArray:
+        """The predictor of the model without columns; shape (n_rows, n_outputs)."""
+        return np.outer(self.one, self.null if intercept else np.zeros(self.n_outputs))
+
+    @cached_property
+    def unit(self) -> float:
+        """The root of the weighted sum of the squared residuals of the best constant predictor."""
+        score = self.score(self.at_null())[self.used]
+        return float(np.sqrt((score * score / self.weight[self.used, None]).sum()))
+
+    def null_curvature(self, intercept: bool) -> float:
+        """The summed curvature of the null model: the unit of penalties."""
+        return float(self.curvature(self.at_null(intercept)) @ (self.one * self.one))
+
+    def _to_loss(self, eta: FloatArray) -> FloatArray:
+        return eta @ self.contrasts + self.offset if self.loss.vector else eta[:, 0] + self.offset[:, 0]
+
+    def _from_loss(self, values: FloatArray) -> FloatArray:
+        return values @ self.contrasts.T if self.loss.vector else values[:, None]
+
+
+def contrasts(loss: Loss, n_outputs: int) -> FloatArray:
+    """Orthonormal rows that span the directions in which the loss changes; shape (free outputs, n_outputs)."""
+    free = loss.free_outputs(n_outputs)
+    if free == n_outputs:
+        return np.eye(n_outputs)
+    # differences of each output from the mean of those before it
+    rows = np.tril(np.ones((n_outputs, n_outputs)), -1)[1:]
+    rows[np.arange(free), np.arange(1, n_outputs)] = -np.arange(1, n_outputs)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,0 +1,270 @@
+"""Limit paths of several splits of the rows, advanced together.
+
+Events are computed among the near groups, whose rows are in a table: one product gives the gradients of all splits.
+Then one product with X checks all far groups at these events. If a far group should have woken, the path goes back to
+that event and the group becomes near. The set of near groups only grows, so two decisions that differ in the last bit
+cannot alternate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.search.active import ActiveSet
+from covey.search.events import EXHAUSTED, TIE, EventPath
+from covey.search.table import Table
+from covey.validation import FloatArray
+
+__all__ = ["Knots", "Paths"]
+
+# Events between two checks of the far groups: with more, going back costs more; with fewer, X is read more often.
+EVENTS_PER_CHECK = 12
+
+# When a group was missing, the far groups that would wake next become near: this many columns per split, but at least
+# LEAST_GROWTH groups.
+GROWTH, LEAST_GROWTH = 80, 5
+
+
+@dataclass(frozen=True)
+class Knots:
+    """Models of a path before its first event and after each event, in working coordinates.
+
+    Attributes
+    ----------
+    groups : list of int
+        The groups in the order in which they woke up, as positions among all groups.
+    times : ndarray, shape (n_models,)
+    W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+        Coefficients of the groups, and intercepts.
+    separated : list of bool
+        Whether the minimum lies at infinity, for each model.
+    exhausted : bool
+        Whether nothing is left to explain after the last event.
+    """
+
+    groups: list[int]
+    times: list[float]
+    W: FloatArray
+    levels: FloatArray
+    separated: list[bool]
+    exhausted: bool
+
+
+class Paths:
+    """One limit path per split.
+
+    Parameters
+    ----------
+    table : Table
+    starts : sequence of sequences of int
+        For every split, the groups that are awake from the start, as positions among all groups.
+
+    Attributes
+    ----------
+    paths : list of EventPath
+        Groups are positions among the near ones.
+    ended : bool
+        Whether nothing is left to explain on some split.
+    """
+
+    def __init__(self, table: Table, starts: Sequence[Sequence[int]]) -> None:
+        self.table, self.posed = table, table.posed
+        table.add(np.unique(np.array([l for groups in starts for l in groups], dtype=np.intp)))
+        place = {int(l): i for i, l in enumerate(table.groups)}
+        self.starts = [[place[int(l)] for l in groups] for groups in starts]
+        last = len(starts) - 1
+        active = [
+            ActiveSet(table, table.training(split), rough=s < last) for s, split in enumerate(self.posed.splits)
+        ]
+        norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
+        weights = self.posed.weights[table.groups]
+        self.paths = [
+            EventPath(one, weights, table.groups, *given) for one, *given in zip(active, norms, self.starts, strict=True)
+        ]
+        self.ended = False
+        self._checked = [len(groups) for groups in starts]
+        self._sums = np.zeros((len(starts), self.posed.ranks.size))
+
+    def active(self, split: int) -> ActiveSet:
+        """The awake groups of a split."""
+        return self.paths[split].active
+
+    def groups(self, split: int) -> list[int]:
+        """The awake groups of a split, as positions among all groups, in the order in which they woke up."""
+        return self.table.groups[self.paths[split].groups].tolist()
+
+    def knots(self, split: int) -> Knots:
+        """The models of a split before its first event and after each event, without common factors."""
+        active, begun, i = self.active(split).without_factors(), len(self.starts[split]), int(self.posed.intercept)
+        models = active.coefficients(begun, len(active.groups))
+        levels = models[:, :, 0] if i else np.zeros(models.shape[:2])
+        times = [0.0, *self.paths[split].times[begun:]]
+        return Knots(self.groups(split), times, models[:, :, i:], levels, active.separated[begun:], self.ended)
+
+    def n_events(self) -> int:
+        """The number of events that every split has had, not counting groups awake from the start."""
+        return min(len(path) - len(start) for path, start in zip(self.paths, self.starts, strict=True))
+
+    def advance(self, n_events: int) -> None:
+        """Advance every split to `n_events` events, or until nothing is left to explain."""
+        done = self.n_events()
+        while done < n_events and not self.ended:
+            target = n_events if self.table.all_near else min(n_events, done + EVENTS_PER_CHECK)
+            ended: list[int] = []
+            while pending := [
+                s for s, path in enumerate(self.paths)
+                if s not in ended and len(path) - len(self.starts[s]) < target
+            ]:  # fmt: skip
+                scores = np.stack([self.active(s).score() for s in pending], axis=1)
+                norms = self.table.gradient_norms(scores)
+                ended += [s for s, own in zip(pending, norms, strict=True) if not self.paths[s].advance(own)]
+            # a far group may be missing at an event, or may be left to explain after the last one
+            missing = not self.table.all_near and (self._check() or self._check_ends(ended))
+            self.ended = bool(ended) and not missing
+            done = self.n_events()
+        if self.ended:
+            self.truncate(self.n_events())
+
+    def truncate(self, n_events: int) -> None:
+        """Go back to `n_events` events in every split."""
+        for path, start in zip(self.paths, self.starts, strict=True):
+            if len(path) - len(start) > n_events:
+                path.truncate(len(start) + n_events)
+
+    # ------------------------------------------------------------------ far groups
+
+    def _check(self) -> bool:
+        """Check all groups at the events since the last check; go back and return True if one was missing."""
+        spans = [range(first, len(path)) for first, path in zip(self._checked, self.paths, strict=True)]
+        which, norms = self._gradients(spans)
+        if not which.size:
+            return False
+        steps = np.concatenate(
+            [np.diff([0.0, *path.times])[span.start : span.stop] for path, span in zip(self.paths, spans, strict=True)]
+        )
+        rates = np.divide(norms, self.posed.weights, out=norms)
+        far = self._far()
+        complete, soon = True, [np.empty(0, dtype=np.intp)]
+        for split, path in enumerate(self.paths):
+            events = np.flatnonzero(which == split)
+            # in place: with small groups this table takes a good part of the memory of X
+            sums = rates[events]
+            sums *= steps[events][:, None]
+            np.cumsum(sums, axis=0, out=sums)
+            sums += self._sums[split]
+            late = np.flatnonzero(self._is_late(split, far, sums))
+            good = int(late[0]) if late.size else events.size
+            if late.size:
+                complete = False
+                path.truncate(self._checked[split] + good)
+            if events.size:
+                at = min(good, events.size - 1)
+                soon.append(self._soonest(far, sums[at - 1] if at else self._sums[split], rates[events[at]]))
+            if good:
+                self._sums[split] = sums[good - 1]
+            self._checked[split] += good
+        if complete:
+            return False
+        self._widen(np.unique(np.concatenate(soon)))
+        return True
+
+    def _far(self) -> NDArray[np.bool_]:
+        far = np.ones(self.posed.ranks.size, dtype=bool)
+        far[self.table.groups] = False
+        return far
+
+    def _is_late(self, split: int, far: NDArray[np.bool_], sums: FloatArray) -> NDArray[np.bool_]:
+        """Events at which a far group should have woken: earlier, or at the same time with a smaller position."""
+        path, first = self.paths[split], self._checked[split]
+        woken = self.table.groups[path.groups[first : first + len(sums)]]
+        before = np.vstack([self._sums[split], sums])[:-1]
+        tie = (sums > 1 - TIE) & (before <= 1 - TIE) & (np.arange(far.size) < woken[:, None])
+        return np.asarray((((sums > 1 + TIE) | tie) & far).any(axis=1))
+
+    def _soonest(self, far: NDArray[np.bool_], sums: FloatArray, rates: FloatArray) -> NDArray[np.intp]:
+        """The far groups that would wake next if the model did not change."""
+        wait = np.full(rates.size, np.inf)
+        np.divide(np.maximum(1 - sums, 0.0), rates, out=wait, where=far & (rates > 0))
+        order = np.flatnonzero(np.isfinite(wait))
+        most = GROWTH + LEAST_GROWTH  # every group has at least one column
+        if order.size > most:
+            order = order[wait[order] <= np.partition(wait[order], most)[most]]
+        order = order[np.argsort(wait[order], kind="stable")]
+        ranks = self.posed.ranks[order]
+        return order[: max(LEAST_GROWTH, int(np.searchsorted(np.cumsum(ranks), GROWTH)))]
+
+    def _check_ends(self, ended: Sequence[int]) -> bool:
+        """Where the near groups have nothing left to explain, take in far groups that do; return whether any did."""
+        spans = [range(len(path), len(path) + (s in ended)) for s, path in enumerate(self.paths)]
+        which, norms = self._gradients(spans)
+        if not which.size:
+            return False
+        rates, far = norms / self.posed.weights, self._far()
+        rounding = max(EXHAUSTED, 1e3 * float(np.finfo(self.posed.design.dtype).eps))
+        first = np.array([self.paths[s].first_rate for s in which])
+        if not (far & (rates > rounding * first[:, None]).any(axis=0)).any():
+            return False
+        soon = [self._soonest(far, self._sums[s], rate) for s, rate in zip(which, rates, strict=True)]
+        self._widen(np.unique(np.concatenate(soon)))
+        return True
+
+    def _gradients(self, spans: Sequence[range]) -> tuple[NDArray[np.intp], FloatArray]:
+        """Gradient norms of all groups at the models on the first m groups of each split, for every m in its span.
+
+        Returns the split of each model, and norms of shape (n_models, n_groups).
+        """
+        which = np.repeat(np.arange(len(spans)), [len(span) for span in spans])
+        if not which.size:
+            return which, np.empty((0, self.posed.ranks.size))
+        if self.table.compressed:
+            return which, self._residual_norms(spans, which)
+        scores = []
+        for split, span in enumerate(spans):
+            active = self.active(split)
+            scores += [active.response.score(active.predictor(m)) / active.response.total_weight for m in span]
+        # validation rows do not enter a gradient
+        return which, self.posed.gradient_norms(np.stack(scores, axis=1)[: self.posed.design.shape[0]])
+
+    def _residual_norms(self, spans: Sequence[range], which: NDArray[np.intp]) -> FloatArray:
+        """The same if the table has no rows of X: residuals are computed where X is read."""
+        posed, table = self.posed, self.table
+        n, m = posed.design.shape[0], posed.response.n_outputs
+        joined = sorted({l for path in self.paths for l in path.groups})
+        place = {l: i for i, l in enumerate(joined)}
+        columns, loadings, offset = posed.working.combination(table.groups[joined].tolist())
+        starts, e, i = table.starts, table.extras.shape[1], int(posed.intercept)
+        first = np.cumsum([0, *table.ranks[joined]])
+        W, scores, levels = np.zeros((which.size, m, loadings.shape[1])), np.zeros((which.size, m, e)), []
+        models = [(self.active(s), k) for s, span in enumerate(spans) for k in span]
+        for row, (active, k) in enumerate(models):
+            coef = active.models[k].T
+            at = [np.arange(first[place[l]], first[place[l]] + starts[l + 1] - starts[l]) for l in active.groups[:k]]
+            W[row][:, np.concatenate([*at, np.empty(0, dtype=np.intp)]).astype(np.intp)] = coef[:, i + e :]
+            scores[row] = coef[:, i : i + e]
+            levels.append(coef[:, 0] if i else np.zeros(m))
+        coefs, intercepts = W @ loadings.T, np.array(levels) - W @ offset
+        if posed.factors is not None:
+            extra = scores @ posed.factors.loadings.T
+            columns, coefs = np.concatenate([columns, posed.factors.columns]), np.concatenate([coefs, extra], axis=2)
+            intercepts = intercepts - extra @ posed.factors.means
+        weights = [np.where(np.isin(posed.labels[:n], s.train), posed.response.weight[:n], 0.0) for s in posed.splits]
+        squares = np.zeros((which.size, posed.ranks.size))
+        for a in range(m):  # one pass over X per response
+            y = posed.response.y[:n] if posed.response.y.ndim == 1 else posed.response.y[:n, a]
+            products = posed.design.residual_products(y, weights, which, columns, coefs[:, a], intercepts[:, a])
+            squares += posed.working.all_norms(products) ** 2
+        totals = np.array([weight.sum() for weight in weights])
+        return np.sqrt(squares) / totals[which][:, None]
+
+    def _widen(self, groups: NDArray[np.intp]) -> None:
+        """Make groups near, with the sums that they have accumulated so far."""
+        before, table = self.table.groups.size, self.table
+        changed = table.add(groups)
+        for split, path in enumerate(self.paths):
+            if changed:
+                path.active.replace_rows(table.training(self.posed.splits[split]))
+            path.widen(self.posed.weights[table.groups], table.groups, self._sums[split][table.groups[before:]])

@@ -1,0 +1,294 @@
+"""The user's problem, and the problem in working coordinates that all paths of a search share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import Design, Factors, RepeatedColumns, count_factors, find_factors
+from covey.designs.rows import standard_response
+from covey.groups import Groups
+from covey.losses import Loss, Squared
+from covey.preprocess import WorkingProblem, prepare
+from covey.preprocess.group_weights import read_weights
+from covey.search.observations import Observations
+from covey.search.settings import SETTINGS, Settings
+from covey.validation import FloatArray, whole
+
+__all__ = ["Parts", "Posed", "Problem", "Split", "Validation", "pose"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regression problem in the user's terms.
+
+    Attributes
+    ----------
+    design, y, weight
+        X, the response in the form that the loss takes, and the weights of the rows.
+    groups : Groups
+    always : list of int
+        Groups that are in every model.
+    options : dict
+        ``group_weights``, ``standardize``, ``fit_intercept`` and ``factors``, as in `covey.limit_path`.
+    loss : Loss
+    offset : ndarray, shape (n_rows,) or (n_rows, n_outputs), or None
+    recipes : sequence of Recipe
+        Further candidates; see `covey.search.recipes`.
+    """
+
+    design: Design
+    y: Any
+    weight: Any
+    groups: Groups
+    always: list[int]
+    options: dict[str, Any]
+    loss: Loss = field(default_factory=Squared)
+    offset: Any = None
+    recipes: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Split:
+    """The parts of the rows that a model is fitted on, and the parts that it is scored on, if any."""
+
+    train: tuple[int, ...]
+    test: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows of another design on which models are scored."""
+
+    design: Design
+    y: Any
+    weight: Any
+    offset: Any = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Disjoint parts of the rows, and the splits that consist of them.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n_rows,)
+        The part of each row; -1 for rows of weight zero.
+    counts : list of float
+        The number of rows per part, including the validation part; a row of weight two counts as two rows.
+    splits : list of Split
+        The last one has all rows; with a validation set it is the only one.
+    validation : Validation or None
+        Rows of another design; they form one more part.
+    """
+
+    labels: NDArray[np.intp]
+    counts: list[float]
+    splits: list[Split]
+    validation: Validation | None = None
+
+    @classmethod
+    def everything(cls, weight: FloatArray, n_rows: float, test: tuple[int, ...] = ()) -> Parts:
+        """All rows in one part."""
+        return cls(np.where(np.asarray(weight) > 0, 0, -1), [n_rows], [Split((0,), test)])
+
+
+@dataclass(frozen=True)
+class Posed:
+    """The data that all limit paths of one search share.
+
+    Attributes
+    ----------
+    working : WorkingProblem
+        Working coordinates, from all rows.
+    response : Observations
+        All rows in working units, with weights that add up to one; then the validation rows, if any.
+    labels, counts, splits, validation
+        As in `Parts`; the labels include the validation rows.
+    weights : ndarray, shape (n_groups,)
+        Weights of the groups.
+    intercept : bool
+    factors : Factors or None
+        Common factors that are in every model while the path decides which group comes next.
+    level, scale : ndarray, shape (n_outputs of the loss,)
+        The response was centred at `level` and divided by `scale`; 0 and 1 if the loss depends on its units.
+    settings : Settings
+    """
+
+    working: WorkingProblem
+    response: Observations
+    labels: NDArray[np.intp]
+    counts: list[float]
+    splits: list[Split]
+    validation: Validation | None
+    weights: FloatArray
+    intercept: bool
+    factors: Factors | None
+    level: FloatArray
+    scale: FloatArray
+    settings: Settings
+
+    @property
+    def design(self) -> Design:
+        """X."""
+        return self.working.design
+
+    @property
+    def ranks(self) -> NDArray[np.intp]:
+        """The number of working columns of each group."""
+        return self.working.ranks
+
+    def n_rows(self, split: Split) -> float:
+        """The number of rows that the models of a split are fitted on; a row of weight two counts as two rows."""
+        return sum(self.counts[k] for k in split.train)
+
+    def gradient_norms(self, scores: FloatArray) -> FloatArray:
+        """The norm of ``X' scores`` on each group in working coordinates, over all outputs, in one pass over X.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_rows, n_models, n_outputs)
+
+        Returns
+        -------
+        ndarray, shape (n_models, n_groups)
+        """
+        n, k, m = scores.shape
+        norms = self.design.gradient_norms(self.working, np.ascontiguousarray(scores.reshape(n, k * m).T))
+        return norms if m == 1 else np.sqrt(np.square(norms).reshape(k, m, -1).sum(axis=1))
+
+    def null_norms(self) -> FloatArray:
+        """The norm of the gradient on each group at the null model, after common factors; shape (n_groups,)."""
+        if self.factors is None and self.response.n_outputs == 1:
+            return self.working.group_norms(self.working.correlation)
+        n = self.design.shape[0]
+        rows = self.response.rows(np.arange(n))
+        scores = rows.score(rows.at_null(self.intercept))
+        if self.factors is not None:
+            F = self.factors.scores(self.design)
+            scores = scores - rows.weight[:, None] * (F @ (F.T @ scores))
+        return self.gradient_norms(scores[:, None, :])[0]
+
+    def to_user(
+        self, groups: Sequence[int], W: FloatArray, levels: FloatArray
+    ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """Convert models on some groups to models on the columns of X.
+
+        Parameters
+        ----------
+        groups : sequence of int
+        W, levels : ndarray, shape (..., n_contrasts, k) and (..., n_contrasts)
+            Coefficients of the working columns, group by group, and intercepts.
+
+        Returns
+        -------
+        columns, coef, intercept : shape (p,), (..., n_outputs, p) and (..., n_outputs)
+        """
+        columns, loadings, offset = self.working.combination(list(groups))
+        return columns, self.outputs(W @ loadings.T), self.levels(levels - W @ offset)
+
+    def outputs(self, W: FloatArray) -> FloatArray:
+        """Convert coefficients of contrasts to outputs in the user's units; shape (..., n_outputs, k)."""
+        return np.asarray((self.response.contrasts.T @ W) * self.scale[:, None])
+
+    def levels(self, levels: FloatArray) -> FloatArray:
+        """Convert intercepts of contrasts to outputs in the user's units; shape (..., n_outputs)."""
+        return np.asarray(self.level + (levels @ self.response.contrasts) * self.scale)
+
+
+def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed:
+    """Compute working coordinates, common factors and group weights."""
+    design, groups, validation, loss = problem.design, problem.groups, parts.validation, problem.loss
+    if groups.overlapping:
+        # every group gets a copy of a shared column, and the coefficients of the copies add up
+        design = RepeatedColumns(design, groups.members)
+        if validation is not None:
+            validation = replace(validation, design=RepeatedColumns(validation.design, groups.members))
+        groups = groups.apart()
+    fit_intercept, weight = problem.options["fit_intercept"], np.asarray(problem.weight, dtype=float)
+    has_intercept = fit_intercept and loss.has_intercept
+    response, level, scale, total = _working_response(problem, weight, has_intercept)
+    if loss.quadratic:
+        shown = np.asarray(problem.y, dtype=float).reshape(len(weight), -1)[:, 0]
+        shown = shown if problem.offset is None else shown - _matrix(problem.offset, len(weight))[:, 0]
+    else:
+        # the gradient at the null model equals the gradient of the squared loss for these values
+        scores = response.score(response.at_null(has_intercept))[:, 0]
+        shown = np.divide(scores, response.weight, out=np.zeros_like(scores), where=response.weight > 0)
+    working, _ = prepare(
+        design, shown, groups, standardize=problem.options["standardize"], fit_intercept=fit_intercept,
+        sample_weight=weight,
+    )  # fmt: skip
+    labels = parts.labels
+    if validation is not None:
+        judges = _in_units(loss, validation.y, np.asarray(validation.weight) / total, validation.offset, level, scale)
+        pairs = zip(_arrays(response), _arrays(judges), strict=True)
+        response = Observations(loss, *(np.concatenate(pair) for pair in pairs))
+        labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
+    return Posed(
+        working, response, labels, parts.counts, parts.splits, validation,
+        read_weights(problem.options["group_weights"], working.ranks, settings.first_groups), has_intercept,
+        _read_factors(problem.options["factors"], working, groups, fit_intercept), level, scale, settings,
+    )  # fmt: skip
+
+
+def _arrays(response: Observations) -> tuple[FloatArray, ...]:
+    return response.y, response.weight, response.offset, response.one
+
+
+def _matrix(offset: Any, n_rows: int) -> FloatArray:
+    return np.asarray(offset, dtype=float).reshape(n_rows, -1)
+
+
+def _working_response(
+    problem: Problem, weight: FloatArray, intercept: bool
+) -> tuple[Observations, FloatArray, FloatArray, float]:
+    """The response in working units, its level and scale, and the total weight of the rows."""
+    loss, n, total = problem.loss, len(weight), float(weight.sum())
+    y, q = np.asarray(problem.y, dtype=float), weight / total
+    m = y.shape[1] if loss.vector else 1
+    level, scale = np.zeros(m), np.ones(m)
+    if loss.identity_link:
+        shown = y.reshape(n, m) if problem.offset is None else y.reshape(n, m) - _matrix(problem.offset, n)
+        if loss.quadratic:
+            standard = [standard_response(column, q, centre=intercept) for column in shown.T]
+            level, scale = np.array([one[1] for one in standard]), np.array([one[2] for one in standard])
+        elif intercept:
+            level = q @ shown  # a large mean would cost the residuals digits
+    return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
+
+
+def _in_units(loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray) -> Observations:
+    """A response in working units; under a quadratic loss the offset is subtracted from it."""
+    y, n = np.asarray(y, dtype=float), len(weight)
+    shift = np.zeros((n, level.size))
+    if offset is not None:
+        shift += _matrix(offset, n)
+    if loss.identity_link:
+        shape, shift = y.shape, shift / scale
+        y = (y.reshape(n, -1) - level) / scale
+        if loss.quadratic:
+            y, shift = y - shift, np.zeros_like(shift)
+        y = y.reshape(shape)
+    return Observations(loss, y, weight, shift, np.ones(n))
+
+
+def _read_factors(factors: Any, working: WorkingProblem, groups: Groups, intercept: bool) -> Factors | None:
+    """The common factors requested by ``factors=``; None if there are none."""
+    design, q = working.design, working.q
+    means = np.zeros(design.shape[1])
+    means[working.layout.members] = working.mean
+    if isinstance(factors, str):
+        if factors != "auto":
+            raise ValueError(f"factors must be 'auto' or a whole number of at least 0, not {factors!r}.")
+        k = count_factors(design, q, groups.members, groups.starts, fit_intercept=intercept, means=means)
+    else:
+        k = min(whole(factors, "factors", least=0), design.shape[0] - 1, design.shape[1])
+    if k == 0:
+        return None
+    found = find_factors(design, q, k, fit_intercept=intercept, means=means)
+    return found if found.n_factors else None

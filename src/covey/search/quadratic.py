@@ -1,0 +1,133 @@
+"""Quadratic: the loss around a model on some groups of a path. Elimination and ridges are read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+
+from covey.layout import offsets
+from covey.search.active import DEPENDENT, ActiveSet
+from covey.validation import FloatArray
+
+__all__ = ["Quadratic"]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """``tr(W'KW/2 - c'W)`` on the columns of some groups, with the intercept that minimises the loss for each W.
+
+    Attributes
+    ----------
+    K, c : ndarray, shape (k, k) and (k, n_outputs)
+    starts : ndarray of int, shape (n_groups + 1,)
+        Where the columns of each group begin.
+    means, level : ndarray, shape (k,) and (n_outputs,)
+        The intercept is ``level - means @ W``.
+    """
+
+    K: FloatArray
+    c: FloatArray
+    starts: NDArray[np.intp]
+    means: FloatArray
+    level: FloatArray
+
+    @classmethod
+    def around(cls, active: ActiveSet, n_groups: int, coef: FloatArray, ridge: FloatArray | None = None) -> Quadratic:
+        """The quadratic model of the loss around a model on the first groups of a path.
+
+        Parameters
+        ----------
+        active : ActiveSet
+            Without common factors.
+        n_groups : int
+        coef : ndarray, shape (n_columns, n_outputs)
+            The minimiser on these groups.
+        ridge : ndarray, shape (k, k), optional
+            A penalty that the minimiser has.
+        """
+        i = int(active.table.posed.intercept)
+        A = active.A[:, : len(coef)]
+        H = active.response.gram(active.predictor_of(coef), A)
+        K, w = H[i:, i:], coef[i:]
+        means, level = np.zeros(len(w)), np.zeros(coef.shape[1])
+        if i and H[0, 0] > 0:
+            means = H[0, 1:] / H[0, 0]
+            K, level = K - np.outer(H[1:, 0], means), coef[0] + means @ w
+        if ridge is not None:
+            K = K + ridge
+        starts = np.array(active.widths[: n_groups + 1], dtype=np.intp) - i
+        return cls(K, K @ w, starts, means, level)
+
+    def first(self, n_groups: int) -> Quadratic:
+        """The same on the first groups alone, with the others at zero."""
+        k = int(self.starts[n_groups])
+        return Quadratic(self.K[:k, :k], self.c[:k], self.starts[: n_groups + 1], self.means[:k], self.level)
+
+    def positions(self, groups: Sequence[int]) -> NDArray[np.intp]:
+        """The positions of the columns of some groups."""
+        sizes = np.diff(self.starts)[list(groups)]
+        first = np.repeat(self.starts[list(groups)] - offsets(sizes)[:-1], sizes)
+        return first + np.arange(first.size)
+
+    def levels(self, W: FloatArray) -> FloatArray:
+        """The intercepts of models of shape (n_models, n_outputs, k)."""
+        return np.asarray(self.level - W @ self.means)
+
+    def ridges(
+        self, M: FloatArray, order: NDArray[np.intp], lengths: NDArray[np.intp], penalties: Sequence[float]
+    ) -> FloatArray:
+        """Minimisers with ``penalty tr(W'MW/2)`` added, on nested sets of columns; zero elsewhere.
+
+        One factorisation per penalty serves all sets.
+
+        Parameters
+        ----------
+        M : ndarray, shape (k, k)
+        order : ndarray of int
+            Columns, ordered so that every set is a prefix.
+        lengths : ndarray of int
+            Sizes of the sets.
+        penalties : sequence of float
+
+        Returns
+        -------
+        ndarray, shape (n_sets * n_penalties, n_outputs, k)
+        """
+        longest, m = int(lengths.max(initial=0)), self.c.shape[1]
+        order = order[:longest]
+        at = order[:, None], order
+        K, P, c = self.K[at], M[at], self.c[order]
+        left_out = np.arange(longest)[:, None] >= lengths
+        W = np.zeros((lengths.size, len(penalties), m, len(self.c)))
+        for i, penalty in enumerate(penalties):
+            S = K + penalty * P
+            R, failed = dpotrf(S.T, lower=0, clean=0)
+            if failed:
+                for row, k in enumerate(lengths):
+                    W[row, i][:, order[:k]] = _solved(S[:k, :k], c[:k]).T
+                continue
+            z = np.repeat(dtrtrs(R, c, trans=1)[0][:, :, None], lengths.size, axis=2)
+            # entries beyond a set's columns start at zero, and back substitution keeps them there
+            z.transpose(0, 2, 1)[left_out] = 0.0
+            solution = dtrtrs(R, z.reshape(longest, m * lengths.size))[0].reshape(longest, m, lengths.size)
+            W[:, i][:, :, order] = solution.transpose(2, 1, 0)
+        return W.reshape(-1, m, len(self.c))
+
+    def least_norm(self, sets: Sequence[Sequence[int]]) -> tuple[FloatArray, list[int]]:
+        """Minimisers of least norm on sets of groups with linearly dependent columns, and the rank of each set."""
+        W, ranks = np.zeros((len(sets), self.c.shape[1], len(self.c))), []
+        for w, kept in zip(W, sets, strict=True):
+            at = self.positions(kept)
+            solution, _, rank, _ = np.linalg.lstsq(self.K[np.ix_(at, at)], self.c[at], rcond=DEPENDENT)
+            w[:, at] = solution.T
+            ranks.append(int(rank))
+        return W, ranks
+
+
+def _solved(S: FloatArray, c: FloatArray) -> FloatArray:
+    solution, failed = dposv(S, c)[1:]
+    return np.asarray(np.linalg.lstsq(S, c, rcond=DEPENDENT)[0] if failed else solution)

@@ -1,0 +1,184 @@
+"""Recipes: ways to make a model that can be repeated on other rows.
+
+A recipe is carried out on the training rows of every split, scored on the rows left out, and, if it is chosen, carried
+out on all rows. To add one, subclass `Recipe` and pass it to an estimator as ``recipes=[...]``; docs/extending.md has an
+example.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.search.observations import Observations
+from covey.search.problem import Posed, Split
+from covey.search.ridges import Penalties
+from covey.search.table import Table
+from covey.validation import FloatArray
+
+if TYPE_CHECKING:
+    from covey.search.cleaned import CleanedRound
+    from covey.search.dense import DenseRidges
+
+__all__ = ["Model", "Recipe", "Training"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A linear model of one split.
+
+    Attributes
+    ----------
+    groups : list of int
+        The groups in the model, as positions among all groups, in the order in which they woke up; for models on all
+        groups, by decreasing norm.
+    predictors : ndarray, shape (n_scored, n_outputs)
+        Linear predictors of the rows on which the split is scored.
+    n_columns : float
+        The size of the model: of equally good models, the smaller one is chosen.
+    on_columns : callable
+        Returns columns of X, coefficients of shape (n_outputs, k) and intercepts of shape (n_outputs,).
+    shrunk : bool
+        Whether coefficients are shrunk.
+    remark : str
+        What a user should know about the model beside the recipe's text.
+    """
+
+    groups: list[int]
+    predictors: FloatArray
+    n_columns: float
+    on_columns: Callable[[], tuple[NDArray[np.intp], FloatArray, FloatArray]]
+    shrunk: bool = True
+    remark: str = ""
+
+
+class Recipe(ABC):
+    """A way to make a model; subclasses are frozen dataclasses, so that equal recipes are one candidate.
+
+    Attributes
+    ----------
+    n_groups : int or None
+        The number of groups that the model has, not counting those that are always in; None if all may be in.
+    """
+
+    n_groups: int | None
+
+    @property
+    def key(self) -> Hashable:
+        """What tells two recipes apart."""
+        return self
+
+    @property
+    def family(self) -> Hashable:
+        """Recipes of one family share a weight when candidates are averaged."""
+        return type(self).__name__ if self.n_groups is None else self.n_groups
+
+    @abstractmethod
+    def text(self, unpenalised: str = "least squares") -> str:
+        """A description; `unpenalised` is the name of a fit without a penalty."""
+
+    @abstractmethod
+    def fit(self, training: Training) -> Model:
+        """Carry the recipe out."""
+
+    @classmethod
+    def scored(cls, recipes: Sequence[Any], training: Training) -> tuple[FloatArray, list[float]]:
+        """Predictors (n_scored, n_outputs, n_recipes) and sizes of the models of several recipes of this kind."""
+        models = [recipe.fit(training) for recipe in recipes]
+        return np.stack([model.predictors for model in models], axis=-1), [model.n_columns for model in models]
+
+
+class Training:
+    """The training rows of one split, with all that recipes need.
+
+    Attributes
+    ----------
+    table : Table
+        The near groups on all rows.
+    posed : Posed
+    split : Split
+    final : bool
+        Whether this is the split with all rows, whose models are returned to the user with all digits.
+    always : list of int
+        Groups that are in every model, unpenalised.
+    penalties : Penalties
+    rounds : list of CleanedRound
+        The sets of groups that elimination kept, for every round of the search.
+    dense : DenseRidges or None
+        Ridges on all columns.
+    fits : dict
+        Minimisers by their groups and ridge: for each group, coefficients of shape (k, n_outputs), and the intercept
+        under -1. Other prefixes and rounds often leave the same groups.
+    infinite : list of frozenset
+        Sets of groups whose minimum lies at infinity, as it does for every superset.
+    """
+
+    def __init__(self, table: Table, number: int, always: list[int], penalties: Penalties) -> None:
+        self.table, self.number, self.always, self.penalties = table, number, always, penalties
+        self.posed: Posed = table.posed
+        self.split: Split = self.posed.splits[number]
+        self.final = number == len(self.posed.splits) - 1
+        self.rounds: list[CleanedRound] = []
+        self.dense: DenseRidges | None = None
+        self.fits: dict[tuple[frozenset[int], float], dict[int, FloatArray]] = {}
+        self.infinite: list[frozenset[int]] = []
+        self._of_table: tuple[int, Observations, NDArray[np.intp]] | None = None
+
+    def _from_table(self) -> tuple[int, Observations, NDArray[np.intp]]:
+        if self._of_table is None or self._of_table[0] != self.table.version:
+            self._of_table = self.table.version, self.table.training(self.split), self.table.scored(self.split)
+        return self._of_table
+
+    @property
+    def response(self) -> Observations:
+        """The response, with weight zero outside the training rows."""
+        return self._from_table()[1]
+
+    @property
+    def scored(self) -> NDArray[np.intp]:
+        """The rows of the table on which models are scored."""
+        return self._from_table()[2]
+
+    @property
+    def rough(self) -> bool:
+        """Whether models are only scored and need few digits."""
+        return not self.final
+
+    def predictors(self, columns: NDArray[np.intp], W: FloatArray, levels: FloatArray) -> FloatArray:
+        """Predictors of models on the rows to score; (n_scored, n_outputs, n_models).
+
+        Parameters
+        ----------
+        columns : ndarray of int, shape (k,)
+            Columns of the table.
+        W, levels : ndarray, shape (n_models, n_outputs, k) and (n_models, n_outputs)
+        """
+        out = self.table.predictors(self.scored, columns, W)
+        out += self.response.one[self.scored][:, None, None] * levels.T
+        return out
+
+    def model(
+        self, groups: Sequence[int], W: FloatArray, levels: FloatArray, *, shrunk: bool = True, remark: str = ""
+    ) -> Model:
+        """A model on near groups, given as positions among all groups.
+
+        Parameters
+        ----------
+        groups : sequence of int
+        W, levels : ndarray, shape (n_outputs, k) and (n_outputs,)
+            Coefficients of the groups' working columns, one group after another, and intercepts.
+        shrunk, remark
+            As in `Model`.
+        """
+        place = {int(l): i for i, l in enumerate(self.table.groups)}
+        columns = self.table.columns([place[int(l)] for l in groups])
+        predictors = self.predictors(columns, W[None], levels[None])[:, :, 0]
+        posed = self.posed
+        return Model(
+            list(groups), predictors, float(columns.size), lambda: posed.to_user(groups, W, levels), shrunk, remark
+        )

@@ -1,0 +1,259 @@
+"""Select one model for a problem, with everything that describes it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+
+from covey.designs import Design
+from covey.groups import Groups
+from covey.losses import Loss
+from covey.path import Path
+from covey.search.criteria import Criterion, Discrepancy, InformationCriterion, training_table
+from covey.search.limit_path import path_of
+from covey.search.problem import Parts, Posed, Problem, pose
+from covey.search.recipes import Model, Recipe
+from covey.search.search import search
+from covey.search.settings import SETTINGS, Settings
+from covey.search.splits import Folds, HoldOut, counts
+from covey.search.table import MOST_ROWS, near_limits
+from covey.threads import fitting_threads
+from covey.validation import FloatArray, whole
+
+__all__ = ["Selected", "Selection", "read_selection", "select"]
+
+Selection = Folds | HoldOut | Criterion
+
+
+def read_selection(selection: Any, random_state: Any = None, labels: Any = None) -> Selection:
+    """Convert the ``selection=`` argument to a rule.
+
+    >>> read_selection(5)
+    Folds(cv=5, labels=None, random_state=None)
+    >>> read_selection("ebic")
+    InformationCriterion(criterion='ebic', gamma=1.0)
+    """
+    if isinstance(selection, HoldOut):
+        return replace(selection, random_state=random_state) if selection.random_state is None else selection
+    if isinstance(selection, Folds):
+        return replace(selection, labels=labels) if selection.labels is None else selection
+    if isinstance(selection, Criterion):
+        return selection
+    if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
+        folds = whole(int(selection), "selection as a number of folds", least=2)
+        return Folds(folds, labels, random_state)
+    if isinstance(selection, str):
+        if selection == "holdout":
+            seed = check_random_state(0 if random_state is None else random_state).randint(2**31 - 1)
+            return HoldOut(random_state=seed)
+        if selection in ("bic", "ebic", "gcv"):
+            return InformationCriterion(cast(Any, selection))
+        if selection == "discrepancy":
+            return Discrepancy()
+    elif hasattr(selection, "split") or (hasattr(selection, "__iter__") and not isinstance(selection, dict)):
+        return Folds(selection, labels, random_state)
+    raise ValueError(
+        "selection must be a number of folds, a splitter or an iterable of (train, test), 'holdout', 'ebic', 'bic', "
+        "'gcv', 'discrepancy', covey.selection.HoldOut(...) or covey.selection.Size(k), not "
+        f"{selection!r}."
+    )
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The selected model, and how it was selected.
+
+    Attributes
+    ----------
+    by_group : ndarray, shape (n_outputs, sum of the groups' sizes)
+        Coefficients group by group; with overlapping groups, a shared column has one per group, and they add up.
+    coef : ndarray, shape (n_outputs, n_columns)
+        Coefficients of the columns of X.
+    intercept : ndarray, shape (n_outputs,)
+    order : list of int
+        The groups in the model, in the order in which they woke up.
+    strengths : ndarray, shape (n_groups,)
+        The standard deviation of each group's contribution to the prediction, if groups are orthonormalised.
+    path : Path
+        The path on all rows; its last model is the selected one.
+    candidates : DataFrame
+        All candidates, with the chosen one marked.
+    frequencies : ndarray of int, shape (n_groups,), or None
+        In how many scored splits the chosen recipe has each group.
+    n_splits : int
+        The number of scored splits.
+    recipe : str
+        A description of the model.
+    shrunk : bool
+        Whether coefficients are shrunk: a ridge or a mean of models was chosen.
+    """
+
+    by_group: FloatArray
+    coef: FloatArray
+    intercept: FloatArray
+    order: list[int]
+    strengths: FloatArray
+    path: Path
+    candidates: pd.DataFrame
+    frequencies: FloatArray | None
+    n_splits: int
+    recipe: str
+    shrunk: bool
+
+
+def select(
+    problem: Problem,
+    selection: Selection,
+    rule: str = "min",
+    average: bool = False,
+    settings: Settings = SETTINGS,
+) -> Selected:
+    """Select a model by held-out rows or by a criterion."""
+    with fitting_threads(problem.design.shape, problem.design.on_device):
+        if isinstance(selection, Criterion):
+            return _by_criterion(problem, selection, settings)
+        return _by_judge(problem, selection, rule, average, settings)
+
+
+def _by_judge(
+    problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, settings: Settings
+) -> Selected:
+    _say_what_is_left_out(problem.design)
+    posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
+    found = search(posed, problem.always, problem.recipes)
+    verdict = found.verdict()
+    chosen = verdict.choose(rule, settings)
+    weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
+    loss, n_groups = problem.loss, problem.groups.n_groups
+    one_squared = loss.quadratic and not loss.vector
+    unit = float(posed.scale[0] ** 2) if one_squared else 1.0
+    candidates = pd.DataFrame(
+        {
+            "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
+            "groups": [
+                n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
+                for recipe in verdict.recipes
+            ],
+            "mse" if one_squared else "deviance": verdict.errors * unit,
+            "standard_error": verdict.standard_errors * unit,
+            **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
+            "weight": weights,
+            "chosen": weights > 0 if average else np.arange(len(verdict.recipes)) == chosen,
+        },
+        copy=False,
+    )
+    used = np.flatnonzero(weights)
+    models = [found.model(verdict.recipes[i]) for i in used]
+    frequencies = np.zeros(n_groups, dtype=int)
+    for training in found.scored:
+        frequencies[list({l for i in used for l in found.groups(verdict.recipes[i], training)})] += 1
+    path = path_of(posed, found.knots, problem.groups)
+    if used.size > 1:
+        text, shrunk = f"a mean of {used.size} models", True
+    else:
+        text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
+    mean = _mean(posed, models, weights[used], path)
+    return _published(problem.groups, posed, mean, path, candidates, frequencies, len(found.scored), text, shrunk)
+
+
+def _say_what_is_left_out(design: Design) -> None:
+    """Warn, before X is read, if it lacks candidates that it would have in memory."""
+    n, p = design.shape
+    if not design.reads_columns and p > near_limits(n)[1] and n <= MOST_ROWS:
+        warnings.warn(
+            f"{design.name} is not in memory, so ridges on all {p} columns are not among the candidates; they matter "
+            f"when noise is strong and many groups have small effects. Load {design.name} into memory to include them, "
+            "or choose by selection='ebic', which tries none.",
+            stacklevel=5,
+        )
+
+
+def _by_criterion(problem: Problem, rule: Criterion, settings: Settings) -> Selected:
+    weight = np.asarray(problem.weight)
+    (n_rows,) = counts(weight, np.where(weight > 0, 0, -1), problem.loss, problem.y)
+    # all rows, scored on themselves
+    posed = pose(problem, Parts.everything(weight, n_rows, (0,)), settings)
+    table = training_table(posed, problem.always, rule)
+    chosen = table.choose(rule)
+    candidates = table.frame(rule).assign(chosen=np.arange(table.rss.size) == chosen)
+    recipe = table.recipes[chosen]
+    model = recipe.fit(table.training)
+    path = path_of(posed, table.knots, problem.groups)
+    text = _in_words(recipe, model, problem.loss)
+    mean = _mean(posed, [model], np.ones(1), path)
+    return _published(problem.groups, posed, mean, path, candidates, None, 0, text, model.shrunk)
+
+
+def _in_words(recipe: Recipe, model: Model, loss: Loss) -> str:
+    """A description of a model, which mentions the small ridge if the maximum likelihood is infinite."""
+    if not model.remark:
+        return recipe.text(loss.unpenalised)
+    return f"{recipe.text(model.remark)} ({loss.unpenalised} is infinite on them)"
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A model, or a mean of models, on all columns, group by group; shape (n_outputs, n_columns)."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    order: list[int]
+
+
+def _mean(posed: Posed, models: list[Model], weights: FloatArray, path: Path) -> _Mean:
+    """The weighted mean of models; its groups in the order of the path, then the others, strongest first."""
+    m = posed.scale.size
+    coef, level = np.zeros((m, posed.working.layout.members.size)), np.zeros(m)
+    order: dict[int, None] = {}
+    for model, weight in sorted(zip(models, weights, strict=True), key=lambda pair: -pair[1]):
+        columns, values, intercept = model.on_columns()
+        coef[:, columns] += weight * values
+        level += weight * intercept
+        order.update(dict.fromkeys(model.groups))
+    mean = _Mean(coef, level, list(order))
+    if len(models) == 1:
+        return mean
+    strengths = _strengths(posed, mean)
+    woke = [l for l, _ in path.entered if l in order]
+    others = sorted(set(order) - set(woke), key=lambda l: -strengths[l])
+    return replace(mean, order=[*woke, *others])
+
+
+def _published(
+    groups: Groups,
+    posed: Posed,
+    mean: _Mean,
+    path: Path,
+    candidates: pd.DataFrame,
+    frequencies: FloatArray | None,
+    n_splits: int,
+    recipe: str,
+    shrunk: bool,
+) -> Selected:
+    """The model with its path, converted from group by group to the columns of X."""
+    by_group = mean.coef if groups.overlapping else mean.coef[:, groups.members]
+    coef = np.array([groups.from_contiguous(one) for one in by_group])
+    strengths = _strengths(posed, mean)
+    ended = path.ending_in(coef, mean.intercept, strengths, by_group if groups.overlapping else None)
+    return Selected(
+        by_group, coef, mean.intercept, mean.order, strengths, ended, candidates, frequencies, n_splits, recipe, shrunk
+    )
+
+
+def _strengths(posed: Posed, mean: _Mean) -> FloatArray:
+    """The norm of each group in working coordinates, in units of the response."""
+    working = posed.working
+    # a group that is always in the model may have only constant columns, and so no norm
+    which = np.array([l for l in mean.order if working.ranks[l] > 0], dtype=np.intp)
+    out = np.zeros(working.ranks.size)
+    if which.size:
+        sizes = Groups.from_sizes(working.ranks[which])
+        # `from_user` divides by the scale of the working problem's response
+        norms = [sizes.norms(working.from_user(which, coef)) * working.y_scale for coef in mean.coef]
+        out[which] = np.sqrt(np.sum(np.square(norms), axis=0)) if len(norms) > 1 else norms[0]
+    return out

@@ -1,0 +1,122 @@
+"""Every number that decides which model is chosen, with its reason.
+
+Numerical tolerances, which only decide how many digits a result has, stay where they are used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the search, decided on simulated problems and splits that no published figure uses (decision 0041).
+
+    Attributes
+    ----------
+    first_groups : float
+        Group weights are fair to all sizes until about this many groups are awake, not only for the first group.
+    most_columns : float
+        A path ends when its columns reach this share of the number of training rows: with more, refits follow the
+        noise.
+    improvement, patience : float, int
+        A path ends when the held-out error has not fallen by this share for `patience` events.
+    prefixes, steady_columns, longer : tuple of int, float, float
+        Elimination starts from prefixes of these lengths, from the one whose columns reach this share of the rows, and
+        from the end of the path: if most of a path is noise, a short prefix is eliminated in a better order, and if
+        columns are correlated, true groups may wake late. A short prefix is used if the next one is at least `longer`
+        times as long; otherwise both would drop much the same groups.
+    rounds, worthwhile : int, float
+        The largest number of paths, each starting from the groups that the one before kept; a round must lower the
+        held-out error by this share for another one to follow.
+    noisy, dense : float
+        Ridges on sets, and ridges on all columns, are tried if the best model on the path leaves more than this share
+        of the null model's error: with less, shrinkage gains next to nothing, and many small effects even less.
+    ridges, low_ridges : tuple of float
+        Penalties on sets of groups, for columns of unit variance and in units of the null model's curvature. The lower
+        ones are for losses whose curvature falls as the fit improves (classes, counts).
+    ridge_sizes : float
+        The sizes of sets on which ridges are tried grow by this factor: sets in between differ less than ridges do.
+    separated_ridge, elimination_ridge : float
+        If the minimum lies at infinity (perfectly separated classes), models have the first of these penalties, which
+        is far below any ridge that is tried, and groups are eliminated in the quadratic model of a fit with the second.
+    column_range : float
+        A ridge scales a column by its standard deviation times its range over this number of standard deviations,
+        which is the range of some hundred normal values: what a few rows decide is shrunk more.
+    penalties : tuple of float
+        Penalties of ridges on all columns, in units of the mean eigenvalue of the kernel matrix.
+    reweightings, within : int, float
+        The largest number of reweightings of ridges on all columns, for the best penalty and its neighbours. They stop
+        when the error no longer falls, and do not start if it is more than `within` times the least.
+    least_share : float
+        A group's penalty grows by at most the inverse of this per reweighting, so that no group is lost for good.
+    columns_per_row : float
+        In a wide design, the groups of largest norm stay in after the first ridge, up to this many columns per row:
+        the others contribute next to nothing.
+    first_penalties, hopeless : tuple of int, float
+        If fits on all columns are slow, the penalties at these positions are tried first, and the others only if the
+        better error is at most `hopeless` times the least of all candidates: they lowered it by at most a tenth.
+    temperature : float
+        A model whose total held-out deviance is larger by this many dispersions has 1/e of the weight, like its
+        likelihood.
+    dense_share : float
+        Before any row is held out, models on all groups have this share of the weight.
+    least_weight : float
+        Models whose weight is below this share of the largest are left out of the mean.
+    near_mean : float
+        Models whose squared distance from the mean is at most this many times the least count as equally good, and the
+        simplest of them is chosen.
+    evidence, strict : float
+        The null model is kept unless the best one beats it by this many standard errors: among hundreds of candidates,
+        some look a little better by chance. The rule for fewer groups requires `strict` times as many.
+    criterion_columns, criterion_patience : float, int
+        With an information criterion, a path ends when its columns reach this share of the rows, beyond which criteria
+        extrapolate, or when the criterion has not fallen for this many events.
+    spare_groups, spare_share : int, float
+        How many more groups than wanted a path wakes for elimination to choose from: a number, or a share if that is
+        more.
+    """
+
+    first_groups: float = 10.0
+    most_columns: float = 0.8
+    improvement: float = 0.003
+    patience: int = 8
+    prefixes: tuple[int, ...] = (10, 40)
+    steady_columns: float = 0.6
+    longer: float = 1.5
+    rounds: int = 2
+    worthwhile: float = 0.02
+    noisy: float = 0.01
+    dense: float = 0.1
+    ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    low_ridges: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
+    ridge_sizes: float = 1.2
+    separated_ridge: float = 1e-3
+    elimination_ridge: float = 0.03
+    column_range: float = 6.0
+    penalties: tuple[float, ...] = (0.01, 0.04, 0.16, 0.6, 2.5, 10.0)
+    reweightings: int = 5
+    within: float = 1.6
+    least_share: float = 1e-3
+    columns_per_row: float = 2.0
+    first_penalties: tuple[int, ...] = (2, 4)
+    hopeless: float = 1.5
+    temperature: float = 2.0
+    dense_share: float = 0.25
+    least_weight: float = 2e-3
+    near_mean: float = 2.0
+    evidence: float = 1.0
+    strict: float = 1.75
+    criterion_columns: float = 0.5
+    criterion_patience: int = 10
+    spare_groups: int = 8
+    spare_share: float = 0.5
+
+    def spare(self, n_groups: int) -> int:
+        """How many more groups than wanted a path wakes."""
+        return max(self.spare_groups, int(self.spare_share * n_groups))
+
+
+SETTINGS = Settings()

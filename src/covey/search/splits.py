@@ -1,0 +1,318 @@
+"""Which rows score the models: folds, a held-out share, or a validation set; and the resulting parts of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.designs import Design, as_design
+from covey.designs.row_keys import canonical_keys
+from covey.designs.rows import MIXED, count_rows, hold_out, split_masks
+from covey.losses import Loss, Squared
+from covey.losses.offsets import read_offset
+from covey.search.problem import Parts, Split, Validation
+from covey.validation import FloatArray, on_host, whole
+
+__all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
+
+SQUARED = Squared()
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Cross-validation.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        A number of folds, or anything that scikit-learn accepts. A number gives folds that depend only on the response:
+        neighbours among the sorted values go to different folds, equal values to the same one (if the response has few
+        values, equal rows do). The order of the rows does not matter, and repeated rows stay together.
+    labels : array-like of shape (n_rows,), optional
+        Labels of the rows, for splitters such as GroupKFold.
+    random_state : int or None
+        Decides which neighbour goes to which fold.
+    """
+
+    cv: Any = 5
+    labels: Any = None
+    random_state: Any = None
+
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
+        """The parts of the rows of a problem."""
+        y, weight = np.asarray(y), np.asarray(weight)
+        balance = loss.balance(y, weight)
+        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool) and self.labels is None:
+            folds = self._deal(design, y, balance, weight, loss)
+            n_folds = int(folds.max()) + 1
+            if n_folds < 2:
+                raise ValueError("Folds need at least 2 rows of positive weight; choose selection='ebic' instead.")
+            # rows in no fold are in every training set
+            labels = np.where(weight > 0, np.where(folds < 0, n_folds, folds), -1)
+            parts = range(int(labels.max()) + 1)
+            splits = [Split(tuple(k for k in parts if k != f), (f,)) for f in range(n_folds)]
+        else:
+            labels, splits = _from_splitter(split_masks(design.shape[0], self.cv, balance, self.labels))
+            labels = np.where(weight > 0, labels, -1)
+        for number, split in enumerate(splits):
+            for name, parts_of in (("held-out", split.test), ("training", split.train)):
+                if not np.isin(labels, parts_of).any():
+                    raise ValueError(f"Fold {number} has no {name} rows of positive weight; use fewer folds.")
+        check_training(loss, y, weight, labels, splits)
+        every = Split(tuple(range(int(labels.max()) + 1)))
+        return Parts(labels, counts(weight, labels, loss, y), [*splits, every])
+
+    def _deal(
+        self, design: Design, y: FloatArray, balance: FloatArray, weight: FloatArray, loss: Loss
+    ) -> NDArray[np.intp]:
+        """The fold of every row."""
+        k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
+        classes, keys = loss.classes(y) is not None, ()
+        if classes or loss.coupled or _is_tied(balance, weight, k):
+            keys = canonical_keys(design, _used_ranks(balance, weight), weight)
+        return balanced_folds(
+            balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled
+        )
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """Some rows held out once, or a separate validation set.
+
+    The choice of held-out rows depends on their positions and the seed, not on values, except that rows equal in X and
+    y stay together (with the first of them). The same share of every class is held out.
+
+    Parameters
+    ----------
+    fraction : float
+        The share of the rows to hold out. The model is then fitted on all rows.
+    validation : (X, y) or None
+        Rows to score on; nothing is held out then.
+    random_state : int or None
+        The seed; None means 0.
+    """
+
+    fraction: float = 0.2
+    validation: Any = None
+    random_state: Any = None
+
+    def parts(self, design: Design, y: Any, weight: Any, loss: Loss = SQUARED) -> Parts:
+        """The parts of the rows of a problem."""
+        y, weight = np.asarray(y), np.asarray(weight)
+        if self.validation is not None:
+            other = read_validation(self.validation, design.shape[1], loss)
+            labels = np.where(weight > 0, 0, -1)
+            n = counts(other.weight, np.zeros(len(other.weight), dtype=np.intp), loss, other.y)
+            return Parts(labels, [*counts(weight, labels, loss, y), *n], [Split((0,), (1,))], other)
+        classes, informative = loss.classes(y), loss.informative(y)
+        if classes is None and informative is not None:
+            classes = informative.astype(np.intp)
+        labels = np.where(weight > 0, self.mask(design, y, weight, classes).astype(np.intp), -1)
+        splits = [Split((0,), (1,)), Split((0, 1))]
+        check_training(loss, y, weight, labels, splits)
+        return Parts(labels, counts(weight, labels, loss, y), splits)
+
+    def mask(self, design: Design, y: Any, weight: Any, classes: Any = None) -> NDArray[np.bool_]:
+        """The rows to hold out."""
+        if isinstance(self.fraction, bool) or not 0 < self.fraction < 1:
+            raise ValueError(f"The held-out fraction must lie between 0 and 1, not {self.fraction!r}.")
+        seed = 0 if self.random_state is None else self.random_state
+        return np.asarray(hold_out(design, y, weight, self.fraction, seed, classes))
+
+
+def read_validation(validation: Any, n_columns: int, loss: Loss = SQUARED) -> Validation:
+    """Check a validation set."""
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
+        raise ValueError("validation must be a pair (X, y) of rows to score on, or (X, y, offset).")
+    X, y, *rest = validation
+    design = as_design(X, name="X_val")
+    n = design.shape[0]
+    if design.shape[1] != n_columns:
+        raise ValueError(f"The validation rows have {design.shape[1]} columns, and X has {n_columns}.")
+    response = loss.check(on_host(y), name="y_val")
+    if len(response) != n:
+        raise ValueError(f"y_val has {len(response)} entries, but X_val has {n} rows.")
+    offset: Any = None
+    if rest and rest[0] is not None:
+        offset = read_offset(rest[0], n, response.shape[1] if loss.vector else 1, loss)
+    return Validation(design, response, np.ones(n), offset)
+
+
+class MissingClassError(ValueError):
+    """The training rows lack a class. Holds its position, and the rest of the message to follow its name."""
+
+    def __init__(self, position: int, rest: str) -> None:
+        super().__init__(f"Class {position} (counted from 0) {rest}")
+        self.position, self.rest = position, rest
+
+
+def _most_folds(loss: Loss, y: Any, weight: Any, k: int) -> int:
+    """The number of folds, reduced if needed so that each can have an informative row."""
+    known = loss.informative(y)
+    return k if known is None else max(2, min(k, int((known & (np.asarray(weight) > 0)).sum())))
+
+
+def check_training(
+    loss: Loss, y: FloatArray, weight: FloatArray, labels: NDArray[np.intp], splits: Sequence[Split]
+) -> None:
+    """Refuse splits whose training rows have no null model, for instance because they lack a class."""
+    if loss.quadratic:
+        return
+    classes, informative = loss.classes(y), loss.informative(y)
+    for number, split in enumerate(splits):
+        train = np.where(np.isin(labels, split.train), weight, 0.0)
+        if classes is not None:
+            found = np.bincount(classes, weights=train, minlength=max(2, y.shape[1] if y.ndim == 2 else 2))
+            if not found.all():
+                raise MissingClassError(
+                    int(np.argmin(found)),
+                    f"has no row among the training rows of fold {number}: give more rows of it, use fewer folds, put "
+                    "rare classes together, or choose selection='ebic', which needs no folds.",
+                )
+        scored = np.isin(labels, split.test or split.train)
+        if informative is not None and not (scored & informative).any():
+            raise ValueError(
+                f"No held-out row of fold {number} has an event: use fewer folds, let selection=5 spread the events "
+                "over the folds, or choose selection='ebic', which needs no folds."
+            )
+        try:
+            loss.null(y, train)
+        except ValueError as error:
+            raise ValueError(
+                f"The training rows of fold {number} cannot be fitted. {error} Use fewer folds, put rare classes "
+                "together, or choose selection='ebic', which needs no folds."
+            ) from None
+
+
+# Responses this close, relative to their range, are equal: sums may differ in the last digit.
+SAME = 1e-12
+
+
+# In a table of a few categories, a row occurs more often than this on average, counted in units of the least weight.
+REPEATED = 2.0
+
+
+def balanced_folds(
+    y: FloatArray,
+    weight: FloatArray,
+    keys: NDArray[np.uint64] | None = None,
+    same: NDArray[np.uint64] | None = None,
+    *,
+    k: int,
+    seed: Any = None,
+    classes: bool = False,
+    apart: bool = False,
+) -> NDArray[np.intp]:
+    """The fold of every row: k neighbours among the sorted responses go to k different folds; -1 for weight zero.
+
+    `keys` and `same` are the two keys of `covey.designs.row_keys.canonical_keys`.
+
+    Equal responses count as one neighbour, unless a single value would fill a fold by itself, they are classes, or
+    `apart` is true. Then equal rows, as identified by their keys, count as one; if many rows differ only in their
+    response, as in a table of a few categories, and most are repeated, every row counts separately. Classes are dealt
+    round-robin, so that no fold gets a second row of a class while another has none. A class that consists of one
+    repeated row is in no fold (-1): it has to be in every training set.
+
+    >>> y = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0])
+    >>> folds = balanced_folds(y, np.ones(6), k=2)
+    >>> bool(folds[2] == folds[3]), np.bincount(folds).tolist() in ([3, 3], [2, 4], [4, 2])
+    (True, True)
+    """
+    used = np.flatnonzero(weight > 0)
+    out = np.full(y.size, -1, dtype=np.intp)
+    rank = _ranks(y[used])
+    shares = np.bincount(rank, weights=weight[used])
+    if classes or apart or shares.max(initial=0.0) * k > shares.sum():
+        number = equal = np.zeros(used.size, dtype=np.intp)
+        if keys is not None and same is not None:
+            number, equal = _row_numbers(rank, keys[used], same[used], weight[used], k)
+        distinct, order = np.unique(rank * used.size + number, return_inverse=True)
+        if keys is None or distinct.size < 2 or _is_table(rank, equal, weight[used]):
+            order = np.empty(used.size, dtype=np.intp)
+            order[np.lexsort((weight[used], equal, number, rank))] = np.arange(used.size)
+        elif classes:
+            counts = np.bincount(distinct // used.size)
+            lone = (counts[rank] == 1) & (shares[rank] >= 2 * weight[used].min())
+            used, order = used[~lone], np.unique(order[~lone], return_inverse=True)[1]
+        rank = order
+    n = int(rank.max(initial=-1)) + 1
+    k = min(k, n)
+    rng = np.random.default_rng(0 if seed is None else seed)
+    rounds = [rng.permutation(k) for _ in range(1 if classes else -(-n // k))]
+    dealt = np.resize(np.concatenate(rounds), n) if n else np.empty(0, dtype=np.intp)
+    out[used] = dealt[rank]
+    return out
+
+
+def _row_numbers(
+    rank: NDArray[np.intp], keys: NDArray[np.uint64], same: NDArray[np.uint64], weight: FloatArray, k: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Numbers of the rows in the order of their keys, and numbers that only equal rows share.
+
+    Rows with the same key and response have the same number, unless they would fill a fold and are not equal.
+    """
+    number = np.unique(keys, return_inverse=True)[1]
+    unit = np.unique(rank * rank.size + number, return_inverse=True)[1]
+    shares = np.bincount(unit, weights=weight)
+    fills = shares[unit] * k > shares.sum()
+    pairs = np.stack([number.astype(np.uint64), np.where(fills, same, np.uint64(0))], axis=1)
+    number = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    return number, np.unique(same, return_inverse=True)[1]
+
+
+def _is_table(rank: NDArray[np.intp], equal: NDArray[np.intp], weight: FloatArray) -> bool:
+    """Whether many rows differ only in their response, and most rows are repeated."""
+    distinct = np.unique(rank * equal.size + equal)
+    several = np.bincount(distinct % equal.size, minlength=equal.size)[equal] > 1
+    total = weight.sum()
+    return bool(weight[several].sum() > MIXED * total and total > REPEATED * weight.min() * distinct.size)
+
+
+def _ranks(values: FloatArray) -> NDArray[np.intp]:
+    """The rank of each value among the distinct ones."""
+    order = np.argsort(values, kind="stable")
+    rank = np.zeros(values.size, dtype=np.intp)
+    if values.size:
+        ordered = values[order]
+        # halved, because the range of large numbers may overflow
+        apart = np.diff(ordered / 2) > SAME * (ordered[-1] / 2 - ordered[0] / 2)
+        rank[order[1:]] = np.cumsum(apart)
+    return rank
+
+
+def _used_ranks(y: FloatArray, weight: FloatArray) -> NDArray[np.intp]:
+    """The rank of each response among those of positive weight; zero for rows of weight zero."""
+    out = np.zeros(y.size, dtype=np.intp)
+    out[weight > 0] = _ranks(y[weight > 0])
+    return out
+
+
+def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
+    """Whether one value of the response would fill a fold by itself."""
+    used = weight > 0
+    shares = np.bincount(_ranks(y[used]), weights=weight[used])
+    return bool(shares.max(initial=0.0) * k > shares.sum())
+
+
+def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], list[Split]]:
+    """Labels of disjoint parts such that all training and test sets are unions of them."""
+    memberships = np.array([mask for pair in pairs for mask in pair])
+    kinds, labels = np.unique(memberships, axis=1, return_inverse=True)
+    splits = [
+        Split(tuple(np.flatnonzero(kinds[2 * f]).tolist()), tuple(np.flatnonzero(kinds[2 * f + 1]).tolist()))
+        for f in range(len(pairs))
+    ]
+    return labels.ravel(), splits
+
+
+def counts(weight: FloatArray, labels: NDArray[np.intp], loss: Loss, y: FloatArray) -> list[float]:
+    """The number of observations per part, counted by weight in units of the least weight among all rows."""
+    informative = loss.informative(y)
+    counted = weight if informative is None else weight * informative
+    unit = count_rows(weight) / float(weight.sum())
+    totals = np.bincount(labels[labels >= 0], weights=counted[labels >= 0], minlength=int(labels.max()) + 1)
+    return [max(float(total), 0.0) * unit for total in totals]

@@ -1,0 +1,277 @@
+"""Table: the rows of the groups that are most likely to wake next, in working coordinates, where X lives.
+
+Paths work on these near groups. All others are checked now and then, by one product with X for many models at once
+(`covey.search.paths`). A quadratic loss needs second moments only, so many rows per column are compressed, part by
+part, to a root of their Gram matrix: rows with the same second moments, which every formula treats like rows of X.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
+
+from covey.designs import Design
+from covey.layout import offsets, spans
+from covey.preprocess.factoring import times_factors
+from covey.search.arrays import beside, host, like
+from covey.search.observations import Observations
+from covey.search.problem import Posed, Split
+from covey.validation import FloatArray
+
+__all__ = ["MOST_ROWS", "Table", "near_limits", "working_columns"]
+
+# Near columns at the start: enough that few groups are missing, few enough to update at every event.
+NEAR_COLUMNS = 500
+
+# With up to this many columns, and at least half as many rows, all groups are near.
+ALL_NEAR = 3000
+
+# The most numbers of near columns held in memory (2 GiB), and the fewest near columns.
+HELD, FEWEST_COLUMNS = 2**28, 50
+
+# Rows are compressed from this many rows per column on; with fewer, it costs more than it saves.
+ROWS_PER_COLUMN = 1.5
+
+# Up to this many rows, ridges on all columns of a wide design are affordable; they need the rows themselves.
+MOST_ROWS = 4000
+
+
+def near_limits(n_rows: int) -> tuple[int, int]:
+    """The number of near columns at the start, and the number of columns up to which all are near."""
+    return NEAR_COLUMNS, max(2 * NEAR_COLUMNS, min(2 * n_rows, ALL_NEAR))
+
+
+class Table:
+    """The working columns of the near groups on all training and scoring rows.
+
+    Attributes
+    ----------
+    posed : Posed
+    groups : ndarray of int
+        The near groups, as positions among all groups.
+    Z : array, shape (n_rows, n_columns)
+        Their working columns, group by group.
+    extras : ndarray, shape (n_rows, n_factors)
+        The scores of common factors.
+    response : Observations
+        With weights for all rows.
+    labels : ndarray of int, shape (n_rows,)
+        The part of each row; -1 for rows of weight zero.
+    compressed : bool
+        Whether the rows are roots of Gram matrices instead of rows of X.
+    version : int
+        How often the rows have changed; predictors of different versions cannot be compared.
+    """
+
+    def __init__(self, posed: Posed) -> None:
+        self.posed, self.version = posed, 0
+        self.groups = _nearest(posed)
+        self._read()
+
+    @property
+    def all_near(self) -> bool:
+        """Whether all groups are near."""
+        return self.groups.size == self.posed.ranks.size
+
+    def columns(self, groups: Any) -> NDArray[np.intp]:
+        """The columns of some near groups, given as positions among them, one group after another."""
+        return spans(self.starts, np.asarray(groups, dtype=np.intp))
+
+    def block(self, group: int) -> Any:
+        """The columns of a near group."""
+        return self.Z[:, int(self.starts[group]) : int(self.starts[group + 1])]
+
+    def add(self, groups: NDArray[np.intp]) -> bool:
+        """Make far groups near; groups that are near already keep their positions. Return whether rows changed."""
+        known = set(self.groups.tolist())
+        new = np.array([l for l in dict.fromkeys(groups.tolist()) if l not in known], dtype=np.intp)
+        if not new.size:
+            return False
+        self.groups = np.concatenate([self.groups, new])
+        if self.compressed:
+            self.version += 1
+            self._read()
+            return True
+        self.Z = beside(self.Z, working_columns(self.posed, new))
+        self._index()
+        return False
+
+    def training(self, split: Split) -> Observations:
+        """The response with weight zero outside the training rows of a split."""
+        return self.response.weighted(np.where(np.isin(self.labels, split.train), self.response.weight, 0.0))
+
+    def scored(self, split: Split) -> NDArray[np.intp]:
+        """The rows whose predictors are needed to score models: all of a split if the loss couples rows."""
+        parts = (*split.train, *split.test) if self.response.loss.coupled else split.test
+        return np.flatnonzero(np.isin(self.labels, parts))
+
+    def gradient_norms(self, scores: FloatArray) -> FloatArray:
+        """The norm of ``Z' score`` on each near group, over all outputs, for several models.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_rows, n_models, n_outputs)
+
+        Returns
+        -------
+        ndarray, shape (n_models, n_groups)
+        """
+        n, k, m = scores.shape
+        squares = host(self.Z.T @ like(scores.reshape(n, k * m), self.Z)) ** 2
+        if m > 1:
+            squares = squares.reshape(-1, k, m).sum(axis=2)
+        if self.equal_rank:
+            return np.sqrt(squares.reshape(-1, self.equal_rank, k).sum(axis=1).T)
+        sums = np.add.reduceat(np.vstack([squares, np.zeros((1, k))]), self.starts[:-1], axis=0)
+        sums[self.ranks == 0] = 0.0
+        return np.sqrt(sums.T)
+
+    def predictors(self, which: NDArray[np.intp], columns: NDArray[np.intp], W: FloatArray) -> FloatArray:
+        """Linear predictors of models on some columns and rows, without intercepts.
+
+        Parameters
+        ----------
+        which : ndarray of int
+            Rows.
+        columns : ndarray of int, shape (k,)
+        W : ndarray, shape (n_models, n_outputs, k)
+
+        Returns
+        -------
+        ndarray, shape (len(which), n_outputs, n_models)
+        """
+        n, m, k = W.shape
+        Z = self.Z[which][:, columns] if not isinstance(self.Z, np.ndarray) else self.Z[np.ix_(which, columns)]
+        flat = host(Z @ like(np.ascontiguousarray(W.transpose(2, 1, 0).reshape(k, m * n)), self.Z))
+        return flat.reshape(len(which), m, n)
+
+    # ------------------------------------------------------------------ reading X
+
+    def _index(self) -> None:
+        self.ranks = self.posed.ranks[self.groups]
+        self.starts = offsets(self.ranks)
+        # the common rank of all groups, if they have one
+        self.equal_rank = int(self.ranks[0]) if self.ranks.size and (self.ranks == self.ranks[0]).all() else 0
+
+    def _read(self) -> None:
+        posed = self.posed
+        self._index()
+        n, width = posed.design.shape[0], int(self.starts[-1]) + 1 + posed.response.n_outputs
+        tall = n > ROWS_PER_COLUMN * width * len(set(posed.labels.tolist()) - {-1})
+        few = n <= MOST_ROWS and not self.all_near
+        self.compressed = posed.response.loss.quadratic and (
+            (tall and not few) or not posed.design.reads_columns or n * width > HELD
+        )
+        if self.compressed:
+            self._compress()
+            return
+        if n * FEWEST_COLUMNS > HELD:
+            raise ValueError(
+                f"The {posed.response.loss.name} loss keeps columns of the most promising groups in memory, and "
+                f"{posed.design.name} has {n:,} rows; at most {HELD // FEWEST_COLUMNS:,} can be held. Fit a sample of "
+                "the rows, or use loss='squared'."
+            )
+        self.Z, self.extras = working_columns(posed, self.groups), _scores(posed)
+        self.response, self.labels = posed.response, posed.labels
+
+    def _compress(self) -> None:
+        """Roots of the parts' Gram matrices, which take one pass over X."""
+        posed, n = self.posed, self.posed.design.shape[0]
+        parts = [np.where(posed.labels[:n] == k, posed.response.weight[:n], 0.0) for k in range(posed.labels[:n].max() + 1)]
+        roots = self._roots(posed.design, posed.response.y[:n], parts)
+        if (other := posed.validation) is not None:
+            roots += self._roots(other.design, posed.response.y[n:], [posed.response.weight[n:]])
+        rows, r, e = np.concatenate(roots), int(self.starts[-1]), 0 if posed.factors is None else posed.factors.n_factors
+        self.labels = np.repeat(np.arange(len(roots)), [len(root) for root in roots])
+        self.Z, self.extras = np.asfortranarray(rows[:, :r]), rows[:, r : r + e]
+        y = rows[:, r + e + 1 :]
+        self.response = replace(
+            posed.response, y=y if posed.response.loss.vector else y[:, 0], weight=np.ones(len(rows)),
+            offset=np.zeros((len(rows), y.shape[1])), one=rows[:, r + e],
+        )  # fmt: skip
+
+    def _roots(self, design: Design, y: FloatArray, weights: list[FloatArray]) -> list[FloatArray]:
+        """Tables ``[Z, E, 1, y]`` with the Gram matrix of each part's weighted rows."""
+        posed, factors, working = self.posed, self.posed.factors, self.posed.working
+        columns, loadings, _ = working.combination(self.groups.tolist())
+        shift = working.mean[spans(working.layout.starts, self.groups)]
+        n_columns, r = loadings.shape
+        e, m = 0, posed.response.n_outputs
+        if factors is not None:
+            e, new = factors.n_factors, ~np.isin(factors.columns, columns)
+            columns = np.concatenate([columns, factors.columns[new]])
+            shift = np.concatenate([shift, factors.means[new]])
+        grams = design.gram_parts(columns, shift, y, weights)
+        design.refuse(columns[~np.isfinite(np.sum(grams, axis=0)[1:-m, 1:-m].diagonal())])
+        change = np.zeros((columns.size + 1 + m, r + e + 1 + m))
+        change[1 : n_columns + 1, :r], change[0, r + e] = loadings, 1.0
+        change[-m:, r + e + 1 :] = np.eye(m)
+        if factors is not None:
+            place = {int(j): i for i, j in enumerate(columns)}
+            at = np.array([place[int(j)] for j in factors.columns], dtype=np.intp)
+            change[at + 1, r : r + e] = factors.loadings
+            change[0, r : r + e] = (shift[at] - factors.means) @ factors.loadings
+        return [_root(change.T @ gram @ change) for gram in grams]
+
+
+def _nearest(posed: Posed) -> NDArray[np.intp]:
+    """The near groups at the start, in order: all groups, or those with the largest gradients."""
+    n, ranks = posed.design.shape[0], posed.ranks
+    some, every = near_limits(n)
+    # a pass over X on a device is cheaper than work on many columns here
+    some = some // 2 if posed.design.on_device else some
+    if not posed.response.loss.quadratic:
+        some, every = min(some, HELD // n), min(every, HELD // n)
+    if ranks.sum() <= every:
+        return np.arange(ranks.size)
+    order = np.argsort(-posed.null_norms() / posed.weights, kind="stable")
+    count = int(np.searchsorted(np.cumsum(ranks[order]), some)) + 1
+    return np.sort(order[:count])
+
+
+def working_columns(posed: Posed, groups: NDArray[np.intp]) -> Any:
+    """The working columns of some groups, including the validation rows."""
+    Z = _on_design(posed, posed.design, groups)
+    if posed.validation is None:
+        return Z
+    return np.asfortranarray(np.concatenate([host(Z), host(_on_design(posed, posed.validation.design, groups))]))
+
+
+def _on_design(posed: Posed, design: Design, groups: NDArray[np.intp]) -> Any:
+    """The working columns of some groups on the rows of a design, where it lives."""
+    working = posed.working
+    if design.on_device:
+        columns, loadings, offset = working.combination(groups.tolist())
+        X = design.device_columns(columns)
+        return X @ like(loadings, X) - like(offset, X)
+    places = spans(working.layout.starts, groups)
+    columns, mean = working.layout.members[places], working.mean[places]
+    X = np.asarray(design.take(columns), dtype=float)
+    design.refuse(columns[~np.isfinite(X).all(axis=0)])
+    if mean.any():
+        X = X - mean
+    return np.asfortranarray(
+        times_factors(X, working.factors_of(groups)[0], working.layout.sizes[groups], working.ranks[groups])
+    )
+
+
+def _scores(posed: Posed) -> FloatArray:
+    """The scores of common factors, including the validation rows."""
+    designs = [posed.design] if posed.validation is None else [posed.design, posed.validation.design]
+    if posed.factors is None:
+        return np.empty((len(posed.labels), 0))
+    return np.concatenate([posed.factors.scores(design) for design in designs])
+
+
+def _root(gram: FloatArray) -> FloatArray:
+    """A matrix with this Gram matrix and as many rows as its rank."""
+    unit = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    unit[unit == 0] = 1.0
+    factor, pivots, rank, _ = dpstrf(gram / unit / unit[:, None], tol=1e-14)
+    out = np.zeros_like(gram)
+    out[:, pivots - 1] = np.triu(factor)
+    return np.asarray(out[: max(rank, 1)] * unit)
