@@ -132,7 +132,7 @@ def test_views_of_a_memmap_find_their_rows_in_the_file(data, tmp_path):
         (mapped.T, X.T),
     ]:
         design = MemmapDesign(view, memory_budget=BUDGET)
-        np.testing.assert_array_equal(np.concatenate([block for _, block in design.blocks()]), expected)
+        np.testing.assert_array_equal(np.concatenate(list(design.stream())), expected)
     private = np.memmap(tmp_path / "x.raw", np.float64, "c", 4096 + 64, X.shape)
     private[3] = 7
     assert (MemmapDesign(private).read(3, 4) == 7).all()

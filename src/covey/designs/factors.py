@@ -82,12 +82,6 @@ class Factors:
             return design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
         return (design.take(self.columns) - self.means) @ self.loadings
 
-    def explained(self, design: Design, y: Any, q: Any) -> tuple[FloatArray, float]:
-        """The least-squares fit of a response on the scores: coefficients of `columns`, and the intercept."""
-        gram = design.gram_parts(self.columns, self.means, y, [q])[0]
-        coef = self.loadings @ (self.loadings.T @ gram[1:-1, -1])
-        return coef, -float(self.means @ coef)
-
 
 def find_factors(
     design: Design, q: Any, k: int, *, fit_intercept: bool = True, means: FloatArray | None = None

@@ -141,10 +141,6 @@ class Design(ABC):
     def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""
 
-    @abstractmethod
-    def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,). One pass, used only for columns of extreme scale."""
-
     # ------------------------------------------------------------------ derived operations
 
     def device_columns(self, columns: Array) -> Any:
@@ -214,6 +210,11 @@ class Design(ABC):
             X = X if used.size == len(X) else X[used]
             out[0, at], out[1, at] = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         return out
+
+    def largest(self) -> NDArray[np.float64]:
+        """The largest absolute value of each column, shape (p,); used only for constant or extreme columns."""
+        n, p = self.shape
+        return np.abs(self.extremes(np.arange(p), np.ones(n))).max(axis=0)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. At most one pass.

@@ -72,11 +72,3 @@ class RepeatedColumns(Design):
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns."""
         return self.design.triangles(q, [self.index[piece] for piece in pieces], means, gains)
-
-    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
-        """A 64-bit hash of some columns of each row, shape (n,)."""
-        return self.design.row_keys(self.index[columns])
-
-    def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,)."""
-        return self.design.largest()[self.index]

@@ -123,11 +123,6 @@ class RowBlocks(Design):
         )
         return found
 
-    def largest(self) -> NDArray[np.float64]:
-        """The largest absolute value of each column, shape (p,)."""
-        found: NDArray[np.float64] = self.map_blocks(lambda block: block.largest(), combine=np.maximum.reduce)
-        return found
-
     def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,)."""
         return np.concatenate(self.map_blocks(lambda block: block.row_keys(columns)))
@@ -213,28 +208,23 @@ class RowsOnDisk(RowBlocks):
         n, step = self.shape[0], self.block_rows
         return ((a, min(a + step, n)) for a in range(0, n, step))
 
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Every block with the positions of its rows; the next block is read meanwhile. One pass."""
-        self.check()
-        self.n_passes += 1
-        top, stream = 0, self.stream()
-        with ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(next, stream, None)
-            while (block := pending.result()) is not None:
-                pending = reader.submit(next, stream, None)
-                yield slice(top, top + block.shape[0]), block
-                top += block.shape[0]
-
     def map_blocks(
         self, function: Callable[..., Any], *vectors: Array, combine: Callable[[list[Any]], Any] | None = None
     ) -> Any:
-        """``function(block, *vectors of its rows)`` for every block, one after another."""
+        """``function(block, *vectors of its rows)`` for every block; the next block is read meanwhile."""
+        self.check()
+        self.n_passes += 1
         results: list[Any] = []
-        for at, X in self.blocks():
-            block = DenseDesign(X, columns=self.columns, name=self.name)
-            results.append(function(block, *(vector[at] for vector in vectors)))
-            if combine is not None and len(results) > 1:
-                results = [combine(results)]
+        top, stream = 0, self.stream()
+        with ThreadPoolExecutor(1) as reader:
+            pending = reader.submit(next, stream, None)
+            while (X := pending.result()) is not None:
+                pending = reader.submit(next, stream, None)
+                block, at = DenseDesign(X, columns=self.columns, name=self.name), slice(top, top + len(X))
+                results.append(function(block, *(vector[at] for vector in vectors)))
+                if combine is not None and len(results) > 1:
+                    results = [combine(results)]
+                top += len(X)
         return results if combine is None else results[0]
 
 

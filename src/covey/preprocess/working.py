@@ -75,11 +75,6 @@ class WorkingProblem:
         """The number of working columns, at most p."""
         return int(self.starts[-1])
 
-    def factor(self, l: int) -> FloatArray:
-        """``T_l``: from the working coordinates of group l to its columns; shape (p_l, rank_l)."""
-        flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
-        return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
-
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
         squares = np.add.reduceat(np.append(g * g, 0.0), self.starts[:-1])
