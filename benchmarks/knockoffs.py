@@ -50,7 +50,7 @@ def lasso_entries(Z: np.ndarray, copies: np.ndarray, ranks: np.ndarray, y: np.nd
     """W of the group lasso: the penalty at which the first of group and copy enters, negative for the copy."""
     import adelie as ad
 
-    from covey.stability.wake_up import signed_maximum
+    from covey.evidence.statistic import signed_maximum
 
     both = np.concatenate([ranks, ranks])
     starts = np.concatenate([[0], np.cumsum(both)[:-1]])
@@ -70,7 +70,7 @@ def lasso_entries(Z: np.ndarray, copies: np.ndarray, ranks: np.ndarray, y: np.nd
 
 def selections(draws: np.ndarray, target: float) -> Iterator[tuple[str, np.ndarray]]:
     """What one draw and all of them select."""
-    from covey.stability.evidence import LEVEL, e_values, filter_threshold, largest_set
+    from covey.evidence.statistic import LEVEL, e_values, filter_threshold, largest_set
 
     yield "1 draw", np.flatnonzero(draws[0] >= filter_threshold(draws[0], target))
     if len(draws) == 1:
@@ -81,17 +81,17 @@ def selections(draws: np.ndarray, target: float) -> Iterator[tuple[str, np.ndarr
 
 def run(design: str, seeds: range, n_draws: int) -> None:
     from covey import Groups
-    from covey.designs import as_design
-    from covey.stability import knockoffs
-    from covey.stability.columns import read_columns
-    from covey.stability.copies import Copier
+    from covey.evidence import knockoffs
+    from covey.evidence.columns import read_columns
+    from covey.evidence.copies import Copier
+    from covey.evidence.reading import read_problem
 
     rates: dict[tuple[float, str, str], list[tuple[float, float]]] = {}
     for seed in seeds:
         X, y, labels, active = draw(design, seed)
         groups = Groups.from_labels(labels)
         found = knockoffs(X, y, groups, n_draws=n_draws, kind="gaussian", random_state=seed)
-        columns, _ = read_columns(as_design(X), groups, [], np.ones(N), True)
+        columns, _ = read_columns(read_problem(X, y, groups, [], "squared", None, None, fit_intercept=True))
         copier = Copier(columns, fixed=False)
         (rng,) = np.random.default_rng(seed).spawn(1)
         entries = lasso_entries(columns.Z, copier.draw(rng), columns.ranks, y)

@@ -27,9 +27,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, TermGroups, nested_score
 from covey.datasets import load_diabetes_splines
-from covey.nested.judging import Task, read_response
-from covey.nested.references import class_means
-from covey.nested.spread import NINE_IN_TEN, pooled
+from covey.evidence.references import class_means
+from covey.evidence.scoring import NINE_IN_TEN, Task, pooled, read_response
 
 FRESH = 20_000
 KINDS = ("numbers", "numbers", "classes", "counts", "responses")
@@ -87,7 +86,7 @@ def fresh_score(drawn: Drawn) -> float:
     """Of the model that is fitted to all training rows, on the fresh rows."""
     n = drawn.n
     model = drawn.model.fit(drawn.X[:n], drawn.y[:n])
-    response = read_response(drawn.y, hasattr(model, "classes_"))
+    response = read_response(drawn.y, hasattr(model, "classes_"), True)
     train, test = np.arange(n), np.arange(n, len(drawn.X))
     task = Task.of(model.loss_, response, np.ones(len(drawn.X)), None, train, test)
     X = drawn.X[n:]

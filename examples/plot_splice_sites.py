@@ -14,8 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
 from covey import Groups, GroupSparseClassifier
-from covey.datasets import DataNotFoundError, load_splice
-from covey.datasets.grouped import GroupedData
+from covey.datasets import DataNotFoundError, GroupedData, load_splice
 from covey.plots import GroupPathDisplay
 
 # %%

@@ -12,8 +12,7 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 from covey import Groups, GroupSparseCox, survival
-from covey.datasets import DataNotFoundError, load_nki70
-from covey.datasets.grouped import GroupedData
+from covey.datasets import DataNotFoundError, GroupedData, load_nki70
 from covey.selection import Size
 
 # %%

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
 from covey.limit.posing import FIRST_GROUPS
+
 from covey.preprocess.group_weights import read_weights
 
 __all__ = ["mixed_problem", "refit", "simulate", "working_bases"]

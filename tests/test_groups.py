@@ -170,6 +170,6 @@ def test_norms_neither_under_nor_overflow(scale):
 @pytest.mark.parametrize("given", [np.array, list], ids=["array", "list of numpy scalars"])
 @pytest.mark.parametrize("labels", [np.array([3, 3, 1]), np.array(["b", "b", "a"]), np.array([True, True, False])])
 def test_names_from_numpy_labels_are_python_objects(given, labels):
-    made = Groups.coerce(given(labels), 3)
-    assert made.names == tuple(dict.fromkeys(labels.tolist()))
-    assert {type(name) for name in made.names} <= {int, str, bool}
+    groups = Groups.coerce(given(labels), 3)
+    assert groups.names == tuple(dict.fromkeys(labels.tolist()))
+    assert {type(name) for name in groups.names} <= {int, str, bool}

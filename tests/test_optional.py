@@ -51,6 +51,7 @@ def test_the_core_fits_without_any_of_them():
 
 USES = {
     "plots": ("covey.plots", "covey.plots needs matplotlib", "plot"),
+    "report": ("covey.report.fit_report(model, X, X[:, 0], 'r.html')", "A report needs jinja2", "report"),
     "save": ("covey.save(model, 'm.skops')", "A model in a file needs skops", "io"),
     "parquet": (
         "from covey.tables import read_table; from pathlib import Path\n"

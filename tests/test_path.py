@@ -44,8 +44,8 @@ def test_text_is_refused_by_name():
 
 
 def test_a_path_ends_in_the_model_that_was_chosen():
-    whole = replace(PATH, strengths=sp.csr_array(np.abs(COEFS)))
-    ended = whole.ending_in(np.array([0.0, 3.0, 0.0]), 7.0, np.array([0.0, 3.0, 0.0]), None)
+    path = replace(PATH, strengths=sp.csr_array(np.abs(COEFS)))
+    ended = path.ending_in(np.array([0.0, 3.0, 0.0]), 7.0, np.array([0.0, 3.0, 0.0]), None)
     coef, intercept = ended.model(len(ended) - 1)
     assert coef.tolist() == [0.0, 3.0, 0.0]
     assert intercept == 7.0

@@ -57,7 +57,7 @@ def test_every_room_on_the_map_is_spelt_as_in_the_source():
 
 
 def test_importing_covey_is_light():
-    heavy = ["torch", "dask", "plotly", "matplotlib", "typer", "rich", "sympy"]
+    heavy = ["torch", "dask", "plotly", "matplotlib", "typer", "rich", "sympy", "jinja2"]
     code = f"import sys, covey; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -4,12 +4,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from covey.selection.search import search
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
-from covey.selection import selecting
+from covey.search import select
+from covey.search.search import search
 from covey.threads import SMALL, fitting_threads
 
 SMALL_SHAPE, LARGE_SHAPE = (100, 200), (SMALL, 2)
@@ -89,11 +89,11 @@ def test_of_overlapping_fits_the_last_one_gives_the_threads_back(shapes, first_t
 
 
 def test_a_fit_works_with_one_thread(monkeypatch):
-    seen = []
-    monkeypatch.setattr(selecting, "search", lambda *args: seen.append(threads()) or search(*args))
+    during = []
+    monkeypatch.setattr(select, "search", lambda *args: during.append(threads()) or search(*args))
     data = make_group_sparse(60, 12, 3, random_state=0)
     GroupSparseRegressor(3).fit(data.X, data.y)
-    assert [set(one.values()) for one in seen] == [{1}]
+    assert [set(one.values()) for one in during] == [{1}]
     assert set(threads().values()) == {2}
 
 

@@ -109,8 +109,8 @@ def tables(count: int, seed: int) -> Findings:
 
 
 def kills(count: int, seed: int) -> Findings:
-    """Folds, half-samples, experiments and `--overwrite`, killed again and again (`tests/interrupts.py`)."""
-    works = ("cross-validation", "stability", "reproduction", "overwriting")
+    """Experiments and `--overwrite`, killed again and again (`tests/interrupts.py`)."""
+    works = ("reproduction", "overwriting")
     shares = [count // len(works) + (i < count % len(works)) for i in range(len(works))]
     for work, share in zip(works, shares, strict=True):
         for first in range(0, share, 6):

@@ -12,25 +12,22 @@ if TYPE_CHECKING:
         baselines,
         datasets,
         dynamics,
+        evidence,
         experiments,
         losses,
-        nested,
         nn,
         plots,
         report,
         selection,
-        stability,
-        stopping,
         theory,
     )
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
+    from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
     from covey.losses import survival
-    from covey.nested import nested_score
     from covey.path import Path
     from covey.persistence import load, save
     from covey.search.limit_path import limit_path
-    from covey.stability import stability_selection
 
 __all__ = [
     "GroupSparseClassifier",
@@ -42,20 +39,18 @@ __all__ = [
     "baselines",
     "datasets",
     "dynamics",
+    "evidence",
     "experiments",
     "limit_path",
     "load",
     "losses",
-    "nested",
     "nested_score",
     "nn",
     "plots",
     "report",
     "save",
     "selection",
-    "stability",
     "stability_selection",
-    "stopping",
     "survival",
     "theory",
 ]
@@ -63,8 +58,8 @@ __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
-    "stability", "theory",
+    "baselines", "datasets", "dynamics", "evidence", "experiments", "losses", "nn", "plots", "report", "selection",
+    "theory",
 )  # fmt: skip
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
@@ -75,9 +70,9 @@ _NAMES = {
     "TermGroups": "covey.estimators",
     "limit_path": "covey.search.limit_path",
     "load": "covey.persistence",
-    "nested_score": "covey.nested",
+    "nested_score": "covey.evidence",
     "save": "covey.persistence",
-    "stability_selection": "covey.stability",
+    "stability_selection": "covey.evidence",
     "survival": "covey.losses",
 }
 

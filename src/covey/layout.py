@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class Layout:
         return self.starts[1:] - self.starts[:-1]
 
 
-def offsets(lengths: Array) -> NDArray[np.intp]:
+def offsets(lengths: Sequence[int] | Array) -> NDArray[np.intp]:
     """Where consecutive pieces of these lengths start, and where the last one ends."""
     out = np.zeros(len(lengths) + 1, dtype=np.intp)
     np.cumsum(lengths, out=out[1:])
@@ -74,7 +75,7 @@ def run(positions: Array) -> slice | None:
 
 
 def columns_of(X: Array, columns: Array) -> Array:
-    """A copy of some columns, made in the fastest way for the memory order of X."""
+    """A copy of some columns, in the fastest way for the memory order of X."""
     if X.flags.c_contiguous:
         return np.take(X, columns, axis=1)
     if X.flags.f_contiguous:

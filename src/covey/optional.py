@@ -12,6 +12,7 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "formulaic": "formula",
+    "jinja2": "report",
     "matplotlib": "plot",
     "pyarrow": "parquet",
     "rich": "cli",

@@ -41,7 +41,7 @@ class Path:
         ``standardize="group"`` this is the standard deviation of its contribution to the prediction, which can be
         compared between groups whatever the scales and correlations of their columns.
     parts : scipy.sparse.csr_array, shape (n_times, sum of the groups' sizes), or None
-        With overlapping groups: each group's own coefficients, group by group; `coefs` holds their sums.
+        With overlapping groups: the coefficients of every group, group by group; `coefs` holds their sums.
     ends_apart : bool
         Whether the last model was chosen among candidates and is not a point of the path itself.
     stepwise : bool
@@ -78,15 +78,15 @@ class Path:
         """Euclidean norm of each group's coefficients, over all outputs, at each time; shape (n_times, n_groups)."""
         groups = self.groups
         members = _per_output(groups.members, groups.n_columns, self.n_outputs)
-        own = (self.coefs[:, members] if self.parts is None else self.parts).copy()
+        by_group = (self.coefs[:, members] if self.parts is None else self.parts).copy()
         label = np.tile(np.repeat(np.arange(groups.n_groups), groups.sizes), self.n_outputs)
         # in units of each group's largest coefficient, so that squares neither underflow nor overflow
         unit = np.zeros(groups.n_groups)
-        np.maximum.at(unit, label[own.indices], np.abs(own.data))
+        np.maximum.at(unit, label[by_group.indices], np.abs(by_group.data))
         unit[unit == 0] = 1.0
-        own.data = (own.data / unit[label[own.indices]]) ** 2
+        by_group.data = (by_group.data / unit[label[by_group.indices]]) ** 2
         membership = sp.csr_array((np.ones(label.size), (np.arange(label.size), label)))
-        return np.sqrt((own @ membership).toarray()) * unit
+        return np.sqrt((by_group @ membership).toarray()) * unit
 
     def added_up(self, groups: Groups) -> Path:
         """Convert a path of `groups.apart()`, on copies of shared columns, to the overlapping groups."""
@@ -107,9 +107,9 @@ class Path:
 
         def below(table: sp.csr_array, row: FloatArray) -> sp.csr_array:
             row = row.ravel()
-            own = np.flatnonzero(row)
-            data, indices = np.append(table.data, row[own]), np.append(table.indices, own)
-            ends = np.append(table.indptr, table.indptr[-1] + own.size)
+            nonzero = np.flatnonzero(row)
+            data, indices = np.append(table.data, row[nonzero]), np.append(table.indices, nonzero)
+            ends = np.append(table.indptr, table.indptr[-1] + nonzero.size)
             return sp.csr_array((data, indices, ends), shape=(table.shape[0] + 1, table.shape[1]))
 
         assert self.strengths is not None
@@ -150,22 +150,12 @@ class Path:
             raise ValueError(f"The path starts at time {self.times[0]:g}; time {t:g} lies before it.")
         return int(np.searchsorted(self.times, t, side="right") - 1)
 
-    def stored(self, position: int) -> tuple[NDArray[np.intp], FloatArray, float]:
-        """The columns with stored coefficients at a position, their coefficients, and the intercept.
-
-        For paths with one output.
-        """
-        own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
-        return self.coefs.indices[own], self.coefs.data[own], float(self.intercepts[position])
-
     def model(self, position: int) -> tuple[FloatArray, Any]:
         """The coefficients of the columns of X and the intercept, at a position of the path.
 
         Coefficients have shape (n_columns,), or (n_outputs, n_columns) with several outputs.
         """
-        own = slice(self.coefs.indptr[position], self.coefs.indptr[position + 1])
-        coef = np.zeros(self.coefs.shape[1])
-        coef[self.coefs.indices[own]] = self.coefs.data[own]
+        coef = self.coefs[[position]].toarray()[0]
         if self.n_outputs > 1:
             return coef.reshape(self.n_outputs, -1), self.intercepts[position]
         return coef, float(self.intercepts[position])
@@ -192,8 +182,8 @@ class Path:
                 "order."
             )
         tables = [self.coefs[:, j * expected : (j + 1) * expected] for j in range(self.n_outputs)]
-        made = [rows @ table.T for table in tables]
-        fitted = np.stack([np.asarray(own.toarray() if is_sparse(own) else own) for own in made], axis=-1)
+        products = [rows @ table.T for table in tables]
+        fitted = np.stack([np.asarray(one.toarray() if is_sparse(one) else one) for one in products], axis=-1)
         return (fitted[..., 0] if self.n_outputs == 1 else fitted) + self.intercepts
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "brief"]
 
-# The most rows of a table that are shown; `Summary.whole` says how to get the rest.
+# The most rows of a table that are shown; `Summary.source` says how to get the rest.
 MOST_ROWS = 20
 
 
@@ -27,20 +27,20 @@ class Summary:
         All rows, as text; at most 20 are shown.
     notes : tuple of str
         Sentences after the table.
-    whole : str
-        How to get the whole table.
+    source : str
+        How to get the full table.
     """
 
     head: tuple[str, ...]
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
-    whole: str = ""
+    source: str = ""
 
     @property
     def more(self) -> str:
         """A sentence about the rows that are not shown; empty if all are."""
         left = len(self.table) - MOST_ROWS
-        return f"... and {left} more groups: {self.whole} has all of them." if left > 0 else ""
+        return f"... and {left} more groups: {self.source} has all of them." if left > 0 else ""
 
     def __str__(self) -> str:
         shown = [self.table.head(MOST_ROWS).to_string(index=False)] if len(self.table) else []

@@ -1,6 +1,6 @@
 """The number of threads in linear algebra.
 
-The wheels of numpy and scipy each bring their own BLAS with its own threads. After a product, the threads of one spin
+The wheels of numpy and scipy each bring a BLAS that has separate threads. After a product, the threads of one spin
 while they wait for the next, and slow down the threads of the other. A search that alternates between the two thousands
 of times, with small matrices, took up to ten times as long on two cores as with a single thread.
 """
@@ -51,7 +51,7 @@ class SharedLimit:
 def _restore(library: Any, n_threads: int) -> None:
     """Set the number of threads, also from another thread than the one that set it before.
 
-    Since threadpoolctl 3.8, only one thread controls OpenBLAS, until it ends or is made to give control back.
+    Since threadpoolctl 3.8, only one thread controls OpenBLAS, until it ends or gives control back.
     """
     release = getattr(library, "clear_controlling_thread", lambda **options: None)
     library.set_num_threads(n_threads)
@@ -65,7 +65,7 @@ def _restore(library: Any, n_threads: int) -> None:
 def fitting_threads(shape: tuple[int, int], on_device: bool = False) -> Iterator[None]:
     """Fit with one thread in scipy's BLAS, and also in numpy's unless X is large.
 
-    The setting applies to the whole process, until the last of the fits that run at the same time ends.
+    The setting applies to all of the process, until the last of the fits that run at the same time ends.
     """
     of_scipy, others = _libraries()
     large = shape[0] * shape[1] >= SMALL and not on_device

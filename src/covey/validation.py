@@ -1,4 +1,4 @@
-"""Checks of user input, made once at the public surface; messages name the offending value and the remedy."""
+"""Checks of user input, once at the public surface; messages name the offending value and the remedy."""
 
 from __future__ import annotations
 
@@ -101,26 +101,15 @@ def check_scale(values: FloatArray, name: str) -> None:
 
 def as_matrix(X: Any, *, name: str = "X") -> FloatArray:
     """A dense float64 matrix, without a copy if X already is one in C or Fortran order."""
-    if is_sparse(X):
-        raise ValueError(f"{name} is sparse; the dynamics step every column, so pass {name}.toarray().")
-    columns = column_names(X)
-    refuse_odd(X, name)
-    try:
-        matrix = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers{_first_text_column(X, columns)}.") from None
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {matrix.shape}.")
-    if 0 in matrix.shape:
-        raise ValueError(f"{name} is empty: shape {matrix.shape}.")
+    matrix = as_numeric_matrix(X, name=name).astype(np.float64, copy=False)
     if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
         matrix = np.ascontiguousarray(matrix)
     # one pass without a mask of the size of X; the columns are located only if there are bad values
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if not np.isfinite(total) and not np.isfinite(matrix).all():
-        bad = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
-        raise ValueError(f"{name} has missing or infinite values in {name_columns(bad, columns)}; impute or drop them.")
+        bad = name_columns(np.flatnonzero(~np.isfinite(matrix).all(axis=0)), column_names(X))
+        raise ValueError(f"{name} has missing or infinite values in {bad}; impute or drop them.")
     return matrix
 
 
@@ -222,11 +211,7 @@ def as_row_weights(weights: Any, n_rows: int, *, name: str = "sample_weight") ->
 
 def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
-    refuse_odd(y, name)
-    try:
-        vector = np.asarray(on_host(y), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers.") from None
+    vector = as_numbers(y, name, finite=False)
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector[:, 0]
     if vector.ndim != 1:

@@ -13,8 +13,7 @@ from cli.families import CASES as FAMILIES
 from cli.families import command, fitted, make_table
 from cli.running import covey
 from covey import Groups, GroupSparseRegressor
-from covey.report.group_table import ratio
-from covey.report.numbers import shown
+from covey.report.numbers import ratio, shown
 from covey.selection import Size
 
 
@@ -99,7 +98,7 @@ def test_everything_describes_the_estimators_model(case, frame, tmp_path):
     assert model.recipe_ in page
     assert "average=False" not in page  # remedies are options of the command line
     assert ("--no-average" in page) == (case == "mean")
-    body = page.split('id="group-table"')[1].split("<tbody>")[1].split('<p id="no-group"')[0]
+    body = page.split('id="group-table"')[1].split("<tbody>", 1)[1].split('<p id="no-group"')[0]
     rows = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
     assert rows == [(name, shown(float(np.float32(norms[name])))) for name in selected]
 

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from covey.wording import as_options
 
 SOURCE = Path(library.__file__).parent
 FILES = [
+    "report/assets/remarks.toml",
     "report/remarks.py",
     "selection/splitting.py",
     "selection/selecting.py",
@@ -26,6 +28,9 @@ PARAMETERS = "selection|rule|average|factors|standardize|group_weights"
 
 def messages(file):
     """Every text of a file that is no docstring, with what stands between braces left out."""
+    if file.endswith(".toml"):
+        texts = tomllib.loads((SOURCE / file).read_text())
+        return [part for text in texts.values() for part in text.values() if isinstance(part, str)]
     tree = ast.parse((SOURCE / file).read_text())
     described = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, described)}

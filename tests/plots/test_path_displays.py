@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from covey import GroupSparseClassifier, GroupSparseRegressor, limit_path
 from covey.datasets import load_diabetes_splines
 from covey.plots import CandidatesDisplay, GroupPathDisplay
+from covey.plots.style import label_ends
 from covey.search.chosen import Judged
 
 
@@ -54,14 +56,33 @@ def test_a_limit_path_is_drawn_in_steps_and_the_model_apart_from_it(model):
     assert ax.get_xlabel() == "time"
 
 
-def test_path_without_a_time_and_on_own_axes(data):
+def test_path_without_a_time_and_on_given_axes(data):
     figure, ax = plt.subplots()
-    path = limit_path(data.X, data.y, data.groups, max_groups=6)
+    path = limit_path(data.X, data.y, data.groups)
     display = GroupPathDisplay.from_path(path, ax=ax, n_labels=2)
     assert display.figure_ is figure
     assert len(texts(ax)) == 2
-    GroupPathDisplay.from_path(path, time=path.times[3], ax=ax, n_labels=0)
-    assert f"time {path.times[3]:g}" in texts(ax)
+    time = float(path.times[2])
+    GroupPathDisplay.from_path(path, time=time, ax=ax, n_labels=0)
+    assert f"time {time:g}" in texts(ax)
+
+
+def test_a_path_that_is_not_stepwise_is_drawn_as_lines(data):
+    path = replace(limit_path(data.X, data.y, data.groups), stepwise=False, strengths=None)
+    ax = GroupPathDisplay.from_path(path).ax_
+    assert {line.get_drawstyle() for line in ax.lines} == {"default"}
+    assert ax.get_xlabel() == "iteration"
+    assert ax.get_ylabel() == "norm of the group's coefficients"
+
+
+def test_names_at_the_edge_keep_apart_and_inside():
+    for heights in ([1.0] * 8, [0.0, 0.01, 0.5], [0.3], []):
+        _, ax = plt.subplots()
+        ax.set_ylim(-0.02, 1.02)
+        label_ends(ax, list(range(len(heights))), heights)
+        places = [text.xy[1] for text in ax.texts]
+        assert all(right - left >= 0.05 for left, right in itertools.pairwise(places))
+        assert all(0 <= place <= 1.02 for place in places)
 
 
 def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
@@ -77,27 +98,27 @@ def test_candidates_show_the_best_of_each_size_and_the_chosen_one(model):
     assert display.ax_.get_xticklabels()[int(mark.get_xdata()[0])].get_text() == f"{chosen['groups']}"
 
 
-@pytest.mark.parametrize("most", [9, 400])
-def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
-    x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
-    ax = CandidatesDisplay(Judged("error", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
-    ax.figure.canvas.draw()
-    boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
-    assert 3 <= len(boxes) <= 16
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
-
-
-def test_candidates_of_criteria(data):
+def test_candidates_of_a_criterion(data):
     model = GroupSparseRegressor(data.groups, selection="ebic").fit(data.X, data.y)
     ax = CandidatesDisplay.from_estimator(model).ax_
     assert ax.get_xlabel() == "groups"
     ax.figure.canvas.draw()
 
 
+@pytest.mark.parametrize("most", [9, 400])
+def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
+    x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
+    ax = CandidatesDisplay(Judged("error", "groups", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
+    ax.figure.canvas.draw()
+    boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
+    assert 3 <= len(boxes) <= 16
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
 def test_steep_errors_are_drawn_by_factors():
     x = np.arange(20.0)
     values = np.where(x < 3, 900.0, 1.0 + (x - 8) ** 2 / 100)
-    ax = CandidatesDisplay(Judged("error", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
+    ax = CandidatesDisplay(Judged("error", "groups", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
     assert ax.get_yscale() == "log"
 
 
@@ -105,6 +126,10 @@ def test_what_is_not_fitted_is_refused(data):
     for display in (GroupPathDisplay, CandidatesDisplay):
         with pytest.raises(ValueError, match="call fit first"):
             display.from_estimator(GroupSparseRegressor())
+    model = GroupSparseRegressor(data.groups, selection="ebic").fit(data.X, data.y)
+    model.candidates_ = model.candidates_[model.candidates_["chosen"]]
+    with pytest.raises(ValueError, match="no candidates to draw"):
+        CandidatesDisplay.from_estimator(model)
 
 
 SEVERAL = {

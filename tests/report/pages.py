@@ -12,7 +12,7 @@ from covey.search.chosen import Judged
 
 
 def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None = None, seed: int = 0) -> Path:
-    """A path of a network: group l wakes up at 100 + 300 l/L and grows to its own level; signs are mixed."""
+    """A path of many small steps: group l wakes up at 100 + 300 l/L and grows to a level; signs are mixed."""
     rng = np.random.default_rng(seed)
     L = groups.n_groups
     n_awake = L if n_awake is None else n_awake
@@ -24,14 +24,16 @@ def constructed_path(groups: Groups, *, n_times: int = 300, n_awake: int | None 
         strengths = np.where(times[:, None] >= woke, level * (1 - np.exp(-(times[:, None] - woke) / 30)) + 1e-6, 0.0)
     pattern = rng.standard_normal(groups.n_columns)
     coefs = strengths[:, groups.labels] * pattern
-    return Path(
+    path = Path(
         times=times,
         coefs=sp.csr_array(coefs),
         intercepts=np.zeros(n_times),
         groups=groups,
         entered=[(l, float(woke[l])) for l in range(n_awake)],
         strengths=sp.csr_array(strengths),
+        stepwise=True,
     )
+    return path.ending_in(coefs[-1], 0.0, strengths[-1], None)
 
 
 def constructed_limit_path(groups: Groups, *, seed: int = 0) -> Path:

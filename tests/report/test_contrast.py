@@ -1,4 +1,4 @@
-"""Colours of the pages are told apart from what they stand on, light and dark (WCAG 2.2: 1.4.3 and 1.4.11)."""
+"""Colours of the pages stand out from what they stand on, light and dark (WCAG 2.2: 1.4.3 and 1.4.11)."""
 
 import re
 

@@ -55,8 +55,8 @@ def predicted(model, frame, column, values):
 def test_effects_are_differences_of_predictions(model, table, effects):
     for column in ("x", "site"):
         one = effects[column]
-        made = predicted(model, table[0], column, one.values)
-        np.testing.assert_allclose(one.effect - one.effect[0], made - made[0], atol=1e-9)
+        predictions = predicted(model, table[0], column, one.values)
+        np.testing.assert_allclose(one.effect - one.effect[0], predictions - predictions[0], atol=1e-9)
 
 
 def test_curve_and_contrasts_are_near_the_truth(table, effects):
@@ -74,16 +74,16 @@ def test_the_band_spans_the_refits(table, nested, effects):
     assert len(nested.estimators) == 3
     for column in ("x", "site"):
         one = effects[column]
-        made = np.array([predicted(fitted, table[0], column, one.values) for fitted in nested.estimators])
+        predictions = np.array([predicted(fitted, table[0], column, one.values) for fitted in nested.estimators])
         if one.is_curve:
             numbers = table[0][column].to_numpy()
             typical = np.quantile(numbers, (np.arange(200) + 0.5) / 200)
             means = [predicted(fitted, table[0], column, typical).mean() for fitted in nested.estimators]
-            made = made - np.array(means)[:, None]
+            predictions = predictions - np.array(means)[:, None]
         else:
-            made = made - made[:, :1]
-        np.testing.assert_allclose(one.low, made.min(axis=0), atol=1e-9)
-        np.testing.assert_allclose(one.high, made.max(axis=0), atol=1e-9)
+            predictions = predictions - predictions[:, :1]
+        np.testing.assert_allclose(one.low, predictions.min(axis=0), atol=1e-9)
+        np.testing.assert_allclose(one.high, predictions.max(axis=0), atol=1e-9)
         assert (one.n_in, one.n_refits) == (3, 3)
 
 
@@ -100,7 +100,7 @@ def test_the_page_has_effects_residuals_and_escapes_levels(model, table, nested)
     assert "in 3 of 3 refits" in page
     assert "<b>east</b>" not in page
     assert "&lt;b&gt;east&lt;/b&gt;" in page
-    assert "covey fit &#x27;&lt;a&gt;.csv&#x27;" in page
+    assert "covey fit &#39;&lt;a&gt;.csv&#39;" in page
     left = table[1] - nested.predictions
     assert f"{left.std(ddof=0):.3f}" in page
     np.testing.assert_allclose(report.residuals.fitted, model.predict(table[0]))

@@ -3,6 +3,7 @@
 import itertools
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import covey.report
 from covey import Groups, GroupSparseRegressor
 from covey.datasets import make_group_sparse
 from covey.report import FitReport, fit_report, render, write
+from covey.report.drawing import LABEL_GAP, spread
 from covey.report.numbers import shown
 from covey.report.page import escape, script_json
-from covey.report.plot import LABEL_GAP, PATH_END, _spread, positions, time_axis
+from covey.report.path_plot import PATH_END, positions, time_axis
+from covey.report.quality import Score
+from covey.report.remarks import Remark
 from covey.report.traces import keep_frames
 from covey.search.chosen import judged
 from covey.selection import Size
@@ -57,9 +62,9 @@ def test_the_numbers_are_the_models(model, data):
         assert group.folds == model.fold_frequencies_[l]
 
 
-def test_settings_and_versions_are_told(model, data):
+def test_settings_and_versions_are_on_the_page(model, data):
     page = render(FitReport.from_model(model, data.X, data.y, nested=0, settings={"command": "covey fit <data>"}))
-    for told in (
+    for text in (
         "covey fit &lt;data&gt;",
         "random_state",
         "selection",
@@ -67,7 +72,7 @@ def test_settings_and_versions_are_told(model, data):
         np.__version__,
         "GroupSparseRegressor",
     ):
-        assert told in page
+        assert text in page
 
 
 def test_test_rows_lead(model, data):
@@ -103,7 +108,6 @@ def test_every_way_to_choose_has_its_page(case, data):
     chosen_by = judged(model)
     report = FitReport.from_model(model, data.X, data.y, nested=0)
     page = render(report)
-    assert chosen_by is not None
     assert 'id="judged-plot"' in page
     assert (chosen_by.null is not None) == ("R² on validation rows" in page)
     assert escape(model.recipe_) in page
@@ -120,6 +124,12 @@ def test_no_group_at_all(data):
     report = FitReport.from_model(model, data.X, y, nested=0)
     assert report.n_selected == 0
     assert "the same prediction for every row" in render(report)
+
+
+def test_a_model_without_alternatives():
+    assert "There was nothing to choose from." in render(
+        replace(constructed_report(Groups.from_size(2, 8)), judged=None)
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
@@ -156,7 +166,7 @@ def test_what_cannot_be_reported_is_refused(model, data):
         FitReport.from_model(model, data.X)
 
 
-def test_the_file_is_written_whole(model, data, tmp_path):
+def test_the_file_is_written_completely(model, data, tmp_path):
     file = fit_report(model, data.X, data.y, tmp_path / "new" / "report.html", title="Über y")
     assert [entry.name for entry in file.parent.iterdir()] == ["report.html"]
     assert "<title>Über y</title>" in file.read_text(encoding="utf-8")
@@ -166,11 +176,11 @@ def test_the_file_is_written_whole(model, data, tmp_path):
 def test_ten_thousand_columns_stay_below_one_and_a_half_megabytes(size, tmp_path):
     names = [f"a column with a name of some length, number {j}" for j in range(10_000)]
     groups = Groups.from_size(size, 10_000).with_columns(names)
-    made = replace(
+    report = replace(
         constructed_report(groups, constructed_path(groups, n_times=170)),
         membership=tuple((name[:9], str(l)) for name, l in zip(names, groups.labels, strict=True)),
     )
-    file = write(made, tmp_path / "wide.html")
+    file = write(report, tmp_path / "wide.html")
     assert file.stat().st_size < 1_500_000
 
 
@@ -206,12 +216,12 @@ def test_of_a_wide_group_the_largest_coefficients_are_listed():
     coef = path.at(path.times[-1])
     for group in frames.groups:
         l = int(group.name)
-        own = np.abs(coef[1000 * l : 1000 * l + 1000])
+        sizes = np.abs(coef[1000 * l : 1000 * l + 1000])
         listed = [int(name) for name in group.columns]
         assert len(listed) == 200
         assert listed == sorted(listed)
-        assert np.abs(coef[listed]).min() >= np.sort(own)[-200]
-        assert group.at(frames.chosen)[0][1] == pytest.approx(np.linalg.norm(own), rel=1e-5)
+        assert np.abs(coef[listed]).min() >= np.sort(sizes)[-200]
+        assert group.at(frames.chosen)[0][1] == pytest.approx(np.linalg.norm(sizes), rel=1e-5)
 
 
 def test_escaping():
@@ -222,13 +232,51 @@ def test_escaping():
         script_json(float("nan"))
 
 
+def test_templates_trust_only_what_covey_wrote():
+    folder = Path(covey.report.__file__).parent / "templates"
+    trusted = {
+        (file.name, value) for file in folder.iterdir() for value in re.findall(r"(\S+)\|safe", file.read_text())
+    }
+    assert trusted == {
+        ("page.html", "style"),
+        ("page.html", "script"),
+        ("page.html", "body"),
+        ("fit.html", "data"),
+        ("effects.html", 'class="sr">drawn</span>\''),
+    }
+
+
+def test_hostile_text_stays_text_everywhere():
+    text = "<img src=x>\"'&</script>\ud800\x00"
+    report = constructed_report(Groups.from_labels([text, text, "b"], columns=[text, "<i>", "<u>"]))
+    page = render(
+        replace(
+            report,
+            **dict.fromkeys(("title", "estimator", "target", "model", "how_chosen", "strength_label", "command"), text),
+            effect=text,
+            unpenalised=text,
+            strength_unit=text,
+            no_nested=text,
+            always=(text,),
+            scores=(Score(text, 0.5, text),),
+            remarks=(Remark(text, text, text, True),),
+            settings={text: text},
+            membership=((text, text),),
+            judged=replace(report.judged, label=text),
+        )
+    )
+    assert page.encode()
+    assert not re.search("<(img|i|u)>|<img|[\x00\ud800]", page)
+    assert page.count("</script>") == 2
+
+
 def test_labels_keep_apart_and_inside():
     for tops in ([0.0, 0.0, 0.01, 0.02], [0.97, 0.98, 1.0], [0.1, 0.5, 0.9], []):
-        spread = _spread(tops)
-        assert np.all(np.diff(spread) >= LABEL_GAP - 1e-12)
-        assert all(0 <= top <= 1 for top in spread)
-    assert spread == []
-    assert _spread([0.1, 0.5, 0.9]) == [0.1, 0.5, 0.9]
+        moved = spread(tops)
+        assert np.all(np.diff(moved) >= LABEL_GAP - 1e-12)
+        assert all(0 <= top <= 1 for top in moved)
+    assert moved == []
+    assert spread([0.1, 0.5, 0.9]) == [0.1, 0.5, 0.9]
 
 
 def test_numbers_for_people():

@@ -54,7 +54,7 @@ ROWS = """rows => rows.map(row => [...row.cells].map(cell =>
 
 
 def expected(report, frame: int) -> list[list[str]]:
-    """The same rows from the report's own numbers."""
+    """The same rows from the numbers of the report."""
     awake = [group for group in report.frames.groups if group.strength(frame) > 0]
     awake.sort(key=lambda group: -group.strength(frame))
     rows = []
@@ -69,11 +69,11 @@ def expected(report, frame: int) -> list[list[str]]:
 
 
 def frame_of(page, report) -> int:
-    """The frame that the readout tells of."""
+    """The frame that the readout describes."""
     text = page.locator("#readout").inner_text()
     if text.startswith("The fitted model"):
         return report.frames.chosen
-    return report.frames.times.tolist().index(float(re.search(r"(?:Time|Iteration) ([\d.]+)", text).group(1)))
+    return report.frames.times.tolist().index(float(re.search(r"Time ([\d.]+)", text).group(1)))
 
 
 def test_the_page_opens_at_the_fitted_model(browser, report, file):
@@ -109,7 +109,7 @@ def test_keys_move_the_slider_and_the_table_follows(browser, report, file):
 
 def test_the_mouse_moves_it_on_the_slider_and_in_the_plot(browser, report, file):
     with opened(browser, file) as page:
-        seen = set()
+        frames = set()
         for place in ("#time", "#path-plot .area"):
             page.locator(place).scroll_into_view_if_needed()
             box = page.locator(place).bounding_box()
@@ -119,12 +119,12 @@ def test_the_mouse_moves_it_on_the_slider_and_in_the_plot(browser, report, file)
             page.mouse.move(box["x"] + 0.75 * box["width"], middle, steps=4)
             page.mouse.up()
             frame = frame_of(page, report)
-            seen.add(frame)
+            frames.add(frame)
             assert table(page) == expected(report, frame)
             page.get_by_role("button", name="The fitted model").click()
             assert frame_of(page, report) == report.frames.chosen
         # one time lies on one vertical line: slider and plot agree, up to a frame
-        assert max(seen) - min(seen) <= 1
+        assert max(frames) - min(frames) <= 1
 
 
 def test_the_model_is_marked_in_both_plots(browser, report, file):
@@ -135,7 +135,7 @@ def test_the_model_is_marked_in_both_plots(browser, report, file):
                 return selector.endsWith("area") ? box.right : box.x + box.width / 2 })"""
         )
         assert np.ptp(places) < 1.5
-        share = float(page.evaluate("() => parseFloat(document.querySelector('#chosen-dot').style.left)"))
+        share = float(page.evaluate("() => parseFloat(document.querySelector('.dot.chosen').style.left)"))
         assert share == pytest.approx(100 * report.judged.at / report.n_groups, abs=0.01)
 
 
@@ -145,8 +145,8 @@ def test_coefficients_within_a_group_follow(browser, report, file):
         page.locator("#time").press("ArrowLeft")
         frame = report.frames.chosen - 1
         group = next(group for group in report.frames.groups if group.size > 1)
-        told = page.locator("#group-table details[open] .coefs td:nth-child(2)").all_inner_texts()
-        assert told == [shown(value, 4) for value in group.at(frame)[1].tolist()]
+        coefs = page.locator("#group-table details[open] .coefs td:nth-child(2)").all_inner_texts()
+        assert coefs == [shown(value, 4) for value in group.at(frame)[1].tolist()]
 
 
 def test_many_groups_are_folded_and_unfolded(browser, tmp_path):
@@ -160,10 +160,10 @@ def test_many_groups_are_folded_and_unfolded(browser, tmp_path):
 
 def test_hostile_names_are_text(browser, tmp_path):
     groups = Groups.from_labels([name for name in HOSTILE for _ in range(2)], columns=HOSTILE * 2)
-    made = constructed_report(groups)
-    report = type(made)(
+    constructed = constructed_report(groups)
+    report = type(constructed)(
         **{
-            **vars(made),
+            **vars(constructed),
             "title": HOSTILE[0],
             "target": HOSTILE[1],
             "settings": {HOSTILE[0]: HOSTILE[1]},
@@ -196,8 +196,8 @@ def saved(page, button: str, folder: Path) -> Path:
 
 def test_the_table_is_saved_as_it_is_shown_and_no_spreadsheet_runs_it(browser, tmp_path):
     names = ["=1+1", "@sum(a)", "-2", 'a "b", c', "plain"]
-    made = constructed_report(Groups.from_labels(names, columns=[f"{name}x" for name in names]))
-    report = replace(made, membership=tuple((f"{name}x", name) for name in names))
+    constructed = constructed_report(Groups.from_labels(names, columns=[f"{name}x" for name in names]))
+    report = replace(constructed, membership=tuple((f"{name}x", name) for name in names))
     with opened(browser, write(report, tmp_path / "save.html"), quiet=False) as page:
         page.locator("#time").press("ArrowLeft")
         table = pd.read_csv(saved(page, "#save", tmp_path), encoding="utf-8-sig")
@@ -259,7 +259,7 @@ def test_printed_it_is_light_complete_and_without_controls(browser, report, file
         assert coefficients == len(wide)
 
 
-def test_everything_is_reached_by_tab_and_focus_is_seen(browser, file):
+def test_everything_is_reached_by_tab_and_focus_is_visible(browser, file):
     with opened(browser, file) as page:
         wanted = page.locator("a[href]:visible, button:visible, input:visible, summary:visible").count()
         reached = []

@@ -1,17 +1,22 @@
-"""What to mind: found where it was put, and not where it was not."""
+"""What to keep in mind: remarks on constructed faults, and none where there is no fault."""
+
+import inspect
+import tomllib
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import covey.report.remarks
 from covey import Groups, GroupSparseRegressor
+from covey.evidence.overlap import chance_correlation, find_overlaps, inner_coherence
+from covey.report.page import asset
 from covey.report.remarks import remarks
 from covey.search.chosen import judged
 from covey.selection import Size
-from covey.stability.overlap import chance_correlation, find_overlaps, inner_coherence
 
 
-def told(model, X, y) -> dict:
+def remarks_on(model, X, y) -> dict:
     found = remarks(model, judged(model), X, y)
     assert [remark.serious for remark in found] == sorted((remark.serious for remark in found), reverse=True)
     return {remark.heading: remark for remark in found}
@@ -33,12 +38,12 @@ def test_a_model_without_groups_says_so(data):
     X, y = data
     groups = Groups.from_size(3, 12)
     model = GroupSparseRegressor(groups=groups, selection=Size(0)).fit(X, y)
-    assert told(model, X, y)["No group was selected"].serious
+    assert remarks_on(model, X, y)["No group was selected"].serious
 
 
 def test_distinct_groups_are_called_distinct(data):
     X, y = data
-    found = told(fit(X, y), X, y)
+    found = remarks_on(fit(X, y), X, y)
     assert not any(remark.serious for remark in found.values())
     assert "Selected groups are distinct" in found
 
@@ -48,7 +53,7 @@ def test_a_double_is_named_with_a_remedy(data):
     X = X.copy()
     mixed = X[:, :3] @ [[1, 2, 0], [0, 1, 1], [1, 0, 1]]
     X[:, 3:6] = mixed + 0.01 * np.random.default_rng(1).standard_normal((200, 3))
-    found = told(fit(X, y), X, y)
+    found = remarks_on(fit(X, y), X, y)
     (heading,) = (heading for heading in found if "overlap" in heading)
     assert found[heading].serious
     assert "“a”" in found[heading].meaning
@@ -61,15 +66,15 @@ def test_dependent_columns_are_named(data):
     X, y = data
     X = X.copy()
     X[:, 2] = X[:, 0] + X[:, 1]
-    assert "“a”" in told(fit(X, y), X, y)["Linearly dependent columns"].meaning
+    assert "“a”" in remarks_on(fit(X, y), X, y)["Linearly dependent columns"].meaning
 
 
 def test_correlated_columns_matter_only_where_groups_were_not_orthonormalised(data):
     X, y = data
     X = X.copy()
     X[:, 1:3] = X[:, [0]] + 0.1 * X[:, 1:3]
-    assert "Correlated columns within groups" in told(fit(X, y, standardize="column"), X, y)
-    assert "Correlated columns within groups" not in told(fit(X, y), X, y)
+    assert "Correlated columns within groups" in remarks_on(fit(X, y, standardize="column"), X, y)
+    assert "Correlated columns within groups" not in remarks_on(fit(X, y), X, y)
 
 
 def test_a_dense_model_says_so_and_how_to_get_a_sparse_one():
@@ -78,12 +83,12 @@ def test_a_dense_model_says_so_and_how_to_get_a_sparse_one():
     y = X @ rng.standard_normal(90) / np.sqrt(90) + 0.5 * rng.standard_normal(120)
     model = GroupSparseRegressor(groups=3).fit(X, y)
     assert "on all groups" in model.recipe_
-    found = told(model, X, y)["A dense model was chosen"]
+    found = remarks_on(model, X, y)["A dense model was chosen"]
     assert found.serious
     assert "selection='ebic'" in found.remedy
-    assert "The folds agree" not in told(model, X, y)
+    assert "The folds agree" not in remarks_on(model, X, y)
     sparse = GroupSparseRegressor(groups=3, selection="ebic").fit(X, y)
-    assert "A dense model was chosen" not in told(sparse, X, y)
+    assert "A dense model was chosen" not in remarks_on(sparse, X, y)
 
 
 def test_a_model_of_most_groups_says_so():
@@ -92,18 +97,18 @@ def test_a_model_of_most_groups_says_so():
     y = X @ np.repeat(rng.permutation(np.linspace(1, 3, 10)), 3) + 0.1 * rng.standard_normal(200)
     model = GroupSparseRegressor(groups=3, selection=Size(10)).fit(X, y)
     assert len(model.selected_groups_) == 10
-    assert "rule='1se'" in told(model, X, y)["Most groups were selected"].remedy
+    assert "rule='1se'" in remarks_on(model, X, y)["Most groups were selected"].remedy
     few = GroupSparseRegressor(groups=3, selection=Size(3)).fit(X, y)
-    assert "Most groups were selected" not in told(few, X, y)
+    assert "Most groups were selected" not in remarks_on(few, X, y)
 
 
 def test_a_ridge_says_that_coefficients_are_shrunk(data):
     X, y = data
     model = fit(X, y, selection=5)
     model.shrunk_ = True
-    assert "Coefficients are shrunk" in told(model, X, y)
+    assert "Coefficients are shrunk" in remarks_on(model, X, y)
     model.shrunk_ = False
-    assert "Coefficients are shrunk" not in told(model, X, y)
+    assert "Coefficients are shrunk" not in remarks_on(model, X, y)
 
 
 def test_overlaps_are_the_largest_canonical_correlations():
@@ -151,38 +156,45 @@ def judged_table(model, nothing, standard_error):
     )
 
 
-def test_folds_that_differ_are_told(data):
+def test_folds_that_differ_are_named(data):
     X, y = data
     model = fit(X, y, selection=5, rule="1se")
     first, *_, last = model.selected_groups_
     names = [str(name) for name in model.groups_.names]
     model.candidates_ = judged_table(model, 4.0, 0.1)
     model.fold_frequencies_ = np.full(4, 5)
-    assert "The folds agree" in told(model, X, y)
+    assert "The folds agree" in remarks_on(model, X, y)
     for count, serious in ((4, False), (2, True)):
         model.fold_frequencies_[names.index(last)] = count
-        (remark,) = (r for heading, r in told(model, X, y).items() if "not selected in every fold" in heading)
+        (remark,) = (r for heading, r in remarks_on(model, X, y).items() if "not selected in every fold" in heading)
         assert remark.serious == serious
         assert f"“{last} in {count}”" in remark.meaning
         assert f"“{first} in" not in remark.meaning
 
 
-def test_a_poor_model_and_weak_evidence_are_told(data):
+def test_a_poor_model_and_weak_evidence_are_named(data):
     X, y = data
     model = fit(X, y, selection=5)
     model.candidates_ = judged_table(model, 1.03, 0.02)
-    assert {"The model hardly predicts", "The evidence for any group is weak"} <= set(told(model, X, y))
+    assert {"The model hardly predicts", "The evidence for any group is weak"} <= set(remarks_on(model, X, y))
     model.candidates_ = judged_table(model, 1.5, 0.02)
-    assert not {"The model hardly predicts", "The evidence for any group is weak"} & set(told(model, X, y))
+    assert not {"The model hardly predicts", "The evidence for any group is weak"} & set(remarks_on(model, X, y))
 
 
-def test_a_mean_of_models_is_told_of():
+def test_a_mean_of_models_says_so():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((120, 60))
     y = X[:, :9].sum(axis=1) + 6 * rng.standard_normal(120)
     model = GroupSparseRegressor(groups=3, average=True).fit(X, y)
-    found = told(model, X, y)["The model is a mean of models"]
+    found = remarks_on(model, X, y)["The model is a mean of models"]
     assert f"{(model.candidates_['weight'] > 0).sum()} candidates" in found.meaning
     assert "average=False" in found.remedy
     one = GroupSparseRegressor(groups=3).fit(X, y)
-    assert "The model is a mean of models" not in told(one, X, y)
+    assert "The model is a mean of models" not in remarks_on(one, X, y)
+
+
+def test_every_text_is_found_by_a_check():
+    texts, source = tomllib.loads(asset("remarks.toml")), inspect.getsource(covey.report.remarks)
+    for name, text in texts.items():
+        assert f'"{name}"' in source
+        assert {"heading", "meaning"} <= set(text) <= {"heading", "meaning", "remedy", "serious"}

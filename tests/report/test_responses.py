@@ -1,21 +1,21 @@
-"""Reports of classes, counts and several responses: the numbers are the model's, and what is held out was not seen."""
+"""Reports of classes, counts and several responses: the numbers are the model's, and held-out rows are held out."""
 
-import html
 import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from markupsafe import escape
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from covey import GroupSparseClassifier, GroupSparseRegressor, nested_score
 from covey.report import FitReport, HeldOut, fit_report, render
-from covey.report.class_section import class_section
+from covey.report.held_out import class_view
 from covey.report.numbers import shown
-from covey.report.page import escape
 from covey.selection import Size
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><b>", "a & \"b\" 'c'"]
@@ -45,31 +45,33 @@ def classifier(data):
 
 def test_rows_are_predicted_by_fits_without_them(data, classifier):
     weight = 1.0 + np.arange(120) % 2
-    told = []
+    finished = []
     weighted = {"sample_weight": weight, "references": False}
-    made = HeldOut.from_nested(nested_score(classifier, data["X"], data["two"], 3, progress=told.append, **weighted))
+    held_out = HeldOut.from_nested(
+        nested_score(classifier, data["X"], data["two"], 3, progress=finished.append, **weighted)
+    )
     codes = (data["two"] == "yes").astype(int)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(data["X"], codes)
     for train, test in folds:
         fitted = clone(classifier).fit(data["X"][train], data["two"][train], weight[train])
-        np.testing.assert_allclose(made.probabilities[test], fitted.predict_proba(data["X"][test]))
-    assert told == [1, 2, 3]
-    assert made.accuracy == pytest.approx(accuracy_score(codes, made.predicted, sample_weight=weight))
-    assert made.log_loss == pytest.approx(log_loss(codes, made.probabilities, sample_weight=weight))
-    np.testing.assert_array_equal(made.confusion(), confusion_matrix(codes, made.predicted))
+        np.testing.assert_allclose(held_out.probabilities[test], fitted.predict_proba(data["X"][test]))
+    assert finished == [1, 2, 3]
+    assert held_out.accuracy == pytest.approx(accuracy_score(codes, held_out.predicted, sample_weight=weight))
+    assert held_out.log_loss == pytest.approx(log_loss(codes, held_out.probabilities, sample_weight=weight))
+    np.testing.assert_array_equal(held_out.confusion(), confusion_matrix(codes, held_out.predicted))
     sparse = nested_score(classifier, sp.csr_array(data["X"]), data["two"], 3, **weighted)
     frame = nested_score(classifier, pd.DataFrame(data["X"]), data["two"], 3, **weighted)
-    np.testing.assert_allclose(sparse.predictions, made.probabilities[:, 1], atol=1e-8)
-    np.testing.assert_allclose(frame.predictions, made.probabilities[:, 1])
+    np.testing.assert_allclose(sparse.predictions, held_out.probabilities[:, 1], atol=1e-8)
+    np.testing.assert_allclose(frame.predictions, held_out.probabilities[:, 1])
 
 
 def test_offsets_go_with_their_rows(data):
     offset = np.where(np.arange(120) % 2 == 0, 3.0, -3.0)
     labels = np.where(np.random.default_rng(1).random(120) < 1 / (1 + np.exp(-offset)), "yes", "no")
     model = GroupSparseClassifier(2, selection=Size(0)).fit(data["X"], labels, offset=offset)
-    made = HeldOut.from_nested(nested_score(model, data["X"], labels, offset=offset))
-    assert np.ptp(made.probabilities[::2, 1]) < 0.1 < np.ptp(made.probabilities[:, 1])
-    assert made.accuracy > 0.9
+    held_out = HeldOut.from_nested(nested_score(model, data["X"], labels, offset=offset))
+    assert np.ptp(held_out.probabilities[::2, 1]) < 0.1 < np.ptp(held_out.probabilities[:, 1])
+    assert held_out.accuracy > 0.9
 
 
 def test_calibration_is_on_the_line_where_probabilities_are_right():
@@ -152,9 +154,11 @@ def test_many_classes_stay_readable():
     rng = np.random.default_rng(0)
     classes = tuple(f"class {k}" for k in range(40))
     p = rng.dirichlet(np.ones(40), 500)
-    section = class_section(HeldOut(classes, rng.integers(0, 40, 500), p, np.ones(500), 5))
-    assert "The most common mistakes" in section
-    assert section.count("<tr>") <= 21
+    held_out = HeldOut(classes, rng.integers(0, 40, 500), p, np.ones(500), 5)
+    mistakes, counts = class_view(held_out)["mistakes"], held_out.confusion()
+    assert len(mistakes) == 20
+    assert [count for _, _, count in mistakes] == sorted((counts - np.diag(np.diag(counts))).ravel())[:-21:-1]
+    assert all(counts[classes.index(a), classes.index(b)] == count for a, b, count in mistakes)
 
 
 def test_counts_have_rate_ratios(data):
@@ -167,7 +171,7 @@ def test_counts_have_rate_ratios(data):
     assert report.nested is None
     assert report.along.wrong is None
     assert report.along.deviance[-1] == pytest.approx(1 - model.score(data["X"], data["count"], offset=offset))
-    assert f"deviance {report.along.deviance[-1]:.0%} of the constant" in html.unescape(page)
+    assert f"deviance {report.along.deviance[-1]:.0%} of the constant" in unescape(page)
 
 
 def test_a_table_per_response(data):
@@ -182,9 +186,9 @@ def test_a_table_per_response(data):
         )
         assert part.r2 == pytest.approx(1 - left)
         for name, norm, column, value in part.groups:
-            own = model.coef_[k, 2 * int(name) : 2 * int(name) + 2]
-            assert norm == pytest.approx(np.linalg.norm(own))
-            assert value == pytest.approx(own[np.abs(own).argmax()])
+            coef = model.coef_[k, 2 * int(name) : 2 * int(name) + 2]
+            assert norm == pytest.approx(np.linalg.norm(coef))
+            assert value == pytest.approx(coef[np.abs(coef).argmax()])
             assert int(column) in (2 * int(name), 2 * int(name) + 1)
     page = render(report)
     assert "up &amp; &lt;b&gt;" in page

@@ -5,8 +5,7 @@ import pytest
 
 from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, survival
 from covey.report import FitReport, write
-from covey.report.group_table import ratio
-from covey.report.numbers import shown
+from covey.report.numbers import ratio, shown
 from report.browser import launched, opened
 
 pytestmark = pytest.mark.slow
@@ -36,23 +35,23 @@ def browser():
 
 
 @pytest.fixture(scope="module", params=CASES, ids=str)
-def made(request, tmp_path_factory):
+def written(request, tmp_path_factory):
     model, y = CASES[request.param]
     report = FitReport.from_model(model.fit(X, y), X, y, nested=2)
     return report, write(report, tmp_path_factory.mktemp("report") / "report.html")
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_it_fits_the_width(browser, made, width):
-    _, file = made
+def test_it_fits_the_width(browser, written, width):
+    _, file = written
     with opened(browser, file, width=width) as page:
         for row in page.locator("summary:visible").all():
             row.click()
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
-def test_coefficients_and_ratios_follow_the_slider(browser, made):
-    report, file = made
+def test_coefficients_and_ratios_follow_the_slider(browser, written):
+    report, file = written
     m, effect = max(len(report.frames.outputs), 1), report.effect
     with opened(browser, file) as page:
         page.locator("#group-table summary").first.click()
@@ -64,17 +63,17 @@ def test_coefficients_and_ratios_follow_the_slider(browser, made):
             )
             assert len(rows) == report.frames.groups[0].size
             for j, cells in enumerate(rows):
-                own = values[j * m : (j + 1) * m]
+                coefs = values[j * m : (j + 1) * m]
                 if m > 1:
-                    assert cells == [shown(ratio(value) if effect else value, 4) for value in own]
+                    assert cells == [shown(ratio(value) if effect else value, 4) for value in coefs]
                 else:
-                    assert cells[0] == shown(own[0], 4)
-                    assert not effect or cells[1] == shown(ratio(own[0]), 4)
+                    assert cells[0] == shown(coefs[0], 4)
+                    assert not effect or cells[1] == shown(ratio(coefs[0]), 4)
             assert page.locator("#readout").inner_text().endswith(report.along.words(frame) if report.along else "")
 
 
-def test_pictures_and_headings_have_names(browser, made):
-    _, file = made
+def test_pictures_and_headings_have_names(browser, written):
+    _, file = written
     with opened(browser, file) as page:
         found = page.evaluate(
             """() => ({

@@ -8,8 +8,7 @@ import pytest
 
 from covey import GroupSparseCox, nested_score, survival
 from covey.report import FitReport, render
-from covey.report.survival_curves import kaplan_meier, survival_part
-from covey.report.survival_section import survival_section
+from covey.report.survival import kaplan_meier, survival_part
 
 N = 120
 
@@ -62,14 +61,14 @@ def test_folds_have_events_and_predict_every_row(nested):
     assert nested.references["always in"].mean < nested.mean
 
 
-@pytest.mark.filterwarnings("ignore::Warning")  # lifelines' own
+@pytest.mark.filterwarnings("ignore::Warning")  # from lifelines
 def test_what_is_always_in_alone_is_a_cox_model_of_its_columns(nested):
     lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")
     columns = ["g3_0", "g3_1"]
     for (train, test), score in zip(nested.splits, nested.references["always in"].folds, strict=True):
         frame = X[columns].assign(time=TIME, event=EVENT)
-        own = lifelines.CoxPHFitter().fit(frame.iloc[train], "time", "event")
-        risk = np.asarray(own.predict_log_partial_hazard(frame.iloc[test]))
+        cox = lifelines.CoxPHFitter().fit(frame.iloc[train], "time", "event")
+        risk = np.asarray(cox.predict_log_partial_hazard(frame.iloc[test]))
         assert score == pytest.approx(lifelines.utils.concordance_index(TIME[test], -risk, EVENT[test]), abs=1e-9)
 
 
@@ -91,7 +90,7 @@ def test_thirds_are_of_the_held_out_risk(nested):
 def test_without_folds_the_risk_is_said_to_be_predicted_on_the_training_rows():
     part = survival_part(MODEL, X, Y)
     assert part.n_folds == 0
-    assert "fitted to these very rows" in survival_section(part, None, "time")
+    assert "fitted to these very rows" in render(FitReport.from_model(MODEL, X, Y, nested=0))
 
 
 def test_the_page_shows_the_numbers(page, nested):
@@ -116,9 +115,9 @@ def test_the_baseline_has_a_curve_for_each_stratum():
     model = GroupSparseCox(2, selection="bic").fit(X, y)
     report = FitReport.from_model(model, X, y, nested=0)
     assert [curve.name for curve in report.survival.baseline] == ["<i>", "b"]
-    own = model.baseline()
+    baseline = model.baseline()
     for curve in report.survival.baseline:
-        np.testing.assert_array_equal(curve.y, own.loc[own["stratum"] == curve.name, "survival"])
+        np.testing.assert_array_equal(curve.y, baseline.loc[baseline["stratum"] == curve.name, "survival"])
     page = render(report)
     assert "&lt;i&gt;" in page
     assert "<i>" not in page

@@ -1,4 +1,4 @@
-"""Who entered when and who was dropped, as the report draws it."""
+"""Which group entered when and which was dropped, as the report draws it."""
 
 import re
 
@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from covey import Groups, Path
 from covey.report import render
-from covey.report.plot import LEVEL_END, positions, time_axis
-from covey.report.timeline import count_ticks, stretches, timeline
+from covey.report.path_plot import count_ticks, positions, stretches, time_axis
 from covey.report.traces import keep_frames
 from report.pages import constructed_report
 
@@ -20,7 +19,7 @@ def path():
     strengths = np.array(
         [[0, 0, 0, 0], [4, 2, 0, 0], [4, 2, 1, 0], [4, 0, 1, 0], [4, 0, 0, 0], [4, 2, 0, 3]], dtype=float
     )
-    made = Path(
+    path = Path(
         times=np.arange(6.0),
         coefs=sp.csr_array(strengths),
         intercepts=np.zeros(6),
@@ -30,7 +29,7 @@ def path():
         stepwise=True,
     )
     model = np.array([4.0, 2.0, 0.0, 0.0])
-    return made.ending_in(model, 0.0, model, None)
+    return path.ending_in(model, 0.0, model, None)
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +54,17 @@ def test_numbers_of_groups_along_the_top(frames):
     assert ticks[-1] == (1.0, "2")
 
 
-def test_the_timeline_says_who_was_dropped(frames):
-    html = timeline(frames, positions(frames, time_axis(frames)), LEVEL_END)
-    said = re.findall(r'<li title="([^"]*)"', html)
-    assert said == [
+def test_the_timeline_says_which_group_was_dropped(path):
+    page = render(constructed_report(path.groups, path))
+    timeline = re.search(r'<ol class="timeline">.*?</ol>', page, re.DOTALL)[0]
+    assert re.findall(r'<li title="([^"]*)"', timeline) == [
         "a: in from 1, in the fitted model",
         "b: in from 1, dropped at 3, in from 5, in the fitted model",
         "c: in from 2, dropped at 4",
         "&lt;d&gt;: in from 5, dropped for the fitted model",
     ]
-    assert html.count('class="cross" style') == 3
-    assert "<d>" not in html
+    assert timeline.count('class="cross" style') == 3
+    assert "<d>" not in page
 
 
 def test_lines_end_where_groups_are_dropped(path):

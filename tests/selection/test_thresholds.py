@@ -4,15 +4,15 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from covey.limit.posing import pose
+from covey.selection.recipe import Cleaned, Reweighted
+from covey.selection.search import search
 
 from covey import Groups
 from covey.designs import as_design
-from covey.limit.posing import pose
 from covey.losses import Binomial
 from covey.selection import Folds, Problem, Thresholds, select
 from covey.selection import dense as dense_search
-from covey.selection.recipe import Cleaned, Reweighted
-from covey.selection.search import search
 from estimator_problems import noisy_problem
 
 DEFAULT = Thresholds()

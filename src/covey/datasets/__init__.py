@@ -1,14 +1,10 @@
 """Simulated designs and data sets."""
 
-from covey.datasets.bardet import load_bardet
 from covey.datasets.digits import DigitImages, make_digits
-from covey.datasets.grouped import GroupedData
 from covey.datasets.legacy import legacy_paper_data
 from covey.datasets.mnist import load_mnist
-from covey.datasets.nki70 import load_nki70
+from covey.datasets.real import GroupedData, load_bardet, load_diabetes_splines, load_nki70, load_splice
 from covey.datasets.simulate import GroupSparseData, make_group_sparse
-from covey.datasets.splice import load_splice
-from covey.datasets.splines import load_diabetes_splines
 from covey.datasets.storage import DataNotFoundError
 
 __all__ = [

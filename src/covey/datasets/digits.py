@@ -1,7 +1,4 @@
-"""Images of digits: the container for the autoencoders' data, and a synthetic set for tests.
-
-This file needs only numpy.
-"""
+"""Images of digits: the container for the autoencoders' data, and a synthetic set for tests."""
 
 from __future__ import annotations
 
@@ -55,11 +52,9 @@ class DigitImages:
 
     def head(self, n_train: int | None = None, n_test: int | None = None) -> DigitImages:
         """The first images of each set; None for all."""
+        train, test = slice(n_train), slice(n_test)
         return DigitImages(
-            self.train_images[:n_train],
-            self.train_labels[:n_train],
-            self.test_images[:n_test],
-            self.test_labels[:n_test],
+            self.train_images[train], self.train_labels[train], self.test_images[test], self.test_labels[test]
         )
 
 
@@ -67,15 +62,6 @@ def make_digits(n_train: int = 512, n_test: int = 128, *, seed: int = 0) -> Digi
     """Draw digits as on a digital clock, randomly slanted, stretched and shifted, with random stroke widths.
 
     A stand-in for handwritten digits: ten classes on a smooth low-dimensional manifold.
-
-    Parameters
-    ----------
-    n_train, n_test : int
-    seed : int
-
-    Returns
-    -------
-    DigitImages
 
     Examples
     --------
@@ -102,15 +88,12 @@ def _draw(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uin
     x = ends[..., 0] * width[:, None, None] - slant[:, None, None] * (y - centre[:, 1, None, None])
     x = x + centre[:, 0, None, None]
     pixels = np.arange(SIZE) + 0.5
-    out = np.zeros((n, SIZE, SIZE))
+    images = np.zeros((n, SIZE, SIZE))
     for stroke in range(len(STROKES)):
-        ax, ay, bx, by = (
-            a[:, None, None] for a in (x[:, stroke, 0], y[:, stroke, 0], x[:, stroke, 1], y[:, stroke, 1])
-        )
+        ax, ay, bx, by = (a[:, stroke, end, None, None] for end in (0, 1) for a in (x, y))
         px, py = pixels[None, None, :], pixels[None, :, None]
-        along = ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)
-        along = np.clip(along, 0, 1)
+        along = np.clip(((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2), 0, 1)
         distance = np.hypot(px - ax - along * (bx - ax), py - ay - along * (by - ay))
         ink = np.clip(pen[:, None, None] + 0.5 - distance, 0, 1)
-        out = np.where(DIGITS[labels, stroke][:, None, None], np.maximum(out, ink), out)
-    return np.rint(255 * out).astype(np.uint8)
+        images = np.where(DIGITS[labels, stroke][:, None, None], np.maximum(images, ink), images)
+    return np.rint(255 * images).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The MNIST digits, read from their IDX files. This file needs only numpy."""
+"""The MNIST digits, read from their IDX files."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool =
     ValueError
         If a file is damaged or is not MNIST's.
     """
-    arrays = [_read(name, folder, download) for name in CHECKSUMS]
-    train_images, train_labels, test_images, test_labels = arrays
+    train_images, train_labels, test_images, test_labels = (
+        read_idx(_find(name, folder, download), md5=checksum) for name, checksum in CHECKSUMS.items()
+    )
     return DigitImages(train_images, train_labels.astype(np.int64), test_images, test_labels.astype(np.int64))
 
 
@@ -88,10 +89,6 @@ def read_idx(file: str | os.PathLike[str], *, md5: str | None = None) -> NDArray
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
-def _read(name: str, folder: str | os.PathLike[str] | None, download: bool) -> NDArray[np.uint8]:
-    return read_idx(_find(name, folder, download), md5=CHECKSUMS[name])
-
-
 def _find(name: str, folder: str | os.PathLike[str] | None, download: bool) -> Path:
     absent: DataNotFoundError | None = None
     for ending in (".gz", ""):
@@ -101,11 +98,10 @@ def _find(name: str, folder: str | os.PathLike[str] | None, download: bool) -> P
         except DataNotFoundError as error:
             absent = absent or error
     assert absent is not None
-    if folder is None and download:
-        fetched = _download(name + ".gz")
-        if fetched is not None:
-            return fetched
-    raise absent
+    fetched = _download(name + ".gz") if folder is None and download else None
+    if fetched is None:
+        raise absent
+    return fetched
 
 
 def _download(name: str) -> Path | None:

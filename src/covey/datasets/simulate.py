@@ -216,24 +216,19 @@ def _draw_design(rng: np.random.Generator, n: int, p: int, design: str, rho: flo
             raise ValueError(f"rho must lie in [0, 1) for an equicorrelated design, not {rho!r}.")
         common = rng.standard_normal((n, 1))
         return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.standard_normal((n, p))
-    if design == "orthogonal":
-        if n < p:
-            raise ValueError(f"An orthogonal design needs at least as many rows as columns, not {n} x {p}.")
-        return np.sqrt(n) * np.linalg.qr(rng.standard_normal((n, p)))[0]
-    raise ValueError(f"design must be one of {', '.join(DESIGNS)}, not {design!r}.")
+    if n < p:
+        raise ValueError(f"An orthogonal design needs at least as many rows as columns, not {n} x {p}.")
+    return np.sqrt(n) * np.linalg.qr(rng.standard_normal((n, p)))[0]
 
 
 def _draw_coefficients(
-    rng: np.random.Generator,
-    groups: Groups,
-    active: int | Iterable[Any],
-    values: float | ArrayLike | str,
+    rng: np.random.Generator, groups: Groups, active: int | Iterable[Any], values: float | ArrayLike | str
 ) -> FloatArray:
     given = None if isinstance(values, str) else as_numbers(values, "values")
     if given is not None:
         check_scale(given, "values")
-    if given is not None and given.ndim == 1 and given.size == groups.n_columns:
-        return given.copy()
+        if given.ndim == 1 and given.size == groups.n_columns:
+            return given.copy()
     if isinstance(active, int | np.integer) and not isinstance(active, bool):
         if not 0 <= active <= groups.n_groups:
             raise ValueError(f"active must lie between 0 and the {groups.n_groups} groups, not {active}.")

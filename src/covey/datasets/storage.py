@@ -7,10 +7,13 @@ get it if it is missing.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
 
-__all__ = ["ENVIRONMENT", "DataNotFoundError", "data_folder", "find_file", "sha256"]
+import pandas as pd
+
+__all__ = ["ENVIRONMENT", "DataNotFoundError", "find_file", "read_table"]
 
 ENVIRONMENT = "COVEY_DATA"
 
@@ -19,19 +22,14 @@ class DataNotFoundError(FileNotFoundError):
     """A data set was not found; the message says how to get it."""
 
 
-def data_folder() -> Path | None:
-    """The folder named by `COVEY_DATA`, or None if it is not set."""
-    named = os.environ.get(ENVIRONMENT, "").strip()
-    return Path(named).expanduser() if named else None
-
-
-def sha256(content: bytes) -> str:
-    """The SHA-256 of some bytes, in hexadecimal.
-
-    >>> sha256(b"")[:8]
-    'e3b0c442'
-    """
-    return hashlib.sha256(content).hexdigest()
+def read_table(name: str, *, path: str | os.PathLike[str] | None, checksum: str, how: str) -> pd.DataFrame:
+    """Read a CSV file if its SHA-256 is the expected one: with other data, results would differ from published ones."""
+    file = find_file(name, path=path, how=how)
+    content = file.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise ValueError(f"{file} is not the expected data set: SHA-256 {found}, expected {checksum}. {how}")
+    return pd.read_csv(io.BytesIO(content))
 
 
 def find_file(name: str, *, path: str | os.PathLike[str] | None, how: str) -> Path:
@@ -39,16 +37,12 @@ def find_file(name: str, *, path: str | os.PathLike[str] | None, how: str) -> Pa
 
     Raises `DataNotFoundError` with `how`, the instructions for getting the file, if it is missing.
     """
-    if path is not None:
-        wanted = Path(path).expanduser()
-    else:
-        folder = data_folder()
-        if folder is None:
-            raise DataNotFoundError(
-                f"{name} is expected in the folder named by the environment variable {ENVIRONMENT}, "
-                f"which is not set. {how}"
-            )
-        wanted = folder / name
+    folder = os.environ.get(ENVIRONMENT, "").strip()
+    if path is None and not folder:
+        raise DataNotFoundError(
+            f"{name} is expected in the folder named by the environment variable {ENVIRONMENT}, which is not set. {how}"
+        )
+    wanted = (Path(folder) / name if path is None else Path(path)).expanduser()
     if not wanted.is_file():
         raise DataNotFoundError(f"There is no file {wanted}. {how}")
     return wanted

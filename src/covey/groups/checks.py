@@ -28,21 +28,24 @@ IntArray = NDArray[np.intp]
 
 
 def plural(count: int, noun: str) -> str:
+    """A count with its noun: '1 column', '2 columns'."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def as_int_vector(values: Any, what: str) -> IntArray:
+    """A vector of integers."""
     refuse_odd(values, what)
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of unequal length
-        raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.") from None
+    except ValueError:  # nested sequences of unequal length
+        array = np.empty((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be whole numbers in one row, not {values!r}.")
     return array.astype(np.intp)
 
 
 def as_indices(members: Any, l: int) -> IntArray:
+    """The columns of group l."""
     values = listed(members, f"The columns of group {l}")
     if not values:
         raise ValueError(f"Group {l} is empty; every group needs at least one column.")
@@ -62,10 +65,8 @@ def check_label(label: Any, j: int, columns: Sequence[str] | None) -> Hashable:
 
 def _is_missing(label: Any) -> bool:
     """Whether a label is None, NaN or pandas.NA, whose truth value raises."""
-    if label is None:
-        return True
     try:
-        return bool(label != label)
+        return label is None or bool(label != label)
     except TypeError:
         return True
 
@@ -85,46 +86,42 @@ def check_partition(
                 f"Group {names[l]!r} names {name_columns(outside)}, "
                 f"but there are {n_columns} columns, numbered 0 to {n_columns - 1}."
             )
+        listed_columns, times = np.unique(members, return_counts=True)
+        if overlap and times.max() > 1:
+            repeated = name_columns(listed_columns[times > 1], columns)
+            raise ValueError(f"Group {names[l]!r} lists {repeated} more than once.")
     counts = np.bincount(np.concatenate(lists), minlength=n_columns)
     twice = np.flatnonzero(counts > 1)
-    if overlap:
-        for l, members in enumerate(lists):
-            seen, times = np.unique(members, return_counts=True)
-            if times.max() > 1:
-                raise ValueError(f"Group {names[l]!r} lists {name_columns(seen[times > 1], columns)} more than once.")
-    elif twice.size:
+    if twice.size and not overlap:
         j = int(twice[0])
         where = [repr(names[l]) for l, m in enumerate(lists) for _ in range(int(np.sum(m == j)))]
         raise ValueError(
-            f"Groups must not overlap: {name_columns(twice, columns)} "
-            f"{'is' if twice.size == 1 else 'are'} listed more than once "
-            f"({columns[j] if columns else j} in groups {', '.join(where)}). "
-            "If groups should share columns, use Groups.from_lists(..., overlap=True)."
+            f"Groups must not overlap: {name_columns(twice, columns)} {'is' if twice.size == 1 else 'are'} listed more "
+            f"than once ({columns[j] if columns else j} in groups {', '.join(where)}). If groups should share columns, "
+            "use Groups.from_lists(..., overlap=True)."
         )
     missing = np.flatnonzero(counts == 0)
     if missing.size:
-        raise ValueError(
-            f"Every column needs a group: {name_columns(missing, columns)} "
-            f"{'has' if missing.size == 1 else 'have'} none."
-        )
+        verb = "has" if missing.size == 1 else "have"
+        raise ValueError(f"Every column needs a group: {name_columns(missing, columns)} {verb} none.")
 
 
 def positions(groups: list[list[Any]], columns: tuple[str, ...], names: tuple[Hashable, ...]) -> list[list[Any]]:
+    """Lists of columns with names replaced by positions."""
     where: dict[str, int] = {}
     for j, column in enumerate(columns):
         if column in where:
             raise ValueError(f"Column name {column!r} occurs twice (columns {where[column]} and {j}).")
         where[column] = j
-    out = []
     for name, members in zip(names, groups, strict=True):
         unknown = [c for c in members if isinstance(c, str) and c not in where]
         if unknown:
             raise ValueError(f"Group {name!r} names unknown columns: {', '.join(map(repr, unknown[:6]))}.")
-        out.append([where[c] if isinstance(c, str) else c for c in members])
-    return out
+    return [[where[c] if isinstance(c, str) else c for c in members] for members in groups]
 
 
 def is_nested(groups: Any) -> bool:
+    """Whether a sequence holds lists of columns rather than labels."""
     if hasattr(groups, "to_numpy"):
         return False
     first = next(iter(groups), None)

@@ -1,6 +1,6 @@
 """Groups: which columns belong together.
 
-A `Groups` is frozen and validated once, when it is made; internal code can rely on it. It is stored as the
+A `Groups` is frozen and validated once, on construction; internal code can rely on it. It is stored as the
 concatenation of its groups' members plus the offsets at which each group starts. This is the *contiguous layout* that
 the kernels work in: there, group ``l`` is the slice ``starts[l]:starts[l + 1]``, whatever the order of the user's
 columns.
@@ -28,6 +28,7 @@ from covey.groups.checks import (
     plural,
     positions,
 )
+from covey.layout import offsets
 from covey.validation import as_numbers, boolean, is_sparse, listed, name_columns, refuse_odd, whole
 
 __all__ = ["Groups"]
@@ -44,7 +45,7 @@ class Groups:
     Use the constructor that matches your data: `from_size`, `from_sizes`, `from_labels`, `from_separator`,
     `from_lists` or `from_names`. Groups keep the order in which they first appear, and the columns of a group keep
     their order in the table. `from_lists` and `from_names` accept ``overlap=True``, which lets a column be in several
-    groups: each of them then has its own coefficient for the column, and the model's coefficient is their sum.
+    groups: it then has one coefficient per group, and the model's coefficient is their sum.
     `limit_path` and the estimators accept such groups.
 
     Attributes
@@ -88,16 +89,13 @@ class Groups:
         overlap: bool = False,
     ) -> None:
         members_of = [as_indices(members, l) for l, members in enumerate(lists)]
-        column_names = _column_names(columns)
         overlap = boolean(overlap, "overlap")
-        if n_columns is None:
-            n_columns = len(column_names) if column_names is not None else _count(members_of, overlap)
-        n_columns = whole(n_columns, "n_columns")
-        if column_names is not None and len(column_names) != n_columns:
-            raise ValueError(f"{len(column_names)} column names were given for {n_columns} columns.")
-        group_names = tuple(range(len(members_of))) if names is None else tuple(listed(names, "names"))
-        if len(group_names) != len(members_of):
-            raise ValueError(f"{len(group_names)} group names were given for {len(members_of)} groups.")
+        column_names = _column_names(columns)
+        if n_columns is None and column_names is None:
+            n_columns = 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))
+        n_columns = whole(len(column_names or ()) if n_columns is None else n_columns, "n_columns")
+        _check_count(column_names, n_columns)
+        group_names = _group_names(names, len(members_of))
         unusable = [name for name in group_names if not isinstance(name, Hashable)]
         if unusable:
             raise ValueError(f"names must be numbers or text, one per group, not {unusable[0]!r}.")
@@ -105,11 +103,8 @@ class Groups:
             twice = sorted({str(g) for g in group_names if group_names.count(g) > 1})
             raise ValueError(f"Group names must be unique; given more than once: {', '.join(twice)}.")
         check_partition(members_of, n_columns, group_names, column_names, overlap)
-
         members = np.concatenate([np.sort(m) for m in members_of])
-        starts = np.zeros(len(members_of) + 1, dtype=np.intp)
-        np.cumsum([len(m) for m in members_of], out=starts[1:])
-        self._freeze(members, starts, group_names, column_names, n_columns)
+        self._freeze(members, offsets([len(m) for m in members_of]), group_names, column_names, n_columns)
 
     def _freeze(
         self,
@@ -132,9 +127,9 @@ class Groups:
         cls, members: IntArray, starts: IntArray, names: tuple[Hashable, ...], columns: tuple[str, ...] | None
     ) -> Groups:
         """Groups that are known to be a partition, without checks, which are slow for a million columns."""
-        made = cls.__new__(cls)
-        made._freeze(members, starts, names, columns, members.size)
-        return made
+        groups = cls.__new__(cls)
+        groups._freeze(members, starts, names, columns, members.size)
+        return groups
 
     # ------------------------------------------------------------------ constructors
 
@@ -145,8 +140,7 @@ class Groups:
         >>> Groups.from_size(3, 300)
         Groups(100 groups of 3 columns, 300 columns)
         """
-        size = whole(size, "size")
-        n_columns = whole(n_columns, "n_columns")
+        size, n_columns = whole(size, "size"), whole(n_columns, "n_columns")
         if n_columns % size:
             left = np.arange(n_columns - n_columns % size, n_columns)
             raise ValueError(
@@ -166,21 +160,15 @@ class Groups:
         values = as_int_vector(sizes, "sizes")
         if values.size == 0:
             raise ValueError("sizes is empty: give at least one group size.")
-        for l, size in enumerate(values):
-            if size < 1:
-                raise ValueError(f"Group {l} has size {size}; every group needs at least one column.")
-        ends = np.cumsum(values)
-        n_columns = None if n_columns is None else whole(n_columns, "n_columns")
-        if n_columns is not None and ends[-1] != n_columns:
-            raise ValueError(
-                f"Group sizes add up to {ends[-1]} columns, but there are {n_columns}"
-                + (
-                    f": {name_columns(np.arange(ends[-1], n_columns))} belong to no group."
-                    if ends[-1] < n_columns
-                    else "."
-                )
-            )
-        return cls(np.split(np.arange(ends[-1]), ends[:-1]), n_columns)
+        if values.min() < 1:
+            l = int(np.argmax(values < 1))
+            raise ValueError(f"Group {l} has size {values[l]}; every group needs at least one column.")
+        starts = offsets(values)
+        total = int(starts[-1])
+        if n_columns is not None and total != whole(n_columns, "n_columns"):
+            left = f": {name_columns(range(total, n_columns))} belong to no group" if total < n_columns else ""
+            raise ValueError(f"Group sizes add up to {total} columns, but there are {n_columns}{left}.")
+        return cls._trusted(np.arange(total), starts, tuple(range(values.size)), None)
 
     @classmethod
     def from_labels(cls, labels: Any, *, columns: Iterable[str] | None = None) -> Groups:
@@ -207,11 +195,9 @@ class Groups:
             raise ValueError(f"{len(values)} labels were given for {len(names)} columns.")
         if not set(map(type, values)) <= {int, str, bool}:  # most labels pass this quick check
             values = [check_label(label, j, names) for j, label in enumerate(values)]
-        seen: dict[Hashable, int] = {}
-        own = np.array([seen.setdefault(label, len(seen)) for label in values], dtype=np.intp)
-        starts = np.zeros(len(seen) + 1, dtype=np.intp)
-        np.cumsum(np.bincount(own), out=starts[1:])
-        return cls._trusted(np.argsort(own, kind="stable"), starts, tuple(seen), names)
+        groups: dict[Hashable, int] = {}
+        codes = np.array([groups.setdefault(label, len(groups)) for label in values], dtype=np.intp)
+        return cls._trusted(np.argsort(codes, kind="stable"), offsets(np.bincount(codes)), tuple(groups), names)
 
     @classmethod
     def from_lists(
@@ -236,10 +222,7 @@ class Groups:
         if any(isinstance(c, str) for members in groups for c in members):
             if columns is None:
                 raise ValueError("Groups given by column names need the names of all columns: pass columns=.")
-            columns = tuple(str(c) for c in listed(columns, "columns"))
-            names = tuple(range(len(groups))) if names is None else tuple(listed(names, "names"))
-            if len(names) != len(groups):
-                raise ValueError(f"{len(names)} group names were given for {len(groups)} groups.")
+            columns, names = tuple(map(str, listed(columns, "columns"))), _group_names(names, len(groups))
             groups = positions(groups, columns, names)
         return cls(groups, n_columns, names=names, columns=columns, overlap=overlap)
 
@@ -261,7 +244,7 @@ class Groups:
 
     @classmethod
     def from_separator(cls, separator: str, columns: Iterable[str]) -> Groups:
-        """Group columns by the part of their name before the first separator, or by the whole name if it has none.
+        """Group columns by the part of their name before the first separator, or by the full name if it has none.
 
         >>> Groups.from_separator("_", ["gene1_a", "gene1_b", "gene2_a", "age"]).names
         ('gene1', 'gene2', 'age')
@@ -276,14 +259,13 @@ class Groups:
     def coerce(cls, groups: Any, n_columns: int, columns: Iterable[str] | None = None) -> Groups:
         """Convert the ``groups=`` argument.
 
-        ``None`` makes every column its own group; an int is a group size; a dictionary maps names to columns; a
+        ``None`` makes every column a group; an int is a group size; a dictionary maps names to columns; a
         sequence of sequences holds lists of columns; a flat sequence with one entry per column holds labels. A
         separator such as ``"_"``, or ``"sep:_x_"`` if it contains letters, groups columns whose names agree up to it. A
         function is called with the column names and returns any of these. A list of sizes needs `from_sizes`.
         """
         names, n_columns = _column_names(columns), whole(n_columns, "n_columns")
-        if names is not None and len(names) != n_columns:
-            raise ValueError(f"{len(names)} column names were given for {n_columns} columns.")
+        _check_count(names, n_columns)
         if isinstance(groups, Groups):
             if groups.n_columns != n_columns:
                 raise ValueError(f"groups are for {groups.n_columns} columns, but X has {n_columns}.")
@@ -292,7 +274,7 @@ class Groups:
             names = getattr(groups, "outputs", None) if names is None else names
             if names is not None and len(names) != n_columns:
                 raise ValueError(
-                    f"groups was made for {len(names)} columns, but X has {n_columns}: fit the transformer again."
+                    f"groups is for {len(names)} columns, but X has {n_columns}: fit the transformer again."
                 )
             if names is None:
                 raise ValueError(f"groups is a function of column names, but X has none: {NAMES_WANTED}.")
@@ -309,9 +291,9 @@ class Groups:
                 raise ValueError(f"groups={groups!r} is read from column names, but X has none: {NAMES_WANTED}.")
             return cls.from_separator(groups.removeprefix("sep:"), names)
         if isinstance(groups, numbers.Integral):
-            made = cls.from_size(int(groups), n_columns)
+            read = cls.from_size(int(groups), n_columns)
         elif isinstance(groups, Mapping):
-            made = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
+            read = cls.from_names(groups, range(n_columns) if names is None else names)  # type: ignore[arg-type]
         elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable) or is_sparse(groups):
             raise ValueError(
                 f"groups cannot be read from {type(groups).__name__} {groups!r}; a separator of column names is "
@@ -327,20 +309,19 @@ class Groups:
                     f"groups has {len(flat)} entries, but X has {n_columns} columns: a flat sequence is read as one "
                     "label per column. For group sizes use covey.Groups.from_sizes."
                 )
-            made = cls.from_labels(flat)
-        return made if names is None or made.columns == names else made.with_columns(names)
+            read = cls.from_labels(flat)
+        return read if names is None or read.columns == names else read.with_columns(names)
 
     def with_columns(self, columns: Iterable[str]) -> Groups:
         """The same groups, with names for the columns."""
-        names = tuple(str(c) for c in listed(columns, "columns"))
-        if len(names) != self.n_columns:
-            raise ValueError(f"{len(names)} column names were given for {self.n_columns} columns.")
+        names = tuple(map(str, listed(columns, "columns")))
+        _check_count(names, self.n_columns)
         if self.overlapping:
             return Groups(self.lists(), self.n_columns, names=self.names, columns=names, overlap=True)
         return Groups._trusted(self.members.copy(), self.starts.copy(), self.names, names)
 
     def apart(self) -> Groups:
-        """The groups of a design in which every group has its own copy of its columns, group by group."""
+        """The groups of a design that repeats shared columns: one copy per group, group by group."""
         return Groups._trusted(np.arange(self.members.size), self.starts.copy(), self.names, None)
 
     # ------------------------------------------------------------------ properties
@@ -400,7 +381,7 @@ class Groups:
         try:
             return self.names.index(name)
         except ValueError:
-            near = get_close_matches(str(name), [str(own) for own in self.names], 3)
+            near = get_close_matches(str(name), list(map(str, self.names)), 3)
             hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise KeyError(f"There is no group named {name!r}.{hint}") from None
 
@@ -506,9 +487,18 @@ class Groups:
 
 
 def _column_names(columns: Iterable[Any] | None) -> tuple[str, ...] | None:
-    return None if columns is None else tuple(str(c) for c in listed(columns, "columns"))
+    return None if columns is None else tuple(map(str, listed(columns, "columns")))
 
 
-def _count(members_of: list[IntArray], overlap: bool) -> int:
-    """The number of columns, if it is not given."""
-    return 1 + max(int(m.max()) for m in members_of) if overlap else sum(map(len, members_of))
+def _check_count(names: tuple[str, ...] | None, n_columns: int) -> None:
+    """Check that every column has a name, if any has."""
+    if names is not None and len(names) != n_columns:
+        raise ValueError(f"{len(names)} column names were given for {n_columns} columns.")
+
+
+def _group_names(names: Iterable[Hashable] | None, n_groups: int) -> tuple[Hashable, ...]:
+    """The names of the groups; 0, 1, ... if none were given."""
+    given = tuple(range(n_groups)) if names is None else tuple(listed(names, "names"))
+    if len(given) != n_groups:
+        raise ValueError(f"{len(given)} group names were given for {n_groups} groups.")
+    return given

@@ -55,28 +55,26 @@ class CandidatesDisplay:
         """Draw the candidates of a fitted estimator."""
         found = judged(fitted_step(estimator))
         if found is None:
-            raise ValueError("There are no candidates to draw: the model's time was given.")
+            raise ValueError("There are no candidates to draw: the model was the only one.")
         return cls(found).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> CandidatesDisplay:
         """Draw."""
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
-        ax, found = self.ax_, self.judged
+        ax, values, band = self.ax_, self.judged.values, self.judged.band
         # numbers of groups are evenly spaced, since 300 may follow 12
-        x = np.arange(found.x.size, dtype=float)
-        mark = float(np.interp(found.at, found.x, x))
-        if found.band is not None:
-            low, high = found.values - found.band, found.values + found.band
-            if found.values.min() > 0:
-                low = np.maximum(low, found.values.min() / 2)
-            ax.fill_between(x, low, high, color=PALETTE[0], alpha=0.2, lw=0, label="one standard error")
-        ax.plot(x, found.values, "o-", ms=3, color=PALETTE[0])
+        x = np.arange(values.size, dtype=float)
+        mark = float(np.interp(self.judged.at, self.judged.x, x))
+        if band is not None:
+            low = np.maximum(values - band, values.min() / 2) if values.min() > 0 else values - band
+            ax.fill_between(x, low, values + band, color=PALETTE[0], alpha=0.2, lw=0, label="one standard error")
+        ax.plot(x, values, "o-", ms=3, color=PALETTE[0])
         ax.axvline(mark, color=MARK, lw=1, ls="--")
-        ax.plot([mark], [found.value], "o", ms=7, color=PALETTE[1], label=f"chosen: {found.at:g} groups")
-        if found.values.min() > 0 and found.values.max() > STEEP * found.values.min():
+        ax.plot([mark], [self.judged.value], "o", ms=7, color=PALETTE[1], label=f"chosen: {self.judged.at:g} groups")
+        if values.min() > 0 and values.max() > STEEP * values.min():
             ax.set_yscale("log")
         step = -(-x.size // MOST_TICKS)
-        ax.set_xticks(x[::step], [f"{k:g}" for k in found.x[::step]])
+        ax.set_xticks(x[::step], [f"{k:g}" for k in self.judged.x[::step]])
         ax.legend(fontsize=8, frameon=False)
-        quiet(ax, title=f"{found.n_candidates} candidates", xlabel="groups", ylabel=found.label)
+        quiet(ax, title=f"{self.judged.n_candidates} candidates", xlabel="groups", ylabel=self.judged.label)
         return self

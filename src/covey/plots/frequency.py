@@ -68,7 +68,7 @@ class FrequencyDisplay:
 
     @classmethod
     def from_score(cls, score: Any, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:
-        """Draw the outer folds of `covey.nested_score`: how often the whole fit chose each group."""
+        """Draw the outer folds of `covey.nested_score`: how often the repeated fit chose each group."""
         return cls(score.frequencies, score.n_folds, score.frequencies).plot(ax=ax, n_bars=n_bars)
 
     def plot(self, *, ax: Axes | None = None, n_bars: int = 20) -> FrequencyDisplay:

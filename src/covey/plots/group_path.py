@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from covey.path import Path
 from covey.plots.estimators import fitted_step
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.validation import FloatArray
+from covey.plots.style import GREY, MARK, colour, label_ends, make_axes, quiet
 
 __all__ = ["GroupPathDisplay"]
 
@@ -80,81 +79,39 @@ class GroupPathDisplay:
         ----------
         ax : Axes, optional
         n_labels : int
-            How many of the largest selected groups to label, each in its own colour.
+            How many of the largest selected groups to label, each in a colour.
         """
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
-        ax, path = self.ax_, self.path
+        ax, path, times = self.ax_, self.path, np.array(self.path.times, dtype=float)
         norms = path.group_norms if path.strengths is None else path.strengths.toarray()
         at = len(path) - 1 if self.time is None else path.index(self.time)
         selected = np.flatnonzero(norms[at])
         named = selected[np.argsort(-norms[at, selected])][:n_labels]
-        times, mark = self._places()
         x, lines = times, norms
-        if path.ends_apart:  # extend the last level of the path a little
+        if path.ends_apart:
+            if len(times) > 2:  # the fitted model lies at a visible distance
+                times[-1] = times[-2] + GAP * (times[-2] - times[1]) or times[-1]
+            # the last level of the path extends a little
             x, lines = np.append(times[:-1], times[-2:].mean()), np.vstack([norms[:-1], norms[-2:-1]])
         style = "steps-post" if path.stepwise else "default"
         for l in np.setdiff1d(np.flatnonzero(norms.any(axis=0)), named):
             ax.plot(x, lines[:, l], color=GREY, lw=0.8, drawstyle=style)
-        for position, l in enumerate(named):
-            colour = PALETTE[position % len(PALETTE)]
-            ax.plot(x, lines[:, l], color=colour, lw=1.6, drawstyle=style)
+        for i, l in enumerate(named):
+            ax.plot(x, lines[:, l], color=colour(i), lw=1.6, drawstyle=style)
             if path.ends_apart:
-                ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour)
+                ax.plot(times[-1], norms[-1, l], "o", ms=5, color=colour(i))
         if path.ends_apart and norms[-1].any():
             # least squares on many similar groups can make their strengths arbitrarily large
             ax.set_ylim(0, min(1.05 * norms.max(), MOST_OUTGROWN * norms[-1].max()))
-        self._label(ax, named, norms[-1])
-        if mark is not None:
-            _mark(ax, mark, "the model" if at == len(path) - 1 else f"time {self.time:g}")
+        label_ends(ax, [path.groups.names[l] for l in named], norms[-1, named])
+        if self.time is not None:
+            text = "the model" if at == len(path) - 1 else f"time {self.time:g}"
+            ax.axvline(times[at], color=MARK, lw=1, ls="--")
+            ax.annotate(
+                text, (times[at], 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4),
+                textcoords="offset points", ha="right", va="top", rotation=90, fontsize=8, color=MARK,
+            )  # fmt: skip
         ylabel = "norm of the group's coefficients" if path.strengths is None else "strength of the group"
         title = f"{selected.size} of {path.groups.n_groups} groups"
         quiet(ax, title=title, xlabel="time" if path.stepwise else "iteration", ylabel=ylabel)
         return self
-
-    def _places(self) -> tuple[FloatArray, float | None]:
-        """Positions of the models and of the mark on the time axis."""
-        path, times = self.path, np.array(self.path.times, dtype=float)
-        if path.ends_apart and len(times) > 2:
-            # at a visible distance
-            times[-1] = times[-2] + GAP * (times[-2] - times[1]) or times[-1]
-        mark = None if self.time is None else float(times[path.index(self.time)])
-        return times, mark
-
-    def _label(self, ax: Axes, named: Any, last: Any) -> None:
-        """Names at the right end, moved apart so that they do not overlap."""
-        if len(named) == 0:
-            return
-        top = max(float(last[named].max()), np.finfo(float).tiny)
-        gap = 0.05 * top
-        heights = np.sort(last[named])
-        for i in range(1, heights.size):
-            heights[i] = max(heights[i], heights[i - 1] + gap)
-        for height, position in zip(heights, np.argsort(last[named], kind="stable"), strict=True):
-            ax.annotate(
-                str(self.path.groups.names[named[position]]),
-                (1.0, height),
-                xycoords=("axes fraction", "data"),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=PALETTE[position % len(PALETTE)],
-                annotation_clip=False,
-            )
-
-
-def _mark(ax: Axes, time: float, text: str) -> None:
-    """A vertical line with its label on the left."""
-    ax.axvline(time, color=MARK, lw=1, ls="--")
-    ax.annotate(
-        text,
-        (time, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4, -4),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        rotation=90,
-        fontsize=8,
-        color=MARK,
-    )

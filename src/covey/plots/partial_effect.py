@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from covey.plots.estimators import fitted_step
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.plots.style import GREY, MARK, colour, make_axes, quiet
 from covey.validation import FloatArray, pandas_frame
 
 __all__ = ["PartialEffectDisplay"]
@@ -82,13 +82,13 @@ class PartialEffectDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, which may be made by
+            A fitted `GroupSparseRegressor`, `GroupSparseClassifier` or `GroupSparseCox`, also one from
             `from_formula`; or a pipeline that ends in one.
         X : as for the estimator's `predict`
         group : str or int, optional
             The name of a group; by default the strongest one.
         values : array-like of shape (n_rows,), optional
-            The variable from which the group was made. Optional if X contains it, as a column that a pipeline or a
+            The variable that the group expands. Optional if X contains it, as a column that a pipeline or a
             formula expands into the group, or as the group's only column.
         ax : Axes, optional
         """
@@ -96,13 +96,13 @@ class PartialEffectDisplay:
         if group is None:
             group = last.groups_.names[int(np.argmax(last.group_strengths_))]
         given = pandas_frame(X)
-        made = estimator[:-1].transform(given) if last is not estimator else given
+        expanded = estimator[:-1].transform(given) if last is not estimator else given
         name = str(group)
         if values is None:
-            name, values = _variable(last, given, made, group)
+            name, values = _variable(last, given, expanded, group)
         outputs = getattr(last, "classes_", None) if last.coef_.ndim == 2 and len(last.coef_) > 1 else None
         unit = UNITS.get(last.loss_.name, "linear predictor")
-        return cls(values, last.partial_effect(made, group), name, outputs, unit).plot(ax=ax)
+        return cls(values, last.partial_effect(expanded, group), name, outputs, unit).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> PartialEffectDisplay:
         """Draw."""
@@ -118,8 +118,7 @@ class PartialEffectDisplay:
             self.ax_.set_xticks(x, levels)
         for k in range(effects.shape[1]):
             label = None if effects.shape[1] == 1 else str(k if self.outputs is None else self.outputs[k])
-            colour = PALETTE[k % len(PALETTE)]
-            self.ax_.plot(x, effects[order, k], "-" if numeric else "o", color=colour, lw=1.6, label=label)
+            self.ax_.plot(x, effects[order, k], "-" if numeric else "o", color=colour(k), lw=1.6, label=label)
         self.ax_.axhline(0.0, color=MARK, lw=0.8, ls=":")
         if numeric:  # a rug that shows the rows
             self.ax_.plot(
@@ -131,8 +130,8 @@ class PartialEffectDisplay:
         return self
 
 
-def _variable(model: Any, given: Any, made: Any, group: Any) -> tuple[str, Any]:
-    """The name and values of the variable from which a group was made."""
+def _variable(model: Any, given: Any, expanded: Any, group: Any) -> tuple[str, Any]:
+    """The name and values of the variable that a group expands."""
     columns = model.groups_[group]
     if isinstance(given, pd.DataFrame):
         names = [str(name) for name in given.columns]
@@ -143,9 +142,10 @@ def _variable(model: Any, given: Any, made: Any, group: Any) -> tuple[str, Any]:
             return inside[0], given[inside[0]]
     if len(columns) == 1:
         j = int(columns[0])
-        named = isinstance(made, pd.DataFrame)
-        return str(made.columns[j] if named else group), made.iloc[:, j] if named else np.asarray(made)[:, j]
+        if isinstance(expanded, pd.DataFrame):
+            return str(expanded.columns[j]), expanded.iloc[:, j]
+        return str(group), np.asarray(expanded)[:, j]
     raise ValueError(
-        f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable from "
-        "which it was made, one entry per row."
+        f"Group {group!r} has {len(columns)} columns, and X has no column of its name: give values=, the variable that "
+        "it expands, one entry per row."
     )

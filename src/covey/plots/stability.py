@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
-from covey.stability import StabilitySelection
+from covey.evidence import StabilitySelection
+from covey.plots.style import GREY, MARK, colour, label_ends, make_axes, quiet
 
 __all__ = ["StabilityDisplay"]
 
@@ -55,7 +55,7 @@ class StabilityDisplay:
         ----------
         ax : Axes, optional
         n_labels : int
-            How many of the most frequent selected groups to label, each in its own colour.
+            How many of the most frequent selected groups to label, each in a colour.
         """
         self.figure_, (self.ax_,) = make_axes(ax, 1, width=6.4, height=4.0)
         ax, found = self.ax_, self.selection
@@ -63,20 +63,15 @@ class StabilityDisplay:
         shares = np.stack([found.frequencies_of(int(k)) for k in counts])
         position = {name: l for l, name in enumerate(found.groups.names)}
         chosen = [position[name] for name in found.selected]
-        for other in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), chosen[:n_labels]):
-            ax.plot(counts, shares[:, other], color=GREY, lw=0.8)
-        height = np.inf
-        for i, l in enumerate(chosen[:n_labels]):
-            colour = PALETTE[i % len(PALETTE)]
-            ax.plot(counts, shares[:, l], color=colour, lw=1.6)
-            height = min(shares[-1, l], height - 0.05)  # keep labels from overlapping
-            ax.annotate(
-                str(found.groups.names[l]), (1.0, height), xycoords=("axes fraction", "data"), xytext=(4, 0),
-                textcoords="offset points", va="center", fontsize=8, color=colour, annotation_clip=False,
-            )  # fmt: skip
+        named = chosen[:n_labels]
+        for l in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), named):
+            ax.plot(counts, shares[:, l], color=GREY, lw=0.8)
+        for i, l in enumerate(named):
+            ax.plot(counts, shares[:, l], color=colour(i), lw=1.6)
         ax.axhline(found.threshold, color=MARK, lw=1, ls="--")
         ax.set_ylim(-0.02, 1.02)
         ax.set_xlim(0, max(1, found.n_first))
+        label_ends(ax, [found.groups.names[l] for l in named], shares[-1, named])
         bound = f"mistakes expected: at most {found.expected_false:.2g}"
         title = f"{len(chosen)} of {found.groups.n_groups} groups selected; {bound}"
         quiet(ax, title=title, xlabel="groups selected by a half-sample", ylabel="share of half-samples")

@@ -1,19 +1,24 @@
-"""The common style of all plots: a palette that is safe for colour-blind readers, and plain axes."""
+"""The common style of all plots: a palette that is safe for colour-blind readers, plain axes, and labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["GREY", "MARK", "PALETTE", "make_axes", "quiet"]
+__all__ = ["GREY", "MARK", "PALETTE", "colour", "label_ends", "make_axes", "quiet"]
 
 # Okabe and Ito's colours, without yellow, which is too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#B8B8B8"
 MARK = "#444444"
+
+# The least distance of labels, relative to the height of the axes.
+LABEL_GAP = 0.05
 
 
 def make_axes(ax: Any, n: int, width: float = 3.6, height: float = 2.9) -> tuple[Figure, list[Axes]]:
@@ -27,6 +32,25 @@ def make_axes(ax: Any, n: int, width: float = 3.6, height: float = 2.9) -> tuple
     drawn_on = given[0].get_figure(root=True)
     assert isinstance(drawn_on, Figure)
     return drawn_on, given
+
+
+def colour(index: int) -> str:
+    """A colour of the palette, which repeats."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def label_ends(ax: Axes, names: Sequence[object], heights: Any) -> None:
+    """Names at the right edge in the colours of their lines, moved up and then down until they do not overlap."""
+    low, high = ax.get_ylim()
+    order, gap = np.argsort(heights, kind="stable"), LABEL_GAP * (high - low)
+    places = np.arange(len(order)) * gap
+    places += np.maximum.accumulate(np.asarray(heights, dtype=float)[order] - places)
+    places = np.minimum(places, high - gap * np.arange(len(order))[::-1])
+    for i, place in zip(order.tolist(), places, strict=True):
+        ax.annotate(
+            str(names[i]), (1.0, place), xycoords=("axes fraction", "data"), xytext=(4, 0),
+            textcoords="offset points", va="center", fontsize=8, color=colour(i), annotation_clip=False,
+        )  # fmt: skip
 
 
 def quiet(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:

@@ -1,78 +1,114 @@
-"""Elements of the report's plots: grids, ticks, lines and marks.
+"""Plots as data for one template: lines in a square that stretches with the page, with text and dots on top.
 
-Lines are drawn in a 1000 by 1000 square that stretches to the available space, with strokes of constant width. Text and
-dots are HTML on top, positioned in per cent, so that text has the same size on phones, screens and paper without a
-script.
+Lines are drawn in a 1000 by 1000 square with strokes of constant width. Text and dots are HTML, positioned in per cent,
+so that text has the same size on phones, screens and paper without a script.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.report.axis import Axis, round_ticks
-from covey.report.page import escape
+from covey.report.axis import Axis
 
-__all__ = ["Ticks", "Vector", "from_top", "grid", "mark_label", "place", "plot", "points", "rule", "tick_labels"]
+__all__ = ["LABEL_GAP", "Plot", "Ticks", "Vector", "spread", "steps"]
 
 Vector = NDArray[np.float64]
 Ticks = list[tuple[float, str]]
 
+# The least distance of labels at the right end, relative to the height (1.2 of 18 rem).
+LABEL_GAP = 0.068
 
-def points(x: Vector, y: Vector) -> str:
-    """An SVG path through the points, in integer thousandths; interior points of level stretches are left out."""
+
+@dataclass
+class Plot:
+    """One plot, to which lines, dots and labels are added in the coordinates of its axes."""
+
+    id: str
+    description: str  # for screen readers
+    across: Axis
+    down: Axis
+    n_ticks: int = 5  # the most numbers below the plot
+    n_levels: int = 5  # the most numbers at the left
+    ticks: Ticks = field(default_factory=list)  # positions and labels below; by default round numbers on the axis
+    paths: list[tuple[str, str, int | None]] = field(default_factory=list)  # style, points, number of the group
+    dots: list[tuple[str, float, float]] = field(default_factory=list)  # style, position from the left and the top
+    ends: list[tuple[str, float, int]] = field(default_factory=list)  # name, position from the top, number of colour
+    mark: float | None = None  # the position of the fitted model
+
+    def __post_init__(self) -> None:
+        self.ticks = self.ticks or [(float(self.across.position(t)), f"{t:g}") for t in self.across.ticks(self.n_ticks)]
+        grid = [f"M0 {1000 * top:.0f}H1000" for top, _ in self.levels] + [
+            f"M{1000 * x:.0f} 0V1000" for x, _ in self.ticks
+        ]
+        self.paths.append(("grid", "".join(grid), None))
+
+    @property
+    def levels(self) -> Ticks:
+        """Positions from the top and labels of the numbers at the left."""
+        return [(float(self.top(v)), f"{v:g}") for v in self.down.ticks(self.n_levels)]
+
+    def top(self, values: Any) -> Vector:
+        """Positions from 0 at the top to 1 at the bottom."""
+        return np.asarray(1 - self.down.position(values))
+
+    def line(self, style: str, *curves: tuple[Any, Any], group: int | None = None, closed: bool = False) -> None:
+        """Add a path through the points (x, y) of each curve."""
+        drawn = "".join(_points(self.across.position(x), self.top(y)) for x, y in curves)
+        self.paths.append((style, f"{drawn}{'z' if closed else ''}", group))
+
+    def band(self, x: Any, low: Any, high: Any) -> None:
+        """Add the area between two curves."""
+        self.line("band", (np.r_[x, x[::-1]], np.r_[high, low[::-1]]), closed=True)
+
+    def segments(self, style: str, begin: tuple[Any, Any], end: tuple[Any, Any]) -> None:
+        """Add straight lines from points to points; one of no length is a dot, which stretching leaves round."""
+        sides = [place for x, y in (begin, end) for place in (self.across.position(x), self.top(y))]
+        a, b, c, d = np.rint(1000 * np.column_stack(np.broadcast_arrays(*sides))).astype(int).T
+        drawn = "".join(f"M{x} {y}l{dx} {dy}" for x, y, dx, dy in zip(a, b, c - a, d - b, strict=True))
+        self.paths.append((style, drawn, None))
+
+    def dot(self, style: str, x: float, y: float) -> None:
+        """Add a dot."""
+        self.dots.append((style, float(self.across.position(x)), float(self.top(y))))
+
+    def mark_model(self, x: float) -> None:
+        """Add a vertical line with the label "the model"."""
+        self.mark = float(self.across.position(x))
+        self.segments("rule", (x, self.down.low), (x, self.down.high))
+
+    def name_ends(self, named: Iterable[tuple[str, float, int]]) -> None:
+        """Add names at the right edge, next to the ends of their lines, moved apart so that they do not overlap."""
+        downwards = sorted(named, key=lambda label: -label[1])
+        tops = spread([float(self.top(last)) for _, last, _ in downwards])
+        self.ends = [(name, top, i) for (name, _, i), top in zip(downwards, tops, strict=True)]
+
+
+def steps(x: Any, y: Any, end: float) -> tuple[Vector, Vector]:
+    """A curve that is level from each point to the next, and from the last one to `end`."""
+    return np.append(np.repeat(x, 2)[1:], end), np.repeat(y, 2)
+
+
+def spread(tops: Sequence[float]) -> list[float]:
+    """Increasing positions between 0 and 1, moved down and then up until they are at least a gap apart."""
+    out: list[float] = []
+    for top in tops:
+        out.append(max(top, out[-1] + LABEL_GAP if out else 0.0))
+    ceiling = 1.0
+    for k in reversed(range(len(out))):
+        out[k] = min(out[k], ceiling)
+        ceiling = out[k] - LABEL_GAP
+    return out
+
+
+def _points(x: Vector, y: Vector) -> str:
+    """An SVG path through points in integer thousandths; interior points of level stretches are left out."""
     across, down = np.rint(1000 * x).astype(int), np.rint(1000 * y).astype(int)
     level = np.zeros(len(down), dtype=bool)
     level[1:-1] = (down[1:-1] == down[:-2]) & (down[1:-1] == down[2:])
     pairs = [f"{a} {b}" for a, b in zip(across[~level], down[~level], strict=True)]
     return f"M{'L'.join(pairs)}" if pairs else ""
-
-
-def grid(ticks: Ticks, values: Axis, most: int = 5) -> str:
-    """Horizontal lines at up to `most` round values, and vertical lines at the ticks."""
-    rows = "".join(f"M0 {1000 * from_top(v, values):.0f}H1000" for v in _value_ticks(values, most))
-    columns = "".join(f"M{1000 * x:.0f} 0V1000" for x, _ in ticks)
-    return f'<path class="grid" d="{rows}{columns}"/>'
-
-
-def tick_labels(ticks: Ticks, values: Axis, most: int = 5) -> str:
-    """The numbers on both axes."""
-    across = "".join(f'<b class="xtick" style="left:{100 * x:.2f}%">{label}</b>' for x, label in ticks)
-    down = "".join(
-        f'<b class="ytick" style="top:{100 * from_top(v, values):.2f}%">{v:g}</b>' for v in _value_ticks(values, most)
-    )
-    return f'<span aria-hidden="true">{across}{down}</span>'
-
-
-def _value_ticks(values: Axis, most: int) -> list[float]:
-    return round_ticks(values.low, values.high, most)
-
-
-def from_top(value: float, values: Axis) -> float:
-    """The position of a value, from 0 at the top to 1 at the bottom."""
-    return 1 - float(values.position(value))
-
-
-def place(left: float, top: float) -> str:
-    """A style that positions an element, with coordinates relative to the plot area."""
-    return f"left:{100 * left:.2f}%;top:{100 * top:.2f}%"
-
-
-def rule(mark: float) -> str:
-    """A dashed vertical line."""
-    return f'<path class="rule" d="M{1000 * mark:.0f} 0V1000"/>'
-
-
-def mark_label(mark: float, text: str) -> str:
-    """A label at the top of a vertical line."""
-    side = "before" if mark > 0.12 else "after"
-    return f'<b class="rule-label {side}" style="left:{100 * mark:.2f}%" aria-hidden="true">{escape(text)}</b>'
-
-
-def plot(id: str, description: str, drawing: str, overlay: str) -> str:
-    """A plot area with lines, and text and dots on top."""
-    return (
-        f'<div class="plot" id="{id}"><div class="area">'
-        f'<svg role="img" aria-label="{escape(description)}" viewBox="0 0 1000 1000" preserveAspectRatio="none">'
-        f"{drawing}</svg>{overlay}</div></div>"
-    )

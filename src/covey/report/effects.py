@@ -13,10 +13,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
+from covey.report.axis import Axis
+from covey.report.drawing import Plot
+from covey.report.numbers import shown
 from covey.validation import FloatArray
 
-__all__ = ["Effect", "term_effects"]
+__all__ = ["Effect", "effect_view", "term_effects"]
 
 # The most effects on a page, points on a curve, and levels of a category (the most common ones).
 MOST_EFFECTS, N_POINTS, MOST_LEVELS = 24, 60, 20
@@ -27,34 +30,17 @@ N_QUANTILES = 200
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one table column on the linear predictor, with all others held fixed.
-
-    Attributes
-    ----------
-    column : str
-    values : ndarray
-        Points along a curve, or levels with the most common first.
-    effect : ndarray
-        For a curve, the difference from its mean over the rows; for levels, the difference from the first level.
-    low, high : ndarray or None
-        The smallest and largest effect over the refits, each without one outer fold.
-    n_in, n_refits : int
-        The number of refits that select the column, and of all refits; the effect is zero in the others.
-    counts : ndarray of int
-        The number of rows per level; empty for a curve.
-    deciles : ndarray
-        Deciles of the column, for a curve; empty for levels.
-    """
+    """The effect of one table column on the linear predictor, with all others held fixed."""
 
     column: str
-    values: Any
-    effect: FloatArray
-    low: FloatArray | None
-    high: FloatArray | None
-    n_in: int
+    values: Any  # points along a curve, or levels with the most common first
+    effect: FloatArray  # the difference from the mean over the rows for a curve, from the first level for levels
+    low: FloatArray | None  # the smallest effect over the refits, each without one outer fold
+    high: FloatArray | None  # the largest
+    n_in: int  # refits that select the column; the effect is zero in the others
     n_refits: int
-    counts: Any
-    deciles: FloatArray
+    counts: Any  # rows per level; empty for a curve
+    deciles: FloatArray  # of the column, for a curve; empty for levels
 
     @property
     def is_curve(self) -> bool:
@@ -76,19 +62,17 @@ def term_effects(model: Any, X: Any, nested: NestedScore | None) -> tuple[Effect
     """
     if not _has_terms(model) or not isinstance(X, pd.DataFrame):
         return ()
-    refits = [one for one in (nested.estimators if nested is not None else []) if _has_terms(one)]
+    refits = [refit for refit in (nested.estimators if nested is not None else []) if _has_terms(refit)]
     base = X.dropna().iloc[:1]
     base = X.iloc[:1] if base.empty else base
     coef = np.ravel(model.steps[-1][1].coef_)
-    found = []
-    for block, step, column, place in _expanded(model.steps[0][1]):
-        if not coef[place].any():
-            continue
-        made = _effect(model, refits, X[column], base, block, is_curve=_is_curve(step, X[column]))
-        if made is not None and made[1].any():
-            found.append(Effect(column, *made))
-    found.sort(key=lambda one: -float(np.ptp(one.effect)))
-    return tuple(found[:MOST_EFFECTS])
+    found = [
+        _effect(model, refits, X[column], base, block, is_curve=_is_curve(step, X[column]))
+        for block, step, column, place in _expanded(model.steps[0][1])
+        if coef[place].any()
+    ]
+    moving = [one for one in found if one is not None and one.effect.any()]
+    return tuple(sorted(moving, key=lambda one: -float(np.ptp(one.effect)))[:MOST_EFFECTS])
 
 
 def _has_terms(model: Any) -> bool:
@@ -96,18 +80,18 @@ def _has_terms(model: Any) -> bool:
         isinstance(model, Pipeline)
         and len(model.steps) == 2
         and isinstance(model.steps[0][1], ColumnTransformer)
-        and np.size(model.steps[1][1].intercept_ if hasattr(model.steps[1][1], "intercept_") else 0.0) == 1
+        and np.size(getattr(model.steps[1][1], "intercept_", 0.0)) == 1
     )
 
 
-def _expanded(columns: ColumnTransformer) -> Iterator[tuple[str, Any, str, slice]]:
+def _expanded(transformer: ColumnTransformer) -> Iterator[tuple[str, Any, str, slice]]:
     """For each expanded column: the name of its block, the transformer, the column's name, and the block's slice."""
-    for name, step, own in columns.transformers_:
-        place = columns.output_indices_[name]
-        if isinstance(step, str) or isinstance(own, str | slice) or not all(isinstance(one, str) for one in own):
+    for name, step, columns in transformer.transformers_:
+        place = transformer.output_indices_[name]
+        if isinstance(step, str) or isinstance(columns, str | slice) or not all(isinstance(c, str) for c in columns):
             continue
-        if place.stop - place.start > len(own) or isinstance(_last(step), OneHotEncoder):
-            for column in own:
+        if place.stop - place.start > len(columns) or isinstance(_last(step), OneHotEncoder):
+            for column in columns:
                 yield name, step, str(column), place
 
 
@@ -119,44 +103,91 @@ def _is_curve(step: Any, values: Any) -> bool:
     return pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(_last(step), OneHotEncoder)
 
 
-def _effect(
-    model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool
-) -> tuple[Any, ...] | None:
-    known = values.dropna()
+def _effect(model: Any, refits: list[Any], values: Any, base: Any, block: str, is_curve: bool) -> Effect | None:
+    known, column = values.dropna(), str(values.name)
+    counts, deciles = np.empty(0, dtype=int), np.empty(0)
     if is_curve:
         numbers = known.to_numpy(dtype=float)
         at = np.linspace(numbers.min(), numbers.max(), N_POINTS)
-        typical, counts = np.quantile(numbers, (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES), np.empty(0, dtype=int)
-        asked, deciles = np.r_[at, typical], np.quantile(numbers, np.arange(1, 10) / 10)
+        typical = np.quantile(numbers, (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES)
+        points, deciles = np.r_[at, typical], np.quantile(numbers, np.arange(1, 10) / 10)
     else:
         common = known.value_counts().head(MOST_LEVELS)
-        at = asked = common.index.to_numpy()
-        counts, deciles = common.to_numpy(), np.empty(0)
+        at = points = common.index.to_numpy()
+        counts = common.to_numpy()
 
-    def own(fitted: Any) -> FloatArray | None:
-        part = _predictor(fitted, block, str(values.name), asked, base)
+    def centred(fitted: Any) -> FloatArray | None:
+        part = _predictor(fitted, block, column, points, base)
         if part is None:
             return None
         return part[: len(at)] - (part[len(at) :].mean() if is_curve else part[0])
 
-    effect = own(model)
-    again = [one for one in map(own, refits) if one is not None]
+    effect = centred(model)
     if effect is None:
         return None
+    again = [one for one in map(centred, refits) if one is not None]
     low, high = (np.min(again, axis=0), np.max(again, axis=0)) if again else (None, None)
-    return at, effect, low, high, sum(bool(one.any()) for one in again), len(again), counts, deciles
+    n_in = sum(bool(one.any()) for one in again)
+    return Effect(column, at, effect, low, high, n_in, len(again), counts, deciles)
 
 
 def _predictor(fitted: Any, block: str, column: str, values: Any, base: Any) -> FloatArray | None:
     """The block's part of the linear predictor as the column varies; None if a refit does not know a level."""
-    columns, last = fitted.steps[0][1], fitted.steps[-1][1]
-    step = columns.named_transformers_[block]
-    own = next(list(names) for name, _, names in columns.transformers_ if name == block)
-    frame = pd.concat([base[own]] * len(values), ignore_index=True)
+    transformer, last = fitted.steps[0][1], fitted.steps[-1][1]
+    inputs = next(list(names) for name, _, names in transformer.transformers_ if name == block)
+    frame = pd.concat([base[inputs]] * len(values), ignore_index=True)
     frame[column] = pd.Series(values).astype(base[column].dtype)
     try:
-        made = step.transform(frame)
+        expanded = transformer.named_transformers_[block].transform(frame)
     except ValueError:
         return None
-    table = np.asarray(made.toarray() if sp.issparse(made) else made, dtype=float)
-    return np.asarray(table @ np.ravel(last.coef_)[columns.output_indices_[block]])
+    table = np.asarray(expanded.toarray() if sp.issparse(expanded) else expanded, dtype=float)
+    return np.asarray(table @ np.ravel(last.coef_)[transformer.output_indices_[block]])
+
+
+def effect_view(effects: tuple[Effect, ...]) -> dict[str, Any] | None:
+    """Plots of the curves on a common scale, and tables of the levels against the most common one."""
+    if not effects:
+        return None
+    curves = [one for one in effects if one.is_curve]
+    low, high = _range(curves)
+    margin = 0.05 * (high - low) or 1.0
+    values = Axis(low - margin, high + margin)
+    return {
+        "curves": [(one, _curve(f"effect-{i}", one, values)) for i, one in enumerate(curves)],
+        "levels": [(one, _contrasts(one)) for one in effects if not one.is_curve],
+        "n_refits": max(one.n_refits for one in effects),
+    }
+
+
+def _range(effects: list[Effect], *others: float) -> tuple[float, float]:
+    parts = [part for one in effects for part in (one.effect, one.low, one.high) if part is not None]
+    every = np.concatenate([*parts, others, np.zeros(0 if parts else 1)])
+    return float(every.min()), float(every.max())
+
+
+def _curve(id: str, one: Effect, values: Axis) -> Plot:
+    first, last = float(one.values[0]), float(one.values[-1])
+    description = (
+        f"Line plot: effect of {one.column}, from {shown(float(one.effect[0]))} at {first:g} to "
+        f"{shown(float(one.effect[-1]))} at {last:g}."
+    )
+    plot = Plot(id, description, Axis(first, max(last, first + 1e-12)), values, n_ticks=6, n_levels=4)
+    plot.segments("rule", (first, 0.0), (plot.across.high, 0.0))
+    if one.low is not None and one.high is not None:
+        plot.band(one.values, one.low, one.high)
+    plot.line("curve", (one.values, one.effect))
+    height = values.high - values.low
+    plot.segments("rug", (one.deciles, values.low), (one.deciles, values.low + 0.03 * height))
+    return plot
+
+
+def _contrasts(one: Effect) -> dict[str, Any]:
+    """Per level its name, its number of rows, its effect with the range over refits, and where these are drawn."""
+    low, high = _range([one], 0.0)
+    axis = Axis(low, high if high > low else low + 1.0)
+    lows = one.effect if one.low is None else one.low
+    highs = one.effect if one.high is None else one.high
+    drawn = [axis.position(part) for part in (one.effect, lows, highs)]
+    columns = (one.values, one.counts, one.effect, lows, highs, *drawn)
+    return {"zero": float(axis.position(0.0)), "lines": list(zip(*(part.tolist() for part in columns), strict=True))}

@@ -15,28 +15,29 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from covey.evidence import NestedScore, StabilitySelection, nested_score
 from covey.files import write_atomically
 from covey.losses import Squared
 from covey.losses.risk_sets import STOP
-from covey.nested import NestedScore, nested_score
 from covey.report.along import Along, along_the_path
 from covey.report.effects import Effect, term_effects
 from covey.report.fit_page import render_page
+from covey.report.page import template
 from covey.report.quality import Score, coded, null_error, quality
 from covey.report.remarks import Remark, remarks
 from covey.report.repeating import membership as members
 from covey.report.repeating import parameters, shorten, versions
 from covey.report.residuals import Residuals, residuals
-from covey.report.response_section import ResponsePart, response_parts
-from covey.report.survival_curves import SurvivalPart, as_records, survival_part
+from covey.report.responses import Response, responses
+from covey.report.survival import Survival, as_records, survival_part
 from covey.report.traces import Frames, keep_frames
 from covey.search.chosen import Judged, how_chosen, in_words, judged
-from covey.stability import StabilitySelection
 
 __all__ = ["FitReport", "fit_report", "render", "write"]
 
-# The definition of a group's strength if groups are comparable.
+# The definition of a group's strength if groups are orthonormalised, and otherwise.
 SPREAD = "standard deviation of the group's part of the prediction"
+NORM = "norm of the group's coefficients on the scaled columns"
 
 # The scale of the linear predictor, for effects with a name.
 UNITS = {
@@ -49,102 +50,41 @@ UNITS = {
 
 @dataclass(frozen=True)
 class FitReport:
-    """The contents of a fit's report, as plain data.
-
-    Attributes
-    ----------
-    title : str
-    estimator : str
-        The name of its class.
-    target : str
-        The name of the response.
-    n_rows : int or None
-        None if the data were not given.
-    n_columns, n_groups : int
-    model : str
-        The model in words, and whether it is shrunk.
-    how_chosen : str
-        How it was chosen.
-    n_selected, n_selected_columns : int
-    scores : tuple of Score
-        How well it predicts.
-    frames : Frames
-        The path; its last frame is the model.
-    strength_label : str
-        The definition of a group's strength.
-    n_folds : int
-        The number of folds; 0 if the groups selected in each are unknown.
-    judged : Judged or None
-        The errors of the candidates.
-    remarks : tuple of Remark
-        What to keep in mind.
-    settings, versions : mapping of str to str
-        What is needed to repeat the fit.
-    unpenalised : str
-        The kind of model on the path.
-    effect : str or None
-        The name of a coefficient's exponential.
-    strength_unit : str
-        The unit of the strength.
-    classes : tuple of str
-        The labels, for classes.
-    always : tuple of str
-        Groups that are in every model; they are counted neither as selected nor as candidates.
-    along : Along or None
-        Training errors along the path, for losses other than squared.
-    nested : NestedScore or None
-        The score on rows that played no part in choosing the model.
-    no_nested : str
-        Why there is no such score.
-    responses : tuple of ResponsePart
-        The responses, if there are several.
-    survival : SurvivalPart or None
-        Curves and hazard ratios of survival times.
-    stability : StabilitySelection or None
-        How often each group is found in random halves of the rows.
-    effects : tuple of Effect
-        Effects of expanded columns.
-    residuals : Residuals or None
-        Observed and predicted values, for a numeric response.
-    command : str
-        The command line that repeats the fit, if there is one.
-    membership : tuple of (str, str)
-        All columns with their groups, for a file from which the fit can be repeated.
-    """
+    """The contents of a fit's report, as plain data; `from_model` collects them."""
 
     title: str
-    estimator: str
-    target: str
-    n_rows: int | None
+    estimator: str  # the name of its class
+    target: str  # the name of the response
+    n_rows: int | None  # None if the data were not given
     n_columns: int
-    n_groups: int
-    model: str
+    n_groups: int  # without those that are always in
+    model: str  # in words, and whether it is shrunk
     how_chosen: str
-    n_selected: int
+    n_selected: int  # groups, without those that are always in
     n_selected_columns: int
     scores: tuple[Score, ...]
-    frames: Frames
-    strength_label: str
-    n_folds: int = 0
-    judged: Judged | None = None
+    frames: Frames  # the path; its last frame is the model
+    strength_label: str  # the definition of a group's strength
+    n_folds: int = 0  # 0 if the groups selected in each are unknown
+    judged: Judged | None = None  # the errors of the candidates
     remarks: tuple[Remark, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    unpenalised: str = "least squares"
-    effect: str | None = None
+    unpenalised: str = "least squares"  # the kind of model on the path
+    effect: str | None = None  # the name of a coefficient's exponential
     strength_unit: str = ""
-    classes: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    along: Along | None = None
-    nested: NestedScore | None = None
-    no_nested: str = ""
-    responses: tuple[ResponsePart, ...] = ()
-    survival: SurvivalPart | None = None
+    classes: tuple[str, ...] = ()  # their labels
+    always: tuple[str, ...] = ()  # groups that are in every model
+    along: Along | None = None  # training errors along the path, for losses other than squared
+    nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
+    no_nested: str = ""  # why there is no such score
+    responses: tuple[Response, ...] = ()  # if there are several
+    survival: Survival | None = None
     stability: StabilitySelection | None = None
-    effects: tuple[Effect, ...] = ()
-    residuals: Residuals | None = None
-    command: str = ""
-    membership: tuple[tuple[str, str], ...] = ()
+    effects: tuple[Effect, ...] = ()  # of expanded columns
+    residuals: Residuals | None = None  # for a numeric response
+    command: str = ""  # the command line that repeats the fit, if there is one
+    membership: tuple[tuple[str, str], ...] = ()  # all columns with their groups
 
     @property
     def moves(self) -> bool:
@@ -189,11 +129,11 @@ class FitReport:
         test : (X, y), or (X, y, offset), optional
             Test rows that were used for nothing else; the report then leads with the R^2 on them.
         nested : int or NestedScore
-            The number of outer folds in which to repeat the whole fit, for a score on rows that played no part in
+            The number of outer folds in which to repeat the fit, for a score on rows that played no part in
             choosing the model, compared with a lasso and a ridge; for classes also a confusion table and a
             calibration plot. 0 for none. Or a result of `covey.nested_score`.
         stability : StabilitySelection, optional
-            The result of `covey.stability_selection` on the same data, shown in its own section.
+            The result of `covey.stability_selection` on the same data.
         effects : tuple of Effect, optional
             Effects of expanded columns; by default computed from a pipeline of a `ColumnTransformer` and an
             estimator.
@@ -203,10 +143,6 @@ class FitReport:
             The command line that repeats the fit.
         membership : sequence of (str, str), optional
             All columns of the table with their groups; by default the columns of the fit.
-
-        Returns
-        -------
-        FitReport
         """
         given = model, X
         model, X, test = _last_step(model, X, test)
@@ -215,7 +151,7 @@ class FitReport:
             raise ValueError("X and y go together: give both, or neither.")
         if y is not None and model.loss_.coupled:
             y, target = as_records(model, y), target or f"{model.time} to {model.event}"
-        known, why_not = _nested(*given, y, sample_weight, offset, nested)
+        score, why_not = _nested(*given, y, sample_weight, offset, nested)
         name = target or str(getattr(y, "name", None) or "y")
         null = None if y is None else null_error(model, y, sample_weight, offset)
         chosen_by = judged(model, null)
@@ -224,7 +160,6 @@ class FitReport:
         folds = model.fold_frequencies_ if model.n_splits_ > 1 else None
         names = _outputs(model, y, outputs)
         frames = keep_frames(model.path_, folds, always=always, outputs=names)
-        along = None if X is None else along_the_path(model, X, y, sample_weight, offset, frames)
         return cls(
             title=title or f"What predicts {name}",
             estimator=type(model).__name__,
@@ -236,14 +171,12 @@ class FitReport:
             how_chosen=how_chosen(model),
             n_selected=n_selected,
             n_selected_columns=int(np.count_nonzero(np.atleast_2d(model.coef_).any(axis=0))),
-            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, known),
+            scores=quality(model, chosen_by, X, y, sample_weight, offset, test, score),
             frames=frames,
-            strength_label=SPREAD
-            if model.standardize == "group"
-            else "norm of the group's coefficients on the scaled columns",
+            strength_label=SPREAD if model.standardize == "group" else NORM,
             n_folds=0 if folds is None else model.n_splits_,
             judged=chosen_by,
-            remarks=remarks(model, chosen_by, X, _numbers(model, y), known),
+            remarks=remarks(model, chosen_by, X, _numbers(model, y), score),
             settings={**parameters(model), **{str(k): shorten(v) for k, v in (settings or {}).items()}},
             versions=versions(),
             unpenalised=model.loss_.unpenalised,
@@ -251,14 +184,14 @@ class FitReport:
             strength_unit=UNITS.get(model.loss_.effect or "", "units of the responses" if names else ""),
             classes=tuple(map(str, getattr(model, "classes_", ()))),
             always=tuple(str(group) for group in model.always_groups_),
-            along=along,
-            nested=known,
+            along=along_the_path(model, X, y, sample_weight, offset, frames),
+            nested=score,
             no_nested=why_not,
-            responses=response_parts(model, X, y, names),
-            survival=survival_part(model, X, y, sample_weight, offset, known),
+            responses=responses(model, X, y, names),
+            survival=survival_part(model, X, y, sample_weight, offset, score),
             stability=stability,
-            effects=term_effects(*given, known) if effects is None else effects,
-            residuals=residuals(model, X, y, offset, known),
+            effects=term_effects(*given, score) if effects is None else effects,
+            residuals=residuals(model, X, y, offset, score),
             command=command,
             membership=members(model.groups_) if membership is None else tuple(membership),
         )
@@ -305,6 +238,7 @@ def fit_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], **optio
     ...     fit_report(model, data.X, data.y, f"{folder}/report.html").name
     'report.html'
     """
+    template("fit.html")  # a missing library is reported before the fit is repeated
     return write(FitReport.from_model(model, X, y, **options), path)
 
 
@@ -349,7 +283,7 @@ def _last_step(model: Any, X: Any, test: tuple[Any, ...] | None) -> tuple[Any, A
     if not hasattr(model, "steps"):
         return model, X, test
     before, last = model[:-1], model[-1]
-    if len(before.steps) == 0:
-        return last, X, test
-    X = None if X is None else before.transform(X)
-    return last, X, None if test is None else (before.transform(test[0]), *test[1:])
+    if before.steps:
+        X = None if X is None else before.transform(X)
+        test = None if test is None else (before.transform(test[0]), *test[1:])
+    return last, X, test

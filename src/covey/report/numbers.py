@@ -1,10 +1,19 @@
-"""Numbers as readers see them: a few significant digits and a true minus sign."""
+"""Numbers and names as readers see them; the filters of the templates."""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["shown", "time"]
+__all__ = ["MOST_COLOURS", "colour", "per_cent", "ratio", "short", "shown", "time"]
+
+# Lines with a colour; the others are grey.
+MOST_COLOURS = 7
+
+# Longer names are shortened.
+LONGEST_NAME = 120
+
+# Exponentials of larger numbers overflow.
+LARGEST_POWER = 700.0
 
 
 def time(value: float) -> str:
@@ -19,7 +28,7 @@ def time(value: float) -> str:
 
 
 def shown(value: float, digits: int = 3) -> str:
-    """A number with this many significant digits; `shown` in fit.js writes the same.
+    """A number with this many significant digits and a true minus sign; `shown` in fit.js writes the same.
 
     >>> shown(0.012345), shown(-1234.5), shown(0.0), shown(2.5e-9)
     ('0.0123', '−1234', '0', '2.50e-9')
@@ -36,3 +45,28 @@ def shown(value: float, digits: int = 3) -> str:
         mantissa, power = f"{size:.{digits - 1}e}".split("e")
         text = f"{mantissa}e{int(power)}"
     return f"−{text}" if value < 0 else text
+
+
+def ratio(value: float) -> float:
+    """The exponential of a coefficient, without overflow; `ratio` in fit.js gives the same."""
+    return math.exp(min(max(value, -LARGEST_POWER), LARGEST_POWER))
+
+
+def per_cent(share: float, digits: int = 2) -> str:
+    """A share of the width or height, for a style.
+
+    >>> per_cent(0.12345)
+    '12.35%'
+    """
+    return f"{100 * share:.{digits}f}%"
+
+
+def colour(index: int) -> str:
+    """The class of a line: one of the colours, then grey."""
+    return f"c{index + 1}" if index < MOST_COLOURS else "grey"
+
+
+def short(name: object) -> str:
+    """A name as text; the middle of a very long one is left out."""
+    text = str(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME // 2]}…{text[-LONGEST_NAME // 2 :]}"

@@ -1,4 +1,4 @@
-"""Parts shared by all pages: the frame, style sheets, escaping, and conversion of plain text to HTML."""
+"""Pages from templates: the environment, style sheets, escaping, and conversion of plain text to HTML."""
 
 from __future__ import annotations
 
@@ -7,27 +7,62 @@ import hashlib
 import html
 import json
 import re
+from functools import cache
 from importlib.resources import files
-from string import Template
+from typing import Any
 
-__all__ = ["asset", "escape", "fill", "page", "paragraphs", "script_json"]
+from covey.optional import optional
+from covey.report.numbers import colour, per_cent, ratio, short, shown, time
+
+__all__ = ["asset", "escape", "page", "paragraphs", "script_json", "template"]
+
+# Lone surrogates and control characters, which HTML cannot hold.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def asset(name: str) -> str:
-    """A file of `covey/report/assets`: a style sheet, a script or a template."""
+    """A style sheet or script of `covey/report/assets`."""
     return files("covey.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Any:
+    """The templates, in which every inserted value is escaped."""
+    with optional("A report"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+
+    def name(value: object) -> str:
+        """A name as HTML that keeps its direction."""
+        return Markup("<bdi>{}</bdi>").format(short(value))
+
+    environment = Environment(
+        loader=PackageLoader("covey.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "colour": colour, "name": name, "per_cent": per_cent, "ratio": ratio, "shown": shown, "time": time
+    }  # fmt: skip
+    return environment
+
+
+def template(name: str) -> Any:
+    """A template of `covey/report/templates`."""
+    return _environment().get_template(name)
 
 
 def escape(value: object) -> str:
     r"""Escape text for an HTML element or a quoted attribute.
 
-    Lone surrogates and control characters, which HTML cannot hold, become the replacement character.
+    Lone surrogates and control characters become the replacement character.
 
     >>> escape("<img src=x>"), escape("a\x00b")
     ('&lt;img src=x&gt;', 'a�b')
     """
-    text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", "\ufffd", str(value))
-    return html.escape(text, quote=True)
+    return html.escape(UNPRINTABLE.sub("\ufffd", str(value)), quote=True)
 
 
 def script_json(value: object) -> str:
@@ -40,15 +75,13 @@ def script_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def fill(template: str, **parts: str) -> str:
-    """Fill in the ``$names`` of a template with parts that are already HTML."""
-    return Template(asset(template)).substitute(parts)
+def page(
+    title: str, body: str = "", *, styles: tuple[str, ...] = (), script: str = "", name: str = "page.html", **data: Any
+) -> str:
+    """A complete page with the common style, the named styles, and at most one script.
 
-
-def page(title: str, body: str, *, styles: tuple[str, ...] = (), script: str = "") -> str:
-    """A complete page around a body, with the common style, the named styles, and at most one script.
-
-    The content policy allows this script only and forbids loading anything.
+    The page is a template that extends ``page.html``, or that template itself around a body of HTML. The content policy
+    allows this script only and forbids loading anything.
     """
     code = asset(script) if script else ""
     allowed = f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" if code else "'none'"
@@ -56,14 +89,9 @@ def page(title: str, body: str, *, styles: tuple[str, ...] = (), script: str = "
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return fill(
-        "page.html",
-        policy=escape(policy),
-        title=escape(title),
-        style="\n".join(asset(name) for name in ("page.css", *styles)),
-        body=body,
-        script=f"<script>{code}</script>" if code else "",
-    )
+    style = "\n".join(asset(sheet) for sheet in ("page.css", *styles))
+    text = template(name).render(title=title, body=body, policy=policy, style=style, script=code, **data)
+    return UNPRINTABLE.sub("\ufffd", text)
 
 
 def paragraphs(text: str) -> str:

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from covey.evidence import NestedScore
+from covey.evidence.nested_result import MEASURES
 from covey.losses import MultiSquared, Squared
-from covey.nested import NestedScore
-from covey.nested.result import MEASURES
 from covey.report.held_out import HeldOut
-from covey.report.survival_curves import survival_rows
+from covey.report.survival import survival_times
 from covey.search.chosen import Judged
 from covey.validation import FloatArray
 
-__all__ = ["Score", "coded", "explained", "in_memory", "measure", "null_error", "quality"]
+__all__ = ["Score", "coded", "explained", "in_memory", "is_squared", "measure", "null_error", "quality"]
 
 
-@dataclass(frozen=True)
-class Score:
-    """One score.
-
-    Attributes
-    ----------
-    label : str
-    value : float
-    note : str
-        Its meaning, in a sentence.
-    """
+class Score(NamedTuple):
+    """One score, with a sentence on its meaning."""
 
     label: str
     value: float
@@ -41,15 +31,18 @@ def quality(
 ) -> tuple[Score, ...]:  # fmt: skip
     """The available scores, most informative first."""
     name, found = measure(model), []
+    capital = f"{name[:1].upper()}{name[1:]}"
     if test is not None:
         shift = test[2] if len(test) > 2 else None
         note = f"On {len(test[1])} test rows, which were used for nothing else."
-        found.append(Score(f"{_capital(name)} on test rows", explained(model, test[0], test[1], offset=shift), note))
+        found.append(Score(f"{capital} on test rows", explained(model, test[0], test[1], offset=shift), note))
         if hasattr(model, "classes_"):
             found.append(Score("Accuracy on test rows", model.score(test[0], test[1], offset=shift), note))
     if nested is not None:
+        null = nested.references.get("null")
+        chance = "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
         note = (
-            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{_chance(nested)}. On rows that played no part "
+            f"± {nested.std_error:.{nested.digits}f}, nine times in ten{chance}. On rows that played no part "
             f"in choosing the model: the whole fit was repeated in {nested.n_folds} outer folds."
         )
         found.append(Score(f"Held-out {name}", nested.mean, note))
@@ -57,10 +50,12 @@ def quality(
             note = "Share of rows that are classified correctly by a model fitted without them."
             found.append(Score("Held-out accuracy", held_out.accuracy, note))
     if chosen_by is not None and chosen_by.r2 is not None:
-        found.append(Score(f"{_capital(name)} on validation rows", chosen_by.r2, _how_judged(model)))
+        where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
+        note = f"{where}. Optimistic, because the model was chosen as the best of many on these rows."
+        found.append(Score(f"{capital} on validation rows", chosen_by.r2, note))
     if X is not None:
         note = "On the rows the model was fitted to: always optimistic."
-        found.append(Score(f"{_capital(name)} on training rows", explained(model, X, y, weight, offset), note))
+        found.append(Score(f"{capital} on training rows", explained(model, X, y, weight, offset), note))
     return tuple(found)
 
 
@@ -68,7 +63,12 @@ def measure(model: Any) -> str:
     """The name of `explained`: R² for squared loss, concordance for survival times, D² for all other losses."""
     if model.loss_.coupled:
         return str(model.score_name)
-    return "R²" if isinstance(model.loss_, Squared | MultiSquared) else "D²"
+    return "R²" if is_squared(model) else "D²"
+
+
+def is_squared(model: Any) -> bool:
+    """Whether the loss is the squared error, of one or several responses."""
+    return isinstance(model.loss_, Squared | MultiSquared)
 
 
 def explained(model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None) -> float:
@@ -102,7 +102,7 @@ def null_error(model: Any, y: Any, weight: Any = None, offset: Any = None) -> fl
 def coded(model: Any, y: Any) -> FloatArray:
     """The response as the model's loss encodes it: numbers, 0 and 1, one column per class, or survival times."""
     if model.loss_.coupled:
-        return survival_rows(model, y)
+        return survival_times(model, y)
     if not hasattr(model, "classes_"):
         values = in_memory(y)
         return values[:, 0] if values.ndim == 2 and not model.loss_.vector else values
@@ -113,18 +113,3 @@ def coded(model: Any, y: Any) -> FloatArray:
 def in_memory(values: Any) -> FloatArray:
     """A vector as a numpy array, also from Dask or a GPU."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
-def _chance(nested: NestedScore) -> str:
-    """The score of chance, if that is not zero."""
-    null = nested.references.get("null")
-    return "" if nested.measure in MEASURES or null is None else f"; chance is {null.mean:g}"
-
-
-def _how_judged(model: Any) -> str:
-    where = f"Mean over {model.n_splits_} folds" if model.n_splits_ > 1 else "On one holdout set"
-    return f"{where}. Optimistic, because the model was chosen as the best of many on these rows."

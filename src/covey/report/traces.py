@@ -40,40 +40,17 @@ N_FACTS = 4
 
 @dataclass(frozen=True)
 class GroupTrace:
-    """One group along the path.
-
-    Attributes
-    ----------
-    name : str
-    size : int
-        Its number of columns.
-    columns : tuple of str
-        The columns whose coefficients are stored: all, the largest ones of a wide group, or none for weak groups if
-        there are very many.
-    woke : float
-        The time at which it woke up; NaN for a group of a dense model that never did.
-    folds : int or None
-        The number of folds in which it was selected.
-    first : int
-        The first frame in which it is awake.
-    facts : ndarray of float32 (float64 where numbers are too large or too small for it), shape (n_frames - first, 4)
-        At each frame from then on: its strength (`covey.Path.strengths`), the norm of its coefficients, and how many
-        of them are positive and negative.
-    coefs : ndarray, shape (n_frames - first, n_columns kept * n_outputs)
-        Coefficients in the user's columns and units, column by column.
-    always : bool
-        Whether it is in every model.
-    """
+    """One group along the path, from the first frame in which it is awake."""
 
     name: str
-    size: int
-    columns: tuple[str, ...]
-    woke: float
-    folds: int | None
-    first: int
-    facts: FloatArray
-    coefs: FloatArray
-    always: bool = False
+    size: int  # its number of columns
+    columns: tuple[str, ...]  # those whose coefficients are stored: all, the largest of a wide group, or none
+    woke: float  # the time at which it woke up; NaN for a group of a dense model that never did
+    folds: int | None  # the number of folds in which it was selected
+    first: int  # the first frame in which it is awake
+    facts: FloatArray  # per frame: strength, norm of the coefficients, how many are positive, how many negative
+    coefs: FloatArray  # per frame: coefficients in the user's columns and units, column by column, output by output
+    always: bool = False  # whether it is in every model
 
     @property
     def strengths(self) -> FloatArray:
@@ -95,29 +72,14 @@ class GroupTrace:
 class Frames:
     """The stored times, and the groups in order of their strength in the fitted model.
 
-    Attributes
-    ----------
-    times : ndarray, shape (n_frames,)
-    stepwise : bool
-        Whether models are constant between the times.
-    apart : bool
-        Whether the last frame is a model that is not part of the path itself.
-    groups : tuple of GroupTrace
-    awake : ndarray of int, shape (n_frames,)
-        The number of groups awake at each frame, including those left out.
-    n_left_out : int
-        The number of groups that woke up but were left out to keep the page small, weakest first.
-    outputs : tuple of str
-        The names of responses or classes, if a column has several coefficients.
+    Models are constant between the times, and the last one is the fitted model.
     """
 
     times: NDArray[np.float64]
-    stepwise: bool
-    apart: bool
     groups: tuple[GroupTrace, ...]
-    awake: NDArray[np.intp]
-    n_left_out: int
-    outputs: tuple[str, ...] = ()
+    awake: NDArray[np.intp]  # the number of groups awake at each frame, including those left out
+    n_left_out: int  # groups that woke up but were left out to keep the page small, weakest first
+    outputs: tuple[str, ...] = ()  # the names of responses or classes, if a column has several coefficients
 
     @property
     def chosen(self) -> int:
@@ -144,9 +106,9 @@ def keep_frames(
     strengths = path.strengths.toarray() if path.strengths is not None else path.group_norms
     ranked = _ranked(path, strengths)
     kept = ranked[:MOST_GROUPS]
-    own = _by_output(path)
-    places = _places(path, own, kept)
-    n_numbers = len(own) * sum(map(len, places)) + N_FACTS * len(kept)
+    tables = _by_output(path)
+    places = _places(path, tables, kept)
+    n_numbers = len(tables) * sum(map(len, places)) + N_FACTS * len(kept)
     n_frames = int(np.clip(MOST_NUMBERS / max(n_numbers, 1), FEWEST_FRAMES, MOST_FRAMES))
     index = _positions(path, n_frames)
     precision = _precision(path, strengths)
@@ -156,7 +118,7 @@ def keep_frames(
         awake = np.flatnonzero(strengths[index, l])
         first = int(awake[0]) if awake.size else len(index)
         begin, end = path.groups.starts[l : l + 2]
-        coefs = np.stack([table[index[first:], begin:end].toarray() for table in own], axis=2)
+        coefs = np.stack([table[index[first:], begin:end].toarray() for table in tables], axis=2)
         norms = np.linalg.norm(coefs.reshape(len(coefs), -1), axis=1)
         facts = (strengths[index[first:], l], norms, (coefs > 0).sum(axis=(1, 2)), (coefs < 0).sum(axis=(1, 2)))
         traces.append(
@@ -168,18 +130,16 @@ def keep_frames(
                 folds=None if folds is None else int(folds[l]),
                 first=first,
                 facts=np.column_stack(facts).astype(precision),
-                coefs=coefs[:, listed - begin].reshape(len(coefs), listed.size * len(own)).astype(precision),
+                coefs=coefs[:, listed - begin].reshape(len(coefs), listed.size * len(tables)).astype(precision),
                 always=l in always,
             )
         )
     return Frames(
         times=np.asarray(path.times, dtype=float)[index],
-        stepwise=path.stepwise,
-        apart=path.ends_apart,
         groups=tuple(traces),
         awake=np.count_nonzero(strengths[index], axis=1),
         n_left_out=len(ranked) - len(kept),
-        outputs=tuple(outputs) if len(own) > 1 else (),
+        outputs=tuple(outputs) if len(tables) > 1 else (),
     )
 
 
@@ -208,11 +168,11 @@ def _precision(path: Path, strengths: FloatArray) -> DTypeLike:
     return np.float32
 
 
-def _places(path: Path, own: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:
+def _places(path: Path, tables: list[sp.csr_array], kept: list[int]) -> list[NDArray[np.intp]]:
     """The indices of the columns stored for each group: in a wide group, those with the largest coefficients."""
-    last = np.max([np.abs(table[[-1]]).toarray().ravel() for table in own], axis=0)
-    largest = np.max([np.abs(table).max(axis=0).toarray().ravel() for table in own], axis=0)
-    found, room = [], MOST_COLUMNS // len(own) if len(own) <= MOST_OUTPUTS else 0
+    last = np.max([np.abs(table[[-1]]).toarray().ravel() for table in tables], axis=0)
+    largest = np.max([np.abs(table).max(axis=0).toarray().ravel() for table in tables], axis=0)
+    found, room = [], MOST_COLUMNS // len(tables) if len(tables) <= MOST_OUTPUTS else 0
     for l in kept:
         begin, end = path.groups.starts[l : l + 2]
         places = np.arange(begin, end)

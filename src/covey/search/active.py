@@ -238,5 +238,3 @@ def independent(S: FloatArray, least: FloatArray) -> NDArray[np.intp]:
             kept.append(j)
             S[j:, j:] -= np.outer(S[j:, j], S[j, j:]) / S[j, j]
     return np.array(kept, dtype=np.intp)
-
-

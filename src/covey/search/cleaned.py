@@ -204,9 +204,7 @@ class CleanedRound:
     def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups of the path, without the intercept."""
         starts = np.array(self.active.widths) - self.intercept
-        return np.concatenate(
-            [np.arange(starts[l], starts[l + 1]) for l in left] or [np.empty(0, dtype=np.intp)]
-        )
+        return np.concatenate([np.arange(starts[l], starts[l + 1]) for l in left] or [np.empty(0, dtype=np.intp)])
 
     def _refitted(self, i: int) -> tuple[FloatArray, int, bool]:
         """The minimiser on a candidate's groups; its size, and whether it has a small ridge against infinity."""
@@ -283,9 +281,7 @@ def clean(
         For each path, the lengths of the prefixes to eliminate from.
     ridges : sequence of float
     """
-    rounds = [
-        CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)
-    ]
+    rounds = [CleanedRound(one, paths.active(s).without_factors(), paths.groups(s)) for s, one in enumerate(trainings)]
     if ridges:
         # at once, so that a design that has to be read for them is read once
         trainings[0].penalties.learn([l for one in rounds for l in one.groups])

@@ -152,9 +152,7 @@ class TrainingTable:
     def scores(self, rule: Criterion) -> FloatArray:
         """The score that a rule minimises; shape (n_sets,)."""
         if isinstance(rule, InformationCriterion):
-            return rule.value(
-                self.rss, self.df, self.sizes, self.training.posed.ranks.size, self.n_rows, self.loss
-            )
+            return rule.value(self.rss, self.df, self.sizes, self.training.posed.ranks.size, self.n_rows, self.loss)
         share = self.rss / (self.rss.max(initial=0.0) or 1.0)
         if isinstance(rule, Size):
             return np.abs(self.sizes - rule.n_groups) + 0.5 * share

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dposv, dpstrf
 
 from covey.layout import offsets
 from covey.progress import tell
@@ -46,6 +46,9 @@ ROUNDING = 1e-12
 
 # Numbers per tile of X: 2 MiB.
 TILE = 2**18
+
+# Second derivatives of up to this many columns are kept between rounds.
+MOST_KEPT = 1000
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,8 @@ class Reweighted(Recipe):
         """Predictors and sizes of recipes of one round."""
         dense = training.dense
         assert dense is not None
-        fits = dense.fits(recipes, training)
-        predictors = [dense.coordinates(r).predictors(training, fit) for r, fit in zip(recipes, fits, strict=True)]
-        return np.stack(predictors, axis=-1), [NOMINAL_SIZE - recipe.round for recipe in recipes]
+        predictors = dense.coordinates(recipes[0]).predictors(training, dense.fits(recipes, training))
+        return predictors, [NOMINAL_SIZE - recipe.round for recipe in recipes]
 
 
 def can_be_dense(table: Table) -> bool:
@@ -105,7 +107,7 @@ class RidgeFit:
     Attributes
     ----------
     coef : ndarray, shape (r, n_outputs)
-        In the coordinates of the fit.
+        Coefficients of scaled columns, or multipliers of rows whose weighted sum they are.
     level : ndarray, shape (n_outputs,)
     norms : ndarray, shape (n_groups of the coordinates,)
         Norms of the groups' coefficients on scaled columns; empty where they are not known yet.
@@ -129,7 +131,7 @@ class ScaledColumns:
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
-        self._second_moments: dict[int, FloatArray] = {}
+        self._grams: dict[int, FloatArray] = {}
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """For each rank, the groups of that rank and their stacked roots."""
@@ -146,30 +148,41 @@ class ScaledColumns:
             squares -= float(((q * response.one) @ self.V) @ ((q * response.one) @ self.V))
         return _unit(training, squares)
 
-    def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
-        """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``."""
-        response, V = training.response, self.V
-        by_column = np.repeat(shares, self.ranks)
+    def fits(self, training: Training, penalties: Sequence[float], shares: Sequence[FloatArray]) -> list[RidgeFit]:
+        """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
+        V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
         if V.shape[1] <= V.shape[0]:
-            gram = None
-            if response.loss.quadratic:
-                gram = self._second_moments.get(training.number)
-                if gram is None:
-                    A = _with_one(response, V, self.posed.intercept)
-                    gram = self._second_moments[training.number] = response.gram(np.zeros((len(V), response.n_outputs)), A)
-            level, coef = _ridge(training, V, penalty * by_column, gram)
+            gram = self._gram(training) if training.response.loss.quadratic else None
+            solved = [
+                _ridge(training, V, penalty * share, gram) for penalty, share in zip(penalties, by_column, strict=True)
+            ]
         else:
-            gains = np.sqrt(1.0 / by_column)
-            root = RowRoot(_inner(V * gains))
-            level, a = _ridge(training, root.L, np.full(root.L.shape[1], penalty))
-            coef = ((V * gains).T @ root.multipliers(a)) * gains[:, None]
-        squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
-        return RidgeFit(coef, level, np.sqrt(np.where(self.ranks > 0, squares, 0.0)))
+            solved = []
+            for penalty, share in zip(penalties, by_column, strict=True):
+                gains = np.sqrt(1.0 / share)
+                B = V * gains
+                ((level, multipliers),) = _wide_ridges(training, _inner(B), [penalty])
+                solved.append((level, (B.T @ multipliers) * gains[:, None]))
+        return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
 
-    def predictors(self, training: Training, fit: RidgeFit) -> FloatArray:
-        """Linear predictors of the rows to score."""
-        scored = training.scored
-        return self.V[scored] @ fit.coef + np.outer(training.response.one[scored], fit.level)
+    def _gram(self, training: Training) -> FloatArray:
+        """The second derivative of a quadratic loss, which does not depend on the penalty."""
+        if training.number not in self._grams:
+            response = training.response
+            A = _with_one(response, self.V, self.posed.intercept)
+            gram = response.gram(np.zeros((len(A), response.n_outputs)), A)
+            if len(gram) > MOST_KEPT:
+                return gram
+            self._grams[training.number] = gram
+        return self._grams[training.number]
+
+    def _norms(self, coef: FloatArray) -> FloatArray:
+        squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
+        return np.sqrt(np.where(self.ranks > 0, squares, 0.0))
+
+    def predictors(self, training: Training, fits: Sequence[RidgeFit]) -> FloatArray:
+        """Linear predictors of the rows to score; (n_scored, n_outputs, n_fits)."""
+        return _predictors(training, self.V, fits)
 
     def on_columns(self, fit: RidgeFit) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """The model on the columns of X."""
@@ -198,7 +211,6 @@ class RowCoordinates:
             if self.plain is not self.inner:
                 B *= np.sqrt(self.share[places])
                 self.plain += B @ B.T
-        self.root = RowRoot(self.inner)
 
     def _tiles(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """Positions of columns in the groups' layout, and the scaled columns of all rows."""
@@ -221,18 +233,18 @@ class RowCoordinates:
         squares = float(q @ np.diag(self.plain)) - (float(q @ self.plain @ q) if self.posed.intercept else 0.0)
         return _unit(training, squares)
 
-    def fit(self, training: Training, penalty: float, shares: FloatArray) -> RidgeFit:
-        """Minimise the loss plus the ridge; shares are those of the inner products."""
-        level, a = _ridge(training, self.root.L, np.full(self.root.L.shape[1], penalty))
-        return RidgeFit(a, level, np.empty(0))
+    def fits(self, training: Training, penalties: Sequence[float], shares: Sequence[FloatArray]) -> list[RidgeFit]:
+        """Minimise the loss plus each ridge; shares are those of the inner products."""
+        solved = _wide_ridges(training, self.inner, penalties)
+        return [RidgeFit(multipliers, level, np.empty(0)) for level, multipliers in solved]
 
-    def predictors(self, training: Training, fit: RidgeFit) -> FloatArray:
-        """Linear predictors of the rows to score."""
-        return self.root.L[training.scored] @ fit.coef + fit.level
+    def predictors(self, training: Training, fits: Sequence[RidgeFit]) -> FloatArray:
+        """Linear predictors of the rows to score; (n_scored, n_outputs, n_fits)."""
+        return _predictors(training, self.inner, fits)
 
     def coefficients(self, fits: Sequence[RidgeFit]) -> FloatArray:
         """Coefficients of the scaled columns, in the groups' layout; (n_fits, n_outputs, n_columns)."""
-        multipliers = np.concatenate([self.root.multipliers(fit.coef).T for fit in fits])
+        multipliers = np.concatenate([fit.coef.T for fit in fits])
         out = np.empty((len(multipliers), self.share.size))
         for places, B in self._tiles():
             out[:, places[0] : places[-1] + 1] = multipliers @ B
@@ -277,6 +289,14 @@ def _with_one(response: Observations, B: FloatArray, intercept: bool) -> FloatAr
     return np.hstack([response.one[:, None], B]) if intercept else B
 
 
+def _predictors(training: Training, table: FloatArray, fits: Sequence[RidgeFit]) -> FloatArray:
+    scored = training.scored
+    coefs = np.stack([fit.coef for fit in fits], axis=-1)
+    levels = np.stack([fit.level for fit in fits], axis=-1)
+    out = table[scored] @ coefs.reshape(len(coefs), -1)
+    return out.reshape(scored.size, *levels.shape) + training.response.one[scored][:, None, None] * levels
+
+
 def _unit(training: Training, squares: float) -> float:
     """The unit of penalties: the mean eigenvalue of the inner products times the curvature of the null model."""
     mean = squares / max(training.posed.n_rows(training.split), 1.0) or 1.0
@@ -295,6 +315,44 @@ def _ridge(
     solver = None if gram is None else factorised(gram + np.diag(weights))
     fit = minimise(response, A, start, weights, solver=solver, rough=training.rough)
     return (fit.coef[0] if i else np.zeros(response.n_outputs)), fit.coef[i:]
+
+
+def _wide_ridges(
+    training: Training, inner: FloatArray, penalties: Sequence[float]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Intercepts and multipliers of the rows, for ridges on more columns than rows.
+
+    Parameters
+    ----------
+    inner : ndarray, shape (n_rows, n_rows)
+        Inner products of the rows.
+    """
+    response, intercept = training.response, training.posed.intercept
+    if not response.loss.quadratic:
+        root = RowRoot(inner)
+        solved = [_ridge(training, root.L, np.full(root.L.shape[1], penalty)) for penalty in penalties]
+        return [(level, root.multipliers(a)) for level, a in solved]
+    # the normal equations in the rows; the direction of the intercept is projected out
+    used = np.flatnonzero(response.used)
+    weight = np.sqrt(response.weight[used])
+    M = inner[np.ix_(used, used)] * weight * weight[:, None]
+    y = response.y.reshape(len(response.weight), -1)[used] * weight[:, None]
+    one = weight * response.one[used] / np.sqrt(response.total_weight) * intercept
+    y = y - np.outer(one, one @ y)
+    shift = M @ one
+    M -= np.outer(shift, one)
+    M -= np.outer(one, shift - one * (one @ shift))
+    out = []
+    for penalty in penalties:
+        S = M.copy()
+        S.flat[:: len(S) + 1] += penalty
+        multipliers = dposv(S.T, y, lower=1, overwrite_a=1)[1]
+        full = np.zeros((len(inner), y.shape[1]))
+        full[used] = (multipliers - np.outer(one, one @ multipliers)) * weight[:, None]
+        fitted = inner @ full
+        left = (response.weight * response.one) @ (response.y.reshape(fitted.shape) - fitted)
+        out.append((left / response.total_weight * intercept, full))
+    return out
 
 
 def noise_norms(sizes: NDArray[np.intp]) -> FloatArray:
@@ -370,15 +428,14 @@ class DenseRidges:
             self._score(recipes, judge)
 
     def _plain_ridges(self, recipes: Sequence[Reweighted], judge: Judge) -> bool:
-        """Score ridges on all columns, a few of them first if they are slow; return whether all were scored."""
-        first: list[Reweighted] = []
+        """Score ridges on all columns, if they are slow first a few on one fold; return whether all were scored."""
         if not self.posed.response.loss.quadratic:
             first = [recipes[i] for i in self.settings.first_penalties if i < len(recipes)]
-            self._score(first, judge)
-            errors = judge.errors()
-            if min(errors[r] for r in first) > self.settings.hopeless * min(errors.values()):
+            scored = next(training for training in self.trainings if training.split.test)
+            errors = judge.scores[0].errors(Reweighted.scored(first, scored)[0])
+            if errors.min() > self.settings.hopeless * judge.least_error(0):
                 return False
-        self._score([r for r in recipes if r not in first], judge)
+        self._score(recipes, judge)
         return True
 
     def _score(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
@@ -390,11 +447,12 @@ class DenseRidges:
 
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""
-        for recipe in recipes:
-            if (recipe, training.number) not in self._fits:
-                coordinates = self.coordinates(recipe)
-                shares = self._shares(recipe, training)
-                fit = coordinates.fit(training, recipe.penalty * coordinates.unit(training), shares)
+        new = [recipe for recipe in recipes if (recipe, training.number) not in self._fits]
+        if new:
+            coordinates, shares = self.coordinates(new[0]), [self._shares(recipe, training) for recipe in new]
+            unit = coordinates.unit(training)
+            fits = coordinates.fits(training, [recipe.penalty * unit for recipe in new], shares)
+            for recipe, fit in zip(new, fits, strict=True):
                 self._fits[recipe, training.number] = fit
                 if isinstance(coordinates, ScaledColumns):
                     norms = np.zeros(self.posed.ranks.size)
@@ -443,6 +501,6 @@ class DenseRidges:
             groups, norms = np.arange(self.posed.ranks.size), coordinates.norms(coordinates.coefficients([fit]))[0]
         order = np.argsort(-norms, kind="stable")
         return Model(
-            [int(groups[i]) for i in order if norms[i] > 0], coordinates.predictors(training, fit),
+            [int(groups[i]) for i in order if norms[i] > 0], coordinates.predictors(training, [fit])[:, :, 0],
             NOMINAL_SIZE - recipe.round, lambda: coordinates.on_columns(fit),
         )  # fmt: skip

@@ -166,6 +166,10 @@ class Judge:
         errors = np.maximum(errors, ROUNDING * errors[_null(common)])
         return dict(zip(common, errors.tolist(), strict=True))
 
+    def least_error(self, split: int) -> float:
+        """The least summed deviance of all candidates on the held-out rows of a split."""
+        return float(self._losses[split].min())
+
     def _common(self) -> list[Recipe]:
         """The recipes that all splits have."""
         first = self._places[0].keys()

@@ -189,9 +189,7 @@ def path_of(posed: Posed, knots: Knots, groups: Groups) -> Path:
         status=status,
         message=message,
         stepwise=True,
-        strengths=_sparse(
-            np.array(awake, dtype=np.intp), np.sqrt(squares) * unit * (ranks[awake] > 0), ranks.size
-        ),
+        strengths=_sparse(np.array(awake, dtype=np.intp), np.sqrt(squares) * unit * (ranks[awake] > 0), ranks.size),
         n_outputs=m,
     )
     return path.added_up(groups) if groups.overlapping else path

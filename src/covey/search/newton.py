@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 
 # A rough fit ends with the first full step that promises to lower the mean deviance by at most this share of the
 # dispersion: Newton's method squares what is left, and models that are only scored need no more digits.
-ROUGH = 1e-4
+ROUGH = 1e-3
 
 MOST_STEPS = 200
 

@@ -77,13 +77,12 @@ class Paths:
         place = {int(l): i for i, l in enumerate(table.groups)}
         self.starts = [[place[int(l)] for l in groups] for groups in starts]
         last = len(starts) - 1
-        active = [
-            ActiveSet(table, table.training(split), rough=s < last) for s, split in enumerate(self.posed.splits)
-        ]
+        active = [ActiveSet(table, table.training(split), rough=s < last) for s, split in enumerate(self.posed.splits)]
         norms = table.gradient_norms(np.stack([one.score() for one in active], axis=1))
         weights = self.posed.weights[table.groups]
         self.paths = [
-            EventPath(one, weights, table.groups, *given) for one, *given in zip(active, norms, self.starts, strict=True)
+            EventPath(one, weights, table.groups, *given)
+            for one, *given in zip(active, norms, self.starts, strict=True)
         ]
         self.ended = False
         self._checked = [len(groups) for groups in starts]

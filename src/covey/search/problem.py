@@ -262,7 +262,9 @@ def _working_response(
     return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
 
 
-def _in_units(loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray) -> Observations:
+def _in_units(
+    loss: Loss, y: Any, weight: FloatArray, offset: Any, level: FloatArray, scale: FloatArray
+) -> Observations:
     """A response in working units; under a quadratic loss the offset is subtracted from it."""
     y, n = np.asarray(y, dtype=float), len(weight)
     shift = np.zeros((n, level.size))

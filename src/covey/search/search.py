@@ -140,6 +140,8 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         if not isinstance(kept, Cleaned) or kept.round != round_:
             break
         starts = [kept.groups(training) for training in found.trainings]
+        if all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts)):
+            break  # the path has been there: going on from the same groups would find much the same
     if (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
         DenseRidges(found.table, found.trainings).search(found.judge)
     found.score(recipes)

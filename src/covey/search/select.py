@@ -120,9 +120,7 @@ def select(
         return _by_judge(problem, selection, rule, average, settings)
 
 
-def _by_judge(
-    problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, settings: Settings
-) -> Selected:
+def _by_judge(problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, settings: Settings) -> Selected:
     _say_what_is_left_out(problem.design)
     posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
     found = search(posed, problem.always, problem.recipes)

@@ -74,9 +74,7 @@ class Folds:
         classes, keys = loss.classes(y) is not None, ()
         if classes or loss.coupled or _is_tied(balance, weight, k):
             keys = canonical_keys(design, _used_ranks(balance, weight), weight)
-        return balanced_folds(
-            balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled
-        )
+        return balanced_folds(balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
 
 
 @dataclass(frozen=True)

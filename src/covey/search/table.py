@@ -181,11 +181,17 @@ class Table:
     def _compress(self) -> None:
         """Roots of the parts' Gram matrices, which take one pass over X."""
         posed, n = self.posed, self.posed.design.shape[0]
-        parts = [np.where(posed.labels[:n] == k, posed.response.weight[:n], 0.0) for k in range(posed.labels[:n].max() + 1)]
+        parts = [
+            np.where(posed.labels[:n] == k, posed.response.weight[:n], 0.0) for k in range(posed.labels[:n].max() + 1)
+        ]
         roots = self._roots(posed.design, posed.response.y[:n], parts)
         if (other := posed.validation) is not None:
             roots += self._roots(other.design, posed.response.y[n:], [posed.response.weight[n:]])
-        rows, r, e = np.concatenate(roots), int(self.starts[-1]), 0 if posed.factors is None else posed.factors.n_factors
+        rows, r, e = (
+            np.concatenate(roots),
+            int(self.starts[-1]),
+            0 if posed.factors is None else posed.factors.n_factors,
+        )
         self.labels = np.repeat(np.arange(len(roots)), [len(root) for root in roots])
         self.Z, self.extras = np.asfortranarray(rows[:, :r]), rows[:, r : r + e]
         y = rows[:, r + e + 1 :]

@@ -13,12 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
 from covey.estimators.base import GroupSparseEstimator
+from covey.evidence import NestedScore, StabilitySelection
+from covey.evidence.stability import default_first
 from covey.losses import get_loss
-from covey.nested import NestedScore
 from covey.report.held_out import HeldOut
 from covey.selection import Size
-from covey.stability import StabilitySelection
-from covey.stability.stability import default_first
 from covey.tables import TableError
 from covey.wording import as_options
 from covey.workflow.always import read_always

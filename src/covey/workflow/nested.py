@@ -9,8 +9,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from covey.nested import NestedScore, nested_score
-from covey.nested.references import find_references
+from covey.evidence import NestedScore, nested_score
+from covey.evidence.references import find_references
 from covey.workflow.problem import Problem
 from covey.workflow.settings import Told
 from covey.workflow.terms import make_transformer

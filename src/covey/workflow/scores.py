@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from covey.nested import NestedScore
+from covey.evidence import NestedScore
 from covey.report.held_out import HeldOut
 from covey.report.quality import explained, measure, null_error
 from covey.search.chosen import judged

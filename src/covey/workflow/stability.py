@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 import covey
+from covey.evidence import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
+from covey.evidence.stability import Progress
 from covey.files import check_folder, whole_folder
 from covey.losses import Cox, get_loss
-from covey.stability import KnockoffSelection, StabilitySelection, knockoffs, stability_selection
-from covey.stability.stability import Progress
 from covey.tables import TableError
 from covey.workflow.always import read_always
 from covey.workflow.problem import Problem, pose
@@ -60,7 +60,7 @@ class StabilitySettings:
     ties : {"efron", "breslow"}, optional
         How tied events are handled, for survival times.
     options : mapping
-        Further parameters of `covey.stability_selection` or `covey.stability.knockoffs`.
+        Further parameters of `covey.stability_selection` or `covey.evidence.knockoffs`.
     """
 
     table: TableSettings

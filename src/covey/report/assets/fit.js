@@ -145,8 +145,8 @@
       dot.style.left = left;
       dot.style.top = `${100 * (1 - strength / data.top)}%`;
     }
-    readout.textContent = data.told[frame];
-    slider.setAttribute("aria-valuetext", data.told[frame]);
+    readout.textContent = data.readouts[frame];
+    slider.setAttribute("aria-valuetext", data.readouts[frame]);
     for (const button of document.querySelectorAll("[data-frame]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.frame) === frame));
     }
@@ -195,7 +195,7 @@
   function asCsv() {
     const heads = ["group", "strength", "norm", "columns", "woke_up", "folds", "positive", "negative"];
     const lines = order
-      .map((i) => [data.rows[i], at(groups[i], frame)])
+      .map((i) => [data.fixed[i], at(groups[i], frame)])
       .filter(([, now]) => now?.strength > 0)
       .map(([[name, size, woke, folds], now]) =>
         [name, now.strength, now.norm, size, woke, folds, now.plus, now.minus].map(cell).join(","));

@@ -1,0 +1,99 @@
+"""The outer folds of a nested score, and rows of any kind of table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from covey.losses.risk_sets import EVENT, STRATUM
+from covey.losses.survival import FieldNames, read_survival
+from covey.validation import check_sparse, whole
+
+__all__ = ["Rows", "event_labels", "indexable", "outer_folds", "take_rows"]
+
+Rows = NDArray[np.intp]
+
+
+def outer_folds(
+    cv: Any, y: Any, *, has_classes: bool = False, split_groups: Any = None, random_state: int | None = 0,
+    events: Any = None,
+) -> list[tuple[Rows, Rows]]:  # fmt: skip
+    """Pairs of training and test rows.
+
+    A number gives shuffled folds: `KFold`, `StratifiedKFold` for classes (with fewer folds if a class has fewer rows),
+    and `GroupKFold` or `StratifiedGroupKFold` if `split_groups` labels rows that must stay together. For survival
+    times, folds are stratified by the labels `events`, with an event in each.
+    """
+    n = len(y)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        n_folds = whole(int(cv), "cv as a number of folds", least=2)
+        cv = _splitter(n_folds, y, has_classes, split_groups, random_state, events)
+    labels = y if has_classes else np.zeros(n) if events is None else events
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # a stratum may have fewer events than folds
+        folds = [
+            (np.asarray(train), np.asarray(test))
+            for train, test in check_cv(cv).split(np.zeros((n, 1)), labels, split_groups)
+        ]
+    for number, (train, test) in enumerate(folds, start=1):
+        if train.size == 0 or test.size == 0:
+            raise ValueError(f"Fold {number} of cv has no {'test' if train.size else 'training'} rows.")
+        if np.intersect1d(train, test).size:
+            raise ValueError(f"Fold {number} of cv tests rows that it also trains on, so its score would be biased.")
+    return folds
+
+
+def _splitter(k: int, y: Any, has_classes: bool, split_groups: Any, random_state: int | None, events: Any) -> Any:
+    if split_groups is not None:
+        n_labels = len(np.unique(np.asarray(split_groups)))
+        if n_labels < k:
+            raise ValueError(f"split_groups has {n_labels} different labels, too few for {k} folds: use cv={n_labels}.")
+        return StratifiedGroupKFold(k, shuffle=True, random_state=random_state) if has_classes else GroupKFold(k)
+    if events is not None:
+        n_events = int((events % 2).sum())
+        if n_events < 2:
+            raise ValueError("Nested folds need at least two events: one to fit and one to score.")
+        return StratifiedKFold(min(k, n_events), shuffle=True, random_state=random_state)
+    if has_classes:
+        fewest = int(np.unique(y, return_counts=True)[1].min())
+        if fewest < 2:
+            raise ValueError("A class with a single row cannot be predicted by a fit without it: leave the row out.")
+        return StratifiedKFold(min(k, fewest), shuffle=True, random_state=random_state)
+    if len(y) < k:
+        raise ValueError(f"There are {len(y)} rows, too few for {k} folds.")
+    return KFold(k, shuffle=True, random_state=random_state)
+
+
+def event_labels(model: Any, y: Any) -> NDArray[np.intp]:
+    """Labels by which folds of survival times are stratified, per stratum: odd numbers are events."""
+    observed = read_survival(y, "y", FieldNames.of(model)).rows
+    return np.asarray(2 * observed[:, STRATUM] + observed[:, EVENT], dtype=np.intp)
+
+
+def indexable(X: Any) -> Any:
+    """A table whose rows can be taken: a pandas DataFrame, a CSR array or an ndarray."""
+    if hasattr(X, "iloc") and not hasattr(X, "dask"):
+        return X
+    if sp.issparse(X):
+        check_sparse(X, "X")
+        return sp.csr_array(X)
+    if isinstance(X, np.ndarray | list | tuple):
+        return np.asarray(X)
+    raise ValueError(
+        f"Nested folds need an array, a DataFrame or a sparse matrix, not {type(X).__name__}: give some of its rows in "
+        "memory."
+    )
+
+
+def take_rows(values: Any, rows: Rows) -> Any:
+    """Some rows of a vector or table; None stays None."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if values is None or sp.issparse(values):
+        return None if values is None else values[rows]
+    return np.asarray(values)[rows]

@@ -1,0 +1,231 @@
+"""Group knockoffs: which groups wake up faster than copies that are drawn without the response."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from covey.designs import Design
+from covey.evidence.columns import Columns, read_columns
+from covey.evidence.copies import CONSTRUCTIONS, Construction, Copier
+from covey.evidence.reading import read_problem
+from covey.evidence.selections import KnockoffSelection
+from covey.evidence.statistic import (
+    LEVEL,
+    e_values,
+    filter_threshold,
+    largest_set,
+    signed_maximum,
+    wake_up_rates,
+)
+from covey.groups import Groups
+from covey.losses import Loss
+from covey.preprocess.group_weights import read_weights
+from covey.search.problem import Problem
+from covey.search.settings import SETTINGS
+from covey.validation import FloatArray, one_of, positive, whole
+
+__all__ = ["knockoffs"]
+
+# A path ends when the number of its columns reaches this share of the rows: groups that wake later respond to noise.
+DEPTH = 0.5
+
+# Below this distance, copies resemble their groups so much that hardly anything can be found.
+NEAR = 0.1
+
+# The number of rows used to decide whether a column has only two values.
+ROWS_EXAMINED = 1000
+
+
+def knockoffs(
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    *,
+    fdr: float = 0.1,
+    kind: Literal["auto", "gaussian", "fixed"] = "auto",
+    construction: Construction = "entropy",
+    n_draws: int = 1,
+    always: Iterable[Any] = (),
+    loss: str | Loss = "squared",
+    offset: Any = None,
+    sample_weight: Any = None,
+    group_weights: Any = "noise",
+    fit_intercept: bool = True,
+    factors: int | str = "auto",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> KnockoffSelection:
+    r"""Select the groups that have an effect, with a false discovery rate of at most `fdr`.
+
+    Every group gets a knockoff copy, which has the same correlations with the columns of all other groups and is
+    drawn without the response. The limit path runs on groups and copies together. Let :math:`t_l` be the time that a
+    group needs to wake up at the model that it joins, and :math:`\tilde t_l` the same for its copy. The statistic
+    :math:`W_l` is the larger of :math:`1/t_l` and :math:`1/\tilde t_l`, with a negative sign if the copy is faster.
+    (What a group accumulated earlier, before others woke up, does not count: that is correlation with those groups.)
+    Exchanging a group with its copy only changes the sign of :math:`W_l`, so for groups that have no effect given all
+    others, signs are fair coin flips. The knockoff filter (offset 1) selects all groups with :math:`W_l \ge t`, for the
+    least t at which :math:`(1 + \#\{W \le -t\}) / \#\{W \ge t\}` is at most `fdr`.
+
+    ``kind="gaussian"`` assumes that rows are independent draws from a normal distribution with the covariance that is
+    estimated from them (common factors, and correlations between groups that exceed chance). It assumes nothing about
+    how the response depends on them. For columns that are not normal, copies match only means and correlations.
+    ``kind="fixed"`` assumes nothing about X, but a linear model with independent normal noise of constant variance. In
+    both, "no effect" means no effect given all other groups: a group that only resembles a true one has none, and
+    counts as a mistake if it is selected.
+
+    Parameters
+    ----------
+    X : array-like or design, shape (n_rows, n_features)
+        In memory: storage that can only be streamed is not supported.
+    y : array-like of shape (n_rows,), or (n_rows, n_outputs) for several responses
+        Classes may be given as labels.
+    groups : None, int, labels, lists, dict or Groups
+        Groups must not overlap.
+    fdr : float
+        The target false discovery rate: the expected share of selected groups that have no effect. Either no group is
+        selected or at least ``1 / fdr`` are.
+    kind : {"auto", "gaussian", "fixed"}
+        "auto" is "fixed" for squared loss with at least twice as many rows as columns, otherwise "gaussian".
+    construction : {"entropy", "equicorrelated", "semidefinite"}
+        How the similarity between a group and its copy is chosen: by maximum entropy; as one number for all groups, in
+        closed form; or by a semidefinite program, which requires knockpy.
+    n_draws : int
+        How many times copies are drawn. With one draw, the filter is applied directly, and its result depends on the
+        draw. Several draws are combined by e-values (Ren and Barber, 2024), which control the rate whatever the
+        dependence between draws; weak groups are then found less often than with one draw.
+    always : iterable
+        Names of groups that are in every model, such as age and sex; copies are drawn conditional on their columns.
+    loss, offset, sample_weight, group_weights, fit_intercept
+        As in `covey.limit_path`. A copy has the same weight as its group.
+    factors : int or "auto"
+        The number of common factors of groups and copies that are in the model from the start.
+    n_jobs : int, optional
+        How many draws to run in parallel, with joblib.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    KnockoffSelection
+
+    See Also
+    --------
+    covey.stability_selection : which groups are found again in half of the rows.
+
+    References
+    ----------
+    Barber and Candès, "Controlling the false discovery rate via knockoffs", 2015. Dai and Barber, "The knockoff filter
+    for FDR control in group-sparse and multitask regression", 2016. Candès, Fan, Janson and Lv, "Panning for gold",
+    2018. Ren and Barber, "Derandomised knockoffs: leveraging e-values for false discovery rate control", 2024.
+
+    Examples
+    --------
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.evidence import knockoffs
+    >>> data = make_group_sparse(300, 120, 3, active=10, random_state=0)
+    >>> found = knockoffs(data.X, data.y, 3, fdr=0.2, random_state=0)
+    >>> len(set(found.selected_groups) & set(data.S.tolist())), found.kind
+    (10, 'fixed')
+    """
+    problem = read_problem(
+        X, y, groups, always, loss, offset, sample_weight, fit_intercept=fit_intercept, factors=factors
+    )
+    groups = problem.groups
+    if groups.overlapping:
+        raise ValueError("Knockoffs need groups without a column in common: give each column to one group.")
+    fdr = positive(fdr, "fdr")
+    if fdr >= 1:
+        raise ValueError(f"fdr must lie between 0 and 1, not {fdr:g}.")
+    one_of(construction, tuple(CONSTRUCTIONS), "construction")
+    n_draws = whole(n_draws, "n_draws")
+    if len(problem.always) == groups.n_groups:
+        raise ValueError("No group is left to select: all are in always.")
+    columns, present = read_columns(problem)
+    if present.size == 0:
+        raise ValueError("No group is left to select: none varies.")
+    fixed = _is_fixed(kind, columns, problem.loss)
+    copier = Copier(columns, fixed=fixed, construction=construction)
+    rows = problem.weight > 0
+    offset = None if problem.offset is None else problem.offset[rows]
+    observed = replace(problem, y=problem.y[rows], weight=problem.weight[rows], offset=offset)
+    weights = _weights(group_weights, groups, present, columns.ranks)
+    rngs = np.random.default_rng(random_state).spawn(n_draws)
+    draws = np.zeros((n_draws, groups.n_groups))
+    draws[:, present] = Parallel(n_jobs=n_jobs)(delayed(_statistics)(copier, observed, weights, rng) for rng in rngs)
+    statistics = np.zeros(groups.n_groups)
+    if n_draws == 1:
+        statistics[present] = draws[0, present]
+        threshold = filter_threshold(draws[0, present], fdr)
+    else:
+        statistics[present] = e_values(draws[:, present], LEVEL * fdr)
+        threshold = largest_set(statistics[present], fdr)
+    statistics[problem.always] = np.nan
+    found = KnockoffSelection(
+        groups, statistics, threshold, fdr, draws, "fixed" if fixed else "gaussian", copier.distance,
+        always_groups=tuple(groups.names[l] for l in problem.always),
+    )  # fmt: skip
+    return replace(found, remarks=_remarks(found, problem.design))
+
+
+def _is_fixed(kind: str, columns: Columns, loss: Loss) -> bool:
+    """Whether copies are drawn for fixed columns rather than for their distribution."""
+    one_of(kind, ("auto", "gaussian", "fixed"), "kind")
+    needed = 2 * columns.Z.shape[1] + columns.held.shape[1] + int(columns.intercept)
+    enough = len(columns.Z) >= needed
+    if kind == "fixed" and not loss.quadratic:
+        raise ValueError(f"Fixed-X knockoffs are for squared loss, but the loss is {loss.name}: use kind='gaussian'.")
+    if kind == "fixed" and not enough:
+        raise ValueError(
+            f"Fixed-X knockoffs of these columns need {needed} rows, but there are {len(columns.Z)}: use "
+            "kind='gaussian'."
+        )
+    return kind == "fixed" or (kind == "auto" and loss.quadratic and enough)
+
+
+def _weights(group_weights: Any, groups: Groups, present: NDArray[np.intp], ranks: NDArray[np.intp]) -> FloatArray:
+    """The weight of each group, which its copy shares."""
+    if group_weights is None or isinstance(group_weights, str):
+        return read_weights(group_weights, np.repeat(ranks, 2), SETTINGS.first_groups)[::2]
+    return read_weights(group_weights, groups.sizes)[present]
+
+
+def _statistics(copier: Copier, problem: Problem, weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """W of one draw, for the response of a problem."""
+    columns, copies = copier.columns, copier.draw(rng)
+    n_groups = columns.ranks.size
+    most = min(2 * n_groups, math.ceil(DEPTH * len(copies) / columns.ranks.mean()))
+    # the first of two wins a tie, so a coin decides whether that is the group or its copy
+    swapped = rng.random(n_groups) < 0.5
+    return signed_maximum(*wake_up_rates(problem, columns, copies, swapped, weights, most))
+
+
+def _remarks(found: KnockoffSelection, design: Design) -> tuple[str, ...]:
+    """Caveats if little could be found, or if columns do not match the copies' assumptions."""
+    remarks = []
+    if found.distance < NEAR:
+        remarks.append(
+            f"Groups explain each other so well that copies hardly differ from them (distance {found.distance:.2f} of "
+            "1), and little can be found: merge groups that carry the same information."
+        )
+    if not found.is_selected.any():
+        level = found.fdr if found.n_draws == 1 else LEVEL * found.fdr
+        remarks.append(
+            f"No group is selected. At fdr={found.fdr:g} {'the filter' if found.n_draws == 1 else 'a draw'} selects at "
+            f"least {math.ceil(1 / level - 1e-9)} groups or none: if fewer matter, a larger fdr or stability selection "
+            "can find them."
+        )
+    if found.kind == "gaussian":
+        X = np.asarray(design.take(np.arange(design.shape[1])))
+        two = int(sum(np.unique(column[:ROWS_EXAMINED]).size <= 2 for column in X.T))
+        if two:
+            remarks.append(
+                f"{two} of {design.shape[1]} columns have two values, and normal copies match only their means and "
+                "correlations: the rate holds approximately."
+            )
+    return tuple(remarks)

@@ -1,0 +1,220 @@
+"""Nested scores: the choice and the fit of a model repeated without each outer fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import Pipeline
+
+from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
+from covey.evidence.folds import event_labels, indexable, outer_folds
+from covey.evidence.nested_result import MethodScore, NestedScore
+from covey.evidence.refit import FoldResult, Study, refit_by_deviance, refit_by_score, refit_by_scorer
+from covey.evidence.scoring import fold_error, pooled, read_response, row_error
+from covey.selection import Folds
+from covey.validation import FloatArray, as_sample_weight, pandas_frame
+
+__all__ = ["nested_score"]
+
+
+def nested_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 5,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    split_groups: Any = None,
+    scoring: Any = None,
+    references: bool | Mapping[str, Any] = True,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    return_estimator: bool = False,
+    progress: Callable[[int], None] | None = None,
+    verbose: int = 0,
+) -> NestedScore:
+    r"""Score a model on rows that played no part in choosing it, next to the null model, a lasso and a ridge.
+
+    The fit, including the choice of the model, is repeated without the rows of each outer fold, which are then
+    predicted. The score is the share of the null model's deviance that the model explains,
+
+    .. math:: 1 - \frac{\sum_i w_i\, d(y_i, \hat\mu_i)}{\sum_i w_i\, d(y_i, \bar\mu_i)},
+
+    where :math:`\hat\mu_i` and the null model's :math:`\bar\mu_i`, the mean of the response, come from fits without row
+    i: R^2 for squared loss, D^2 for other losses. Several responses are weighted by their variance on the training
+    rows. By hand: ``1 - cross_val_score(model, X, y, cv=result.splits, scoring="neg_mean_squared_error") /
+    cross_val_score(DummyRegressor(), ...)`` gives `folds`. scikit-learn's ``"r2"`` is slightly different, because it
+    compares with the mean of the test rows, which no model knows; ``scoring="r2"`` computes that.
+
+    Parameters
+    ----------
+    model : GroupSparseRegressor, GroupSparseClassifier, or a Pipeline that ends with one
+        It does not have to be fitted and is not changed. Any other estimator, such as `GroupSparseCox`, is scored by
+        its `score` method; its attributes ``score_name`` and ``null_score`` may give the name of that score and its
+        value for the null model. If a `GroupSparseCox` has groups that are always in the model, the model with only
+        these is scored too.
+    X : array, DataFrame or sparse matrix, of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,), or (n_rows, n_responses)
+    cv : int, splitter or iterable of (train, test)
+        The outer folds. A number gives shuffled folds, stratified by class or event. Within each, the model is chosen
+        by its own ``selection=``.
+    sample_weight, offset : array-like, optional
+        As in `fit`. The score is weighted too.
+    split_groups : array-like of shape (n_rows,), optional
+        Rows with the same label stay in the same fold, both outer and inner.
+    scoring : str or callable, optional
+        A scikit-learn scorer to use instead of the deviance. `mean` is then the plain mean over folds, as in
+        `cross_val_score`.
+    references : bool or dict of str to estimator
+        Whether to fit a lasso and a ridge (`LassoCV`, `RidgeCV`, or their equivalents for the loss) to the same
+        columns, standardised; a dictionary adds your own estimators, which are fitted to X as given.
+    n_jobs : int, optional
+        How many folds to run in parallel.
+    random_state : int
+        Seed for the folds if `cv` is a number.
+    return_estimator : bool
+        Whether to keep the model of each outer fold, as `estimators`.
+    progress : callable, optional
+        Called after each fold with the number of finished folds.
+    verbose : int
+        1 prints a line per fold.
+
+    Returns
+    -------
+    NestedScore
+        With `mean`, `std_error`, `folds`, `references` and more; prints as a small table.
+
+    Notes
+    -----
+    `std_error` is wider than a textbook standard error: nine times out of ten, the score on new rows of the model
+    fitted to all rows should be within it. It is 1.645 times a standard error computed from the deviances of single
+    rows, with Nadeau and Bengio's correction for training rows that folds have in common. The standard deviation over
+    folds divided by the square root of their number would be several times too small. ``benchmarks/nested.py`` measures
+    the coverage.
+
+    Examples
+    --------
+    >>> from covey import GroupSparseRegressor, nested_score
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(120, 60, 3, sigma=0.5, random_state=0)
+    >>> result = nested_score(GroupSparseRegressor(groups=3), data.X, data.y)
+    >>> bool(result.mean > result.references["lasso"].mean)
+    True
+    """
+    X, y = pandas_frame(X), pandas_frame(y, "y")
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    has_deviance = isinstance(last, GroupSparseRegressor | GroupSparseClassifier)
+    by_rows, has_classes = scoring is None and has_deviance, is_classifier(model)
+    response = read_response(y, has_classes, by_rows)
+    n = len(response.given)
+    _check(X, n, offset, scoring, references, getattr(last, "selection", None))
+    weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n) * n
+    folds = outer_folds(
+        cv, response.given, has_classes=has_classes, split_groups=split_groups, random_state=random_state,
+        events=event_labels(last, response.given) if isinstance(last, GroupSparseCox) else None,
+    )  # fmt: skip
+    given = {"sample_weight": None if sample_weight is None else weight, "offset": offset, "split_groups": split_groups}
+    study = Study(
+        model, indexable(X), response, weight, {name: values for name, values in given.items() if values is not None},
+        has_deviance and references is not False, dict(references) if isinstance(references, Mapping) else {},
+        get_scorer(scoring) if isinstance(scoring, str) else scoring, random_state, return_estimator,
+    )  # fmt: skip
+    refit = refit_by_deviance if by_rows else refit_by_score if scoring is None else refit_by_scorer
+    tasks = (delayed(refit)(study, train, test) for train, test in folds)
+    results: list[FoldResult] = []
+    for number, one in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+        results.append(one)
+        if verbose:
+            found = ", ".join(map(str, one.selected)) or "no group"
+            print(f"[covey] outer fold {number} of {len(folds)} ({number / len(folds):.0%}): {found}", flush=True)
+        if progress is not None:
+            progress(number)
+    if by_rows:
+        assert results[0].loss is not None
+        scores = _scores_of_rows(results, weight, split_groups)
+        measure = "R^2" if results[0].loss.quadratic else "D^2"
+    else:
+        scores = _scores_of_folds(results)
+        measure = getattr(last, "score_name", "score") if scoring is None else str(scoring)
+    of_model = scores.pop("model")
+    return NestedScore(
+        of_model.mean, of_model.std_error, of_model.folds, scores, measure, folds, _predictions(results, n),
+        response.classes, response.values, weight, [one.selected for one in results],
+        tuple(filter(None, [results[0].note])), [one.model for one in results if one.model is not None],
+    )  # fmt: skip
+
+
+def _check(X: Any, n: int, offset: Any, scoring: Any, references: Any, selection: Any) -> None:
+    """Refuse arguments that do not fit together."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != n:
+        raise ValueError(f"y has {n} entries, but X has {n_rows} rows.")
+    if offset is not None and scoring is not None:
+        raise ValueError("scoring= cannot be combined with an offset: leave out one of them.")
+    if offset is not None and isinstance(references, Mapping) and references:
+        raise ValueError("Estimators in references= cannot be combined with an offset: leave them out.")
+    # without the rows of an outer fold, positions of rows change
+    cv = selection.cv if isinstance(selection, Folds) else selection
+    if hasattr(cv, "__iter__") and not isinstance(cv, str) and not hasattr(cv, "split"):
+        raise ValueError(
+            "selection= lists rows of the whole table, but an outer fold does not have all rows: give a number of "
+            "folds or a splitter."
+        )
+
+
+def _scores_of_rows(results: list[FoldResult], weight: FloatArray, labels: Any) -> dict[str, MethodScore]:
+    """The scores of all methods from the deviances of all test rows."""
+    n, k = len(weight), len(results)
+    tested = np.unique(np.concatenate([one.test for one in results]))
+    labels = None if labels is None else np.asarray(labels)[tested]
+    sums, folds = {}, {}
+    for name in results[0].scores:
+        total = np.zeros(n)
+        for one in results:
+            total[one.test] += one.scores[name]
+        sums[name] = total[tested]
+        folds[name] = np.array([pooled(one.scores[name], one.scores["null"], weight[one.test]) for one in results])
+    null, weight = sums["null"], weight[tested]
+    means = {name: pooled(values, null, weight) for name, values in sums.items()}
+    return {
+        name: MethodScore(
+            means[name],
+            row_error(values, null, weight, k, labels),
+            folds[name],
+            means["model"] - means[name],
+            row_error(sums["model"], null, weight, k, labels, beside=values),
+            results[0].what.get(name, ""),
+        )
+        for name, values in sums.items()
+    }
+
+
+def _scores_of_folds(results: list[FoldResult]) -> dict[str, MethodScore]:
+    """The mean scores of all methods over folds, because single rows have no score."""
+    folds = {name: np.array([one.scores[name] for one in results]) for name in results[0].scores}
+    model = folds["model"]
+    return {
+        name: MethodScore(
+            float(values.mean()), fold_error(values), values, float((model - values).mean()),
+            fold_error(model - values), results[0].what.get(name, ""),
+        )
+        for name, values in folds.items()
+    }  # fmt: skip
+
+
+def _predictions(results: list[FoldResult], n: int) -> FloatArray | None:
+    """The predictions of all rows, if the folds have any; the mean if a row was tested several times."""
+    if results[0].predictions is None:
+        return None
+    sums = np.zeros((n, *results[0].predictions.shape[1:]))
+    counts = np.zeros((n, *[1] * (sums.ndim - 1)))
+    for one in results:
+        sums[one.test] += one.predictions
+        counts[one.test] += 1
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)

@@ -1,0 +1,193 @@
+"""NestedScore: the scores of the model and of the methods it is compared with, and whether groups help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from covey.evidence.folds import Rows
+from covey.validation import FloatArray
+
+__all__ = ["MethodScore", "NestedScore"]
+
+# Measures that are shares of the null model's error.
+MEASURES = ("R^2", "D^2")
+
+# The name of the model that has only the groups that are always in.
+ALONE = "always in"
+
+
+@dataclass(frozen=True)
+class MethodScore:
+    """The nested score of one method.
+
+    Attributes
+    ----------
+    mean : float
+        The score over all test rows: the mean of `folds`, weighted by the null model's deviance.
+    std_error : float
+        How far `mean` may be from the score on new rows, nine times out of ten.
+    folds : ndarray, shape (n_folds,)
+        The score of each outer fold.
+    difference, difference_error : float
+        The model's score minus this one on the same rows, and the error of that difference.
+    what : str
+        A description of the method.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    difference: float = 0.0
+    difference_error: float = 0.0
+    what: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class NestedScore:
+    """The score of a model on rows that played no part in choosing or fitting it.
+
+    Attributes
+    ----------
+    mean : float
+        The share of the null model's deviance that the model removes, over all test rows.
+    std_error : float
+        How far `mean` may be from the score on new rows, nine times out of ten.
+    folds : ndarray, shape (n_folds,)
+        The score of each outer fold.
+    references : dict of str to MethodScore
+        The null model, lasso, ridge and any other methods, on the same rows.
+    measure : str
+        "R^2" for squared loss, "D^2" for others (the share of the deviance), or the name of the score.
+    splits : list of (train, test)
+        The outer folds, for repeating the computation by hand.
+    predictions : ndarray or None
+        For every row, the prediction of the models fitted without it: the mean of the response, class probabilities (of
+        the second class if there are two), or the log risk for survival times. NaN for rows that were in no test fold.
+    classes : ndarray or None
+    response, weight : ndarray
+        The observed response, and the row weights.
+    selected : list of tuple
+        The groups that each outer fold's model selected, without those that are always in the model.
+    notes : tuple of str
+        What is missing, and why.
+    estimators : list
+        The models fitted without each outer fold, if ``return_estimator=True``.
+    """
+
+    mean: float
+    std_error: float
+    folds: FloatArray
+    references: Mapping[str, MethodScore]
+    measure: str
+    splits: list[tuple[Rows, Rows]]
+    predictions: FloatArray | None = None
+    classes: Any = None
+    response: Any = None
+    weight: Any = None
+    selected: list[tuple[Any, ...]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    estimators: list[Any] = field(default_factory=list)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of outer folds."""
+        return len(self.folds)
+
+    @property
+    def frequencies(self) -> dict[Any, int]:
+        """In how many outer folds each group was selected, most frequent first; groups never selected are omitted."""
+        return dict(Counter(name for one in self.selected for name in one).most_common())
+
+    @property
+    def digits(self) -> int:
+        """The number of decimals in printed figures."""
+        return _digits(self.std_error)
+
+    def table(self) -> pd.DataFrame:
+        """One row per method: its mean and standard error, and how far the model is above it."""
+        methods = {"model": MethodScore(self.mean, self.std_error, self.folds, np.nan, np.nan), **self.references}
+        values = {
+            name: (one.mean, one.std_error, one.difference, one.difference_error, one.what)
+            for name, one in methods.items()
+        }
+        columns = ["mean", "std_error", "model_above", "std_error_above", "what"]
+        return pd.DataFrame.from_dict(values, orient="index", columns=columns)
+
+    @property
+    def verdict(self) -> str:
+        """Whether groups help, in a sentence."""
+        null = self.references.get("null")
+        if null is not None and self.mean - null.mean <= self.std_error:
+            return "The model predicts no better than the null model, as far as these rows can tell."
+        rivals = {name: one for name, one in self.references.items() if name != "null"}
+        if not rivals:
+            return "There is nothing without groups to compare with."
+        name = ALONE if ALONE in rivals else max(rivals, key=lambda key: rivals[key].mean)
+        rival = rivals[name]
+        digits = _digits(rival.difference_error)
+        gap = f"{abs(rival.difference):.{digits}f} ± {rival.difference_error:.{digits}f}"
+        unclear, better = abs(rival.difference) <= rival.difference_error, rival.difference > 0
+        if name == ALONE:
+            if unclear:
+                return f"The selected groups add nothing that these rows could show to what is always in ({gap})."
+            if better:
+                return f"The selection adds to what is always in: {self.measure} is higher by {gap}."
+            return f"The selection does not help: what is always in predicts better alone, by {gap}."
+        if unclear:
+            return f"Groups make no difference that these rows could show: a {name} does as well."
+        if better:
+            left = (1 - rival.mean) / (1 - self.mean) if self.measure in MEASURES and self.mean < 1 else 0.0
+            error = f", which leaves {left:.3g} times the error" if left else ""
+            return f"Groups help: {self.measure} is {gap} above that of the {name}, the best of the others{error}."
+        return f"Groups do not help here: the {name} predicts better, by {gap}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain values, as in run.json."""
+
+        def figures(one: NestedScore | MethodScore) -> dict[str, Any]:
+            folds = [_number(value) for value in one.folds]
+            return {"mean": _number(one.mean), "std_error": _number(one.std_error), "folds": folds}
+
+        return {
+            "measure": self.measure,
+            **figures(self),
+            "references": {name: {**figures(one), "what": one.what} for name, one in self.references.items()},
+            "selected": {str(name): count for name, count in self.frequencies.items()},
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        names = {name: "null model" if name == "null" else name for name in ("model", *self.references)}
+        width, digits = max(map(len, names.values())), self.digits
+        lines = [
+            f"{self.measure} on rows that took no part in choosing ({self.n_folds} outer folds; ± holds 9 times in 10)"
+        ]
+        methods: dict[str, NestedScore | MethodScore] = {"model": self, **self.references}
+        for name, one in methods.items():
+            what = f"   {one.what}" if isinstance(one, MethodScore) and one.what else ""
+            error = "" if np.isnan(one.std_error) else f" ± {one.std_error:.{digits}f}"
+            lines.append(f"  {names[name]:<{width}}  {one.mean:{digits + 3}.{digits}f}{error}{what}".rstrip())
+        return "\n".join([*lines, self.verdict, *(f"Note: {note}." for note in self.notes)])
+
+    __repr__ = __str__
+
+
+def _digits(error: float) -> int:
+    """The number of decimals for a figure with this standard error: those that are certain, but at least three.
+
+    >>> _digits(0.05), _digits(0.0002)
+    (3, 5)
+    """
+    return 3 if not 0 < error < 1e-3 else min(int(np.ceil(-np.log10(error))) + 1, 6)
+
+
+def _number(value: float) -> float | None:
+    """None instead of NaN, which JSON does not have."""
+    return float(value) if np.isfinite(value) else None

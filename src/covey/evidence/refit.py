@@ -1,0 +1,177 @@
+"""One outer fold: the fit repeated without its test rows, along with the methods it is compared with."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from covey.estimators import GroupSparseCox
+from covey.evidence.folds import Rows, take_rows
+from covey.evidence.nested_result import ALONE
+from covey.evidence.references import Reference, class_means, find_references
+from covey.evidence.scoring import Response, Task
+from covey.losses import Loss
+from covey.selection import Size
+from covey.validation import FloatArray
+
+__all__ = ["FoldResult", "Study", "refit_by_deviance", "refit_by_score", "refit_by_scorer"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """The data and settings that all folds share.
+
+    `given` has those of ``sample_weight``, ``offset`` and ``split_groups`` that the caller gave. `references` tells
+    whether lasso and ridge are fitted, and `others` are further methods to compare with, fitted to X as given.
+    """
+
+    model: Any
+    X: Any
+    response: Response
+    weight: FloatArray
+    given: Mapping[str, Any]
+    references: bool
+    others: Mapping[str, Any]
+    scorer: Callable[..., float] | None
+    seed: int
+    keep_models: bool = False
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """The result of one fold: for every method its score, or the deviance of each test row, by which `loss`.
+
+    `what` describes the references, and `note` says which are missing.
+    """
+
+    test: Rows
+    selected: tuple[Any, ...]
+    model: Any
+    scores: dict[str, Any]
+    predictions: FloatArray | None = None
+    what: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    loss: Loss | None = None
+
+
+def refit_by_deviance(study: Study, train: Rows, test: Rows) -> FoldResult:
+    """Repeat the fit without the test rows, and compute their deviance for every method."""
+    fold = _Fold(study, train, test)
+    task = Task.of(fold.fitted.loss_, study.response, study.weight, study.given.get("offset"), train, test)
+
+    def means(fitted: Any, X: Any, **offset: Any) -> FloatArray:
+        if task.classes is not None:
+            return class_means(fitted, X, task.classes, **offset)
+        return np.asarray(fitted.predict(X, **offset), dtype=float).reshape(task.y_test.shape)
+
+    predictions = means(fold.fitted, fold.X_test, **fold.given(test, "offset"))
+    losses = {"model": task.deviance(predictions), "null": task.deviance(task.null_mean())}
+    what = {"null": "the mean of the training rows" if task.classes is None else "the shares of the classes"}
+    references, note = fold.references(task.loss)
+    for one in references:
+        losses[one.key], what[one.key] = task.deviance(one.means(task, fold.X, fold.X_test)), one.what
+    for name, other in study.others.items():
+        fitted = fold.fit_other(other, take_rows(study.X, train))
+        losses[name] = task.deviance(means(fitted, take_rows(study.X, test)))
+    return fold.result(losses, predictions=predictions, what=what, note=note, loss=task.loss)
+
+
+def refit_by_scorer(study: Study, train: Rows, test: Rows) -> FoldResult:
+    """Repeat the fit without the test rows, and score every method with a scorer."""
+    fold, scorer = _Fold(study, train, test), study.scorer
+    assert scorer is not None
+    y, weight = take_rows(study.response.given, test), fold.given(test, "sample_weight")
+    scores = {"model": float(scorer(fold.fitted, fold.X_test, y, **weight))}
+    dummy = DummyRegressor() if study.response.classes is None else DummyClassifier(strategy="prior")
+    references, note = fold.references(getattr(fold.fitted, "loss_", None))
+    scaler = StandardScaler(with_mean=not sp.issparse(fold.X))
+    methods = {"null": dummy, **{one.key: make_pipeline(scaler, one.estimator) for one in references}}
+    for name, method in methods.items():
+        scores[name] = float(scorer(fold.fit_other(method, fold.X), fold.X_test, y, **weight))
+    for name, other in study.others.items():
+        fitted = fold.fit_other(other, take_rows(study.X, train))
+        scores[name] = float(scorer(fitted, take_rows(study.X, test), y, **weight))
+    return fold.result(scores, what={one.key: one.what for one in references}, note=note)
+
+
+def refit_by_score(study: Study, train: Rows, test: Rows) -> FoldResult:
+    """Repeat the fit without the test rows, and score the model with its `score` method."""
+    fold = _Fold(study, train, test)
+    fitted, X_test, y = fold.fitted, fold.X_test, take_rows(study.response.given, test)
+    known, what = fold.given(test, "sample_weight", "offset"), {}
+    scores = {"model": float(fitted.score(X_test, y, **known))}
+    null = getattr(fitted, "null_score", None)
+    if null is not None:
+        scores["null"], what["null"] = float(null), "chance"
+    if not isinstance(fitted, GroupSparseCox):
+        return fold.result(scores, what=what)
+    if fitted.always_groups_:
+        alone = fold.fit_model(clone(fitted).set_params(selection=Size(0), rule="min", average=False))
+        scores[ALONE] = float(alone.score(X_test, y, **known))
+        what[ALONE] = "only the groups that are always in"
+    return fold.result(scores, what=what, predictions=fitted.predict(X_test, **fold.given(test, "offset")))
+
+
+class _Fold:
+    """The model fitted without the test rows of a fold, and the (transformed) rows of both kinds."""
+
+    def __init__(self, study: Study, train: Rows, test: Rows) -> None:
+        self.study, self.train, self.test = study, train, test
+        self.X, self.X_test = take_rows(study.X, train), take_rows(study.X, test)
+        self.model = last = clone(study.model)
+        if isinstance(self.model, Pipeline):
+            last = self.model.steps[-1][1]
+            if len(self.model.steps) > 1:
+                before = self.model[:-1]
+                self.X = before.fit_transform(self.X, take_rows(study.response.given, train))
+                self.X_test = before.transform(self.X_test)
+                self.model = Pipeline([*before.steps, self.model.steps[-1]])  # with `memory`, fitted steps are copies
+        self.fitted = self.fit_model(last)
+
+    def given(self, rows: Rows, *names: str) -> dict[str, Any]:
+        """Those of the named data that the caller gave, for some rows."""
+        return {name: take_rows(values, rows) for name, values in self.study.given.items() if name in names}
+
+    def fit_model(self, estimator: Any) -> Any:
+        """Fit one of covey's estimators to the training rows."""
+        given = self.given(self.train, *self.study.given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings
+            return estimator.fit(self.X, take_rows(self.study.response.given, self.train), **given)
+
+    def fit_other(self, method: Any, X: Any) -> Any:
+        """Fit a scikit-learn estimator to training rows; in a pipeline, weights are passed to the last step."""
+        last, prefix = method, ""
+        while isinstance(last, Pipeline):
+            name, last = last.steps[-1]
+            prefix += f"{name}__"
+        given = self.given(self.train, "sample_weight") if has_fit_parameter(last, "sample_weight") else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about convergence: references are used as they are
+            y = take_rows(self.study.response.given, self.train)
+            return clone(method).fit(X, y, **{prefix + name: value for name, value in given.items()})
+
+    def references(self, loss: Any) -> tuple[list[Reference], str]:
+        """Lasso and ridge for a loss if they are wanted, and a note if they are missing."""
+        if not self.study.references:
+            return [], ""
+        return find_references(
+            loss, has_classes=self.study.response.classes is not None, weighted="sample_weight" in self.study.given,
+            offset="offset" in self.study.given, seed=self.study.seed,
+        )  # fmt: skip
+
+    def result(self, scores: dict[str, Any], **details: Any) -> FoldResult:
+        """The scores with the selected groups, and with the model if it is kept."""
+        always = set(getattr(self.fitted, "always_groups_", ()))
+        selected = tuple(name for name in getattr(self.fitted, "selected_groups_", ()) if name not in always)
+        return FoldResult(self.test, selected, self.model if self.study.keep_models else None, scores, **details)

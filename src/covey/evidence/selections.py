@@ -1,0 +1,231 @@
+"""Selected groups with their evidence: the results of stability selection and of knockoffs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from covey.evidence.bounds import Assumption, expected_false
+from covey.groups import Groups
+from covey.summary import Summary
+from covey.validation import FloatArray
+
+__all__ = ["KnockoffSelection", "StabilitySelection"]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupSelection(ABC):
+    """What both results have in common."""
+
+    groups: Groups
+    always_groups: tuple[Any, ...] = field(default=(), kw_only=True)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True)
+    _number_format: ClassVar[str] = "{:.3g}"
+
+    @property
+    @abstractmethod
+    def is_selected(self) -> NDArray[np.bool_]:
+        """Whether each group is at or above the threshold; shape (n_groups,)."""
+
+    @abstractmethod
+    def promise(self) -> str:
+        """The guarantee on mistakes, in words."""
+
+    @abstractmethod
+    def _evidence(self) -> dict[str, FloatArray]:
+        """The figures by which groups are sorted, the most important first; each of shape (n_groups,)."""
+
+    @abstractmethod
+    def _headline(self) -> str:
+        """How many groups are selected, and how."""
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups to select from."""
+        return self.groups.n_groups - len(self.always_groups)
+
+    @property
+    def n_selected(self) -> int:
+        """The number of selected groups."""
+        return int(self.is_selected.sum())
+
+    @property
+    def selected_groups(self) -> list[Any]:
+        """Names of the selected groups, the strongest evidence first."""
+        return self.to_frame().query("selected").index.tolist()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every group to select from with its size, its evidence and whether it is selected; strongest first."""
+        evidence = self._evidence()
+        columns = {"size": self.groups.sizes, **evidence, "selected": self.is_selected}
+        frame = pd.DataFrame(columns, index=pd.Index(list(self.groups.names), name="group"))
+        frame = frame.drop(index=list(self.always_groups))
+        return frame.sort_values(list(evidence), ascending=False, kind="stable")
+
+    def summary(self) -> Summary:
+        """The selected groups, the guarantee and the caveats; ``print`` it, or let a notebook show it."""
+        table = self.to_frame().query("selected").drop(columns="selected")
+        table = table.assign(**{name: table[name].map(self._number_format.format) for name in self._evidence()})
+        notes = tuple(f"Note: {remark}" for remark in self.remarks)
+        return Summary((self._headline(), self.promise()), table.reset_index(), notes, "to_frame()")
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+@dataclass(frozen=True, repr=False)
+class StabilitySelection(GroupSelection):
+    """The result of `stability_selection`: how often each group was selected over half-samples of the rows.
+
+    Attributes
+    ----------
+    groups : Groups
+    orders : ndarray of int, shape (2 * n_pairs, n_first)
+        The groups that each half-sample selected, starting with the one that elimination keeps longest; -1 if there
+        were fewer. Rows ``2 b`` and ``2 b + 1`` are a complementary pair.
+    threshold : float
+        The share of half-samples that a group needs to be selected.
+    assumption : {"none", "unimodal"}
+        The assumption under which `expected_false` holds.
+    always_groups : tuple
+        Names of groups that were in every model; they are not selected.
+    remarks : tuple of str
+        Caveats about the selection.
+    """
+
+    orders: NDArray[np.intp]
+    threshold: float
+    assumption: Assumption = "none"
+    _number_format: ClassVar[str] = "{:.2f}"
+
+    @property
+    def n_first(self) -> int:
+        """The largest number of groups that a half-sample selects."""
+        return self.orders.shape[1]
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of complementary pairs."""
+        return self.orders.shape[0] // 2
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """The share of half-samples in which each group was selected; shape (n_groups,)."""
+        return self.frequencies_of(self.n_first)
+
+    def frequencies_of(self, n_first: int) -> FloatArray:
+        """The frequencies if each half-sample had selected this many groups."""
+        chosen = self.orders[:, :n_first]
+        counts = np.bincount(chosen[chosen >= 0], minlength=self.groups.n_groups)
+        return counts / self.orders.shape[0]
+
+    @property
+    def is_selected(self) -> NDArray[np.bool_]:
+        """Whether each group is at or above the threshold; shape (n_groups,)."""
+        # compared as counts, so that round-off error does not exclude a share equal to the threshold
+        n = len(self.orders)
+        return np.round(self.frequencies * n) >= self.threshold * n - 1e-9
+
+    @property
+    def expected_false(self) -> float:
+        """An upper bound on the expected number of groups selected by mistake; see `stability_selection`."""
+        return expected_false(
+            self.n_first, self.threshold, self.n_groups, n_pairs=self.n_pairs, assumption=self.assumption
+        )
+
+    def _evidence(self) -> dict[str, FloatArray]:
+        return {"frequency": self.frequencies}
+
+    def promise(self) -> str:
+        """The guarantee on mistakes, in words."""
+        return (
+            f"Expected number of mistakes: at most {self.expected_false:.3g}"
+            f"{' if unimodal' if self.assumption == 'unimodal' else ''}. A mistake is a group that half of the rows "
+            f"select no more often than a random draw of {self.n_first} of {self.n_groups} groups would."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"StabilitySelection({self.n_selected} of {self.n_groups} groups in at least "
+            f"{self.threshold:.0%} of {len(self.orders)} half-samples; mistakes expected: at most "
+            f"{self.expected_false:.3g})"
+        )
+
+    def _headline(self) -> str:
+        return (
+            f"Stability selection: {self.n_selected} of {self.n_groups} groups among the {self.n_first} that half of "
+            f"the rows select, in at least {self.threshold:.0%} of {len(self.orders)} half-samples."
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class KnockoffSelection(GroupSelection):
+    """The result of `knockoffs`: groups that woke up faster than their copies.
+
+    Attributes
+    ----------
+    groups : Groups
+    statistics : ndarray, shape (n_groups,)
+        The statistic by which groups are selected: W for one draw, the mean e-value for several. NaN for groups that
+        are always in the model.
+    threshold : float
+        The least statistic of a selected group; infinite if none is selected.
+    fdr : float
+        The target: on average, at most this share of the selected groups has no effect.
+    draws : ndarray, shape (n_draws, n_groups)
+        W of each draw: one over the time that the faster of group and copy needed to wake up, negative if it was the
+        copy; zero if neither woke up.
+    kind : {"gaussian", "fixed"}
+    distance : float
+        How far copies are from their groups: 1 if they are unrelated, 0 if they are identical and nothing can be found.
+    always_groups : tuple
+        Names of groups that were in every model.
+    remarks : tuple of str
+        Caveats about the selection.
+    """
+
+    statistics: FloatArray
+    threshold: float
+    fdr: float
+    draws: FloatArray
+    kind: Literal["gaussian", "fixed"]
+    distance: float
+
+    @property
+    def n_draws(self) -> int:
+        """The number of draws of copies."""
+        return self.draws.shape[0]
+
+    @property
+    def is_selected(self) -> NDArray[np.bool_]:
+        """Whether each group is at or above the threshold; shape (n_groups,)."""
+        return np.nan_to_num(self.statistics, nan=-np.inf) >= self.threshold
+
+    def _evidence(self) -> dict[str, FloatArray]:
+        return {"statistic": self.statistics, "before_copy": (self.draws > 0).mean(axis=0)}
+
+    def promise(self) -> str:
+        """The guarantee on mistakes, in words."""
+        condition = {
+            "gaussian": "rows are independent and normal, with the estimated covariance.",
+            "fixed": "the response is linear in the columns with independent normal noise of one variance.",
+        }[self.kind]
+        return (
+            f"On average at most {self.fdr:.0%} of the selected groups have no effect given all other groups, if "
+            f"{condition}"
+        )
+
+    def __repr__(self) -> str:
+        how = f"{self.n_draws} draw{'' if self.n_draws == 1 else 's'} of {self.kind} knockoffs"
+        return (
+            f"KnockoffSelection({self.n_selected} of {self.n_groups} groups, false discovery rate {self.fdr:g}, {how})"
+        )
+
+    def _headline(self) -> str:
+        copies = "copy" if self.n_draws == 1 else f"copies of {self.n_draws} draws"
+        return f"Knockoffs: {self.n_selected} of {self.n_groups} groups wake up clearly faster than their {copies}."

@@ -1,0 +1,156 @@
+"""The path as the report draws it: strengths against time, when groups enter and are dropped, and training errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covey.report.along import Along
+from covey.report.axis import Axis
+from covey.report.drawing import Plot, Ticks, Vector, steps
+from covey.report.numbers import MOST_COLOURS, colour
+from covey.report.traces import LEAD_IN, Frames, GroupTrace
+
+__all__ = ["along_plot", "count_ticks", "path_view", "positions", "strength_axis", "stretches", "time_axis"]
+
+# The most lines that a plot can hold and stay readable, and the most lines of the timeline.
+MOST_DRAWN, MOST_LINES = 120, 30
+
+# The ratio of times from which the axis is logarithmic: on a linear one the first groups would be squeezed together.
+WIDE_RANGE = 25.0
+
+# The width of the path, how far its last level extends, and the position of the fitted model.
+PATH_END, LEVEL_END, MODEL = 0.9, 0.94, 1.0
+
+# The top of the plot, relative to the strongest group of the fitted model.
+MOST_OUTGROWN = 2.0
+
+# The least distance of the numbers along the top, relative to the width.
+COUNT_GAP = 0.045
+
+WIDTH = Axis(0.0, 1.0)
+
+
+def time_axis(frames: Frames) -> Axis:
+    """From shortly before the first event to the end of the path, with room for the fitted model."""
+    end = float(frames.times[-2]) or 1.0
+    first_wake = min((group.woke for group in frames.groups if group.woke > 0), default=end)
+    low = min(max(float(frames.times[0]), LEAD_IN * first_wake), 0.9 * end)
+    return Axis(low, end, log=low > 0 and end > WIDE_RANGE * low, end=PATH_END)
+
+
+def positions(frames: Frames, times: Axis) -> Vector:
+    """Positions of the frames on the time axis; the fitted model lies at the right edge."""
+    x = times.position(frames.times)
+    x[-1] = MODEL
+    return x
+
+
+def strength_axis(frames: Frames) -> Axis:
+    """From zero to slightly above the strongest group; strengths far above the fitted model are cut off.
+
+    Least squares on many similar groups can make their strengths arbitrarily large.
+    """
+    top = max((float(group.strengths.max(initial=0)) for group in frames.groups), default=0.0)
+    in_model = max((group.strength(frames.chosen) for group in frames.groups), default=0.0)
+    top = min(top, MOST_OUTGROWN * in_model) if in_model > 0 else top
+    return Axis(0.0, 1.05 * top if top > 0 else 1.0)
+
+
+def stretches(group: GroupTrace, frames: Frames) -> list[tuple[int, int]]:
+    """First and last frame of every stretch on which a group is in the path's model, not counting the fitted model.
+
+    A group that is dropped and wakes up again has several stretches.
+    """
+    awake = np.zeros(frames.chosen + 2, dtype=int)
+    awake[1 + group.first : -1] = group.strengths[: max(frames.chosen - group.first, 0)] > 0
+    turns = np.diff(awake)
+    return list(zip(np.flatnonzero(turns == 1).tolist(), (np.flatnonzero(turns == -1) - 1).tolist(), strict=True))
+
+
+def path_view(frames: Frames, along: Along | None) -> dict[str, Any]:
+    """The plot of the path and what lies around it: counts, crosses, timeline, and the plot of training errors."""
+    times, strengths = time_axis(frames), strength_axis(frames)
+    x, shown = positions(frames, times), list(enumerate(frames.groups[:MOST_DRAWN]))
+    n, named = len(shown), [(i, group, group.strength(frames.chosen)) for i, group in shown[:MOST_COLOURS]]
+    description = (
+        f"Line plot: strength of {n} group{'s' if n != 1 else ''} against time; the fitted model is at the right edge. "
+        "The values are in the table of selected groups below."
+    )
+    ticks = [(float(times.position(t)), f"{t:g}") for t in times.ticks()]
+    plot = Plot("path-plot", description, WIDTH, strengths, ticks=ticks)
+    for i, group in reversed(shown):
+        plot.line(f"line {colour(i)}", *_levels(group, x, frames), group=i)
+    plot.mark_model(MODEL)
+    plot.name_ends((group.name, strength, i) for i, group, strength in named if strength > 0)
+    crosses = [
+        (to, float(plot.top(group.strength(end))))
+        for _, group, strength in named
+        for _, end in stretches(group, frames)
+        for to, dropped in [_end_of(end, x, frames)]
+        if dropped or strength == 0
+    ]
+    drawn = [(i, group) for i, group in enumerate(frames.groups) if group.strengths.any()][:MOST_LINES]
+    drawn.sort(key=lambda one: (one[1].first, one[0]))
+    return {
+        "plot": plot,
+        "dots": [(i, float(plot.top(strength)), strength > 0) for i, _, strength in named],
+        "counts": count_ticks(frames, x),
+        "crosses": crosses,
+        "xlabel": "time (log scale)" if times.log else "time",
+        "timeline": [_timeline(i, group, frames, x) for i, group in drawn],
+        "n_undrawn": len(frames.groups) - len(drawn),
+        "along": None if along is None else along_plot(along, x, ticks),
+    }
+
+
+def count_ticks(frames: Frames, x: Vector) -> Ticks:
+    """The number of groups in the model wherever it changes, thinned out to stay readable."""
+    changes = np.flatnonzero(np.diff(frames.awake, prepend=-1))
+    found: Ticks = []
+    for i in sorted({*changes.tolist(), len(x) - 1}, reverse=True):
+        if not found or found[-1][0] - x[i] >= COUNT_GAP:
+            found.append((float(x[i]), str(frames.awake[i])))
+    return found[::-1]
+
+
+def along_plot(along: Along, x: Vector, ticks: Ticks) -> Plot:
+    """The training errors against time, on the axis of the path."""
+    errors = [along.deviance] if along.wrong is None else [along.deviance, along.wrong]
+    what = "deviance" if along.wrong is None else "deviance and share of misclassified rows"
+    end = ", ".join(f"{error[-1]:.3g}" for error in errors)
+    description = f"Line plot: {what} on the training rows against time; {end} at the fitted model."
+    values = Axis(0.0, 1.05 * float(max(error.max() for error in errors)))
+    plot = Plot("along-plot", description, WIDTH, values, ticks=ticks)
+    for i, error in enumerate(errors):
+        plot.line(f"line {colour(i)}", steps(x[:-1], error[:-1], LEVEL_END))
+        plot.dot(colour(i), MODEL, error[-1])
+    plot.mark_model(MODEL)
+    return plot
+
+
+def _end_of(end: int, x: Vector, frames: Frames) -> tuple[float, bool]:
+    """Where a stretch ends, and whether the group is dropped there along the path."""
+    dropped = end + 1 < frames.chosen
+    return (float(x[end + 1]) if dropped else LEVEL_END), dropped
+
+
+def _levels(group: GroupTrace, x: Vector, frames: Frames) -> list[tuple[Vector, Vector]]:
+    """The steps of each stretch: up where the group enters, down if it is dropped along the path."""
+    found = []
+    for begin, end in stretches(group, frames):
+        to, dropped = _end_of(end, x, frames)
+        levels = group.strengths[begin - group.first : end - group.first + 1]
+        across, up = steps(x[begin : end + 1], levels, to)
+        found.append((np.r_[across[0], across, [to] * dropped], np.r_[0.0, up, [0.0] * dropped]))
+    return found
+
+
+def _timeline(i: int, group: GroupTrace, frames: Frames, x: Vector) -> dict[str, Any]:
+    """A group of the timeline: where and when it enters, and where and when it is dropped along the path."""
+    runs = []
+    for begin, end in stretches(group, frames):
+        to, dropped = _end_of(end, x, frames)
+        runs.append((float(x[begin]), to, frames.times[begin], frames.times[end + 1] if dropped else None))
+    return {"name": group.name, "colour": colour(i), "runs": runs, "in_model": group.strength(frames.chosen) > 0}

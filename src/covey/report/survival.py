@@ -1,0 +1,234 @@
+"""Survival times: curves by predicted risk with numbers at risk, the baseline, and hazard ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covey.evidence import NestedScore
+from covey.losses.risk_sets import EVENT, START, STOP
+from covey.losses.survival import FieldNames, read_survival
+from covey.report.axis import Axis
+from covey.report.drawing import Plot, steps
+from covey.report.numbers import MOST_COLOURS, colour
+from covey.validation import FloatArray, on_host
+
+__all__ = [
+    "Curve", "HazardRatio", "Survival", "as_records", "kaplan_meier", "survival_part", "survival_times", "survival_view"
+]  # fmt: skip
+
+# The most strata in the baseline plot.
+MOST_STRATA = 60
+
+SURVIVAL = Axis(0.0, 1.0)
+
+# Thirds of the rows by risk, with the numbers of their colours: green, blue and orange.
+THIRDS = {"lowest third": 2, "middle third": 0, "highest third": 1}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A survival curve: one before the first time in `x`, and `y` from each of them on."""
+
+    name: str
+    x: FloatArray
+    y: FloatArray
+    end: float  # of the follow-up
+    start: FloatArray  # when its rows enter the risk set; empty for a model's curve
+    stop: FloatArray  # when they leave it
+    n_events: int = 0
+    colour: int = 0
+
+    @property
+    def last(self) -> float:
+        """The survival at the end."""
+        return float(self.y[-1]) if len(self.y) else 1.0
+
+    def at_risk(self, time: float) -> int:
+        """The number of rows at risk just before a time; at zero, those at risk from the start."""
+        entered = self.start < time if time > 0 else self.start <= 0
+        return int((entered & (self.stop >= time)).sum())
+
+
+class HazardRatio(NamedTuple):
+    """Logarithms of the hazard ratio of one column: for an increase by one, and by one standard deviation if known."""
+
+    column: str
+    group: str
+    per_unit: float
+    per_deviation: float | None
+
+    @property
+    def size(self) -> float:
+        """What its bar shows: the ratio per standard deviation, or per unit if that is unknown."""
+        return self.per_unit if self.per_deviation is None else self.per_deviation
+
+
+@dataclass(frozen=True)
+class Survival:
+    """The contents of the report's survival section."""
+
+    thirds: tuple[Curve, ...]  # Kaplan-Meier curves of the rows by predicted risk; one curve if all risks are equal
+    n_folds: int  # outer folds that predicted the risk; 0 if it was predicted by the fit itself
+    baseline: tuple[Curve, ...]  # survival of a row at the means of all columns: one curve, or one per stratum
+    ratios: tuple[HazardRatio, ...]  # of all columns in the model, strongest group first
+    n_rows: int
+    n_events: int
+    median: float | None  # the Kaplan-Meier median survival time; None if it is not reached
+    has_strata: bool = False
+    has_entries: bool = False
+
+
+def survival_times(model: Any, y: Any) -> FloatArray:
+    """Start, stop, event, and the stratum as the model encodes it, one record per row."""
+    return read_survival(on_host(y), "y", FieldNames.of(model)).coded_as(model.strata_)
+
+
+def as_records(model: Any, y: Any) -> Any:
+    """Survival times as one array with one entry per row; unlike a pair of arrays, it can be split."""
+    if not isinstance(y, tuple | list):
+        return y
+    times = survival_times(model, y)
+    fields: Mapping[str, Any] = {model.event: times[:, EVENT] > 0, model.time: times[:, STOP]}
+    if np.isfinite(times[:, START]).any():
+        fields = {**fields, model.start: times[:, START]}
+    records = np.empty(len(times), dtype=[(name, values.dtype) for name, values in fields.items()])
+    for name, values in fields.items():
+        records[name] = values
+    return records
+
+
+def survival_part(
+    model: Any, X: Any, y: Any, weight: Any = None, offset: Any = None, nested: NestedScore | None = None
+) -> Survival | None:
+    """The contents of the survival section; None for other responses, or without the data."""
+    if not model.loss_.coupled or X is None:
+        return None
+    times = survival_times(model, y)
+    q = np.ones(len(times)) if weight is None else np.asarray(weight, dtype=float)
+    held_out = None if nested is None else nested.predictions
+    risk = model.predict(X, offset) if held_out is None else held_out
+    everyone = _curve("all rows", times, q)
+    reached = everyone.y <= 0.5
+    return Survival(
+        thirds=_by_risk(times, q, np.asarray(risk, dtype=float)),
+        n_folds=0 if nested is None or held_out is None else nested.n_folds,
+        baseline=_baseline(model, times),
+        ratios=_ratios(model, X),
+        n_rows=len(times),
+        n_events=everyone.n_events,
+        median=float(everyone.x[reached][0]) if reached.any() else None,
+        has_strata=model.strata_ is not None,
+        has_entries=bool(np.isfinite(times[:, START]).any()),
+    )
+
+
+def kaplan_meier(times: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Event times, and the Kaplan-Meier estimate of the survival from each of them on.
+
+    Examples
+    --------
+    >>> times = np.array([[-np.inf, t, e, 0.0] for t, e in [(1.0, 1.0), (2.0, 0.0), (3.0, 1.0), (4.0, 0.0)]])
+    >>> at, left = kaplan_meier(times, np.ones(4))
+    >>> at.tolist(), left.tolist()
+    ([1.0, 3.0], [0.75, 0.375])
+    """
+    event = (times[:, EVENT] > 0) & (weight > 0)
+    at, position = np.unique(times[event, STOP], return_inverse=True)
+    events = np.bincount(position, weights=weight[event], minlength=at.size)
+    # at risk: rows that have entered before the time, minus those that have left before it
+    at_risk = _weight_before(at, times[:, START], weight) - _weight_before(at, times[:, STOP], weight)
+    return at, np.cumprod(1.0 - events / at_risk)
+
+
+def _weight_before(at: FloatArray, points: FloatArray, weight: FloatArray) -> FloatArray:
+    """The total weight of the points before each time."""
+    order = np.argsort(points, kind="stable")
+    return np.concatenate([[0.0], np.cumsum(weight[order])])[np.searchsorted(points[order], at, side="left")]
+
+
+def _curve(name: str, times: FloatArray, weight: FloatArray, colour: int = 0) -> Curve:
+    x, y = kaplan_meier(times, weight)
+    n_events = int(times[:, EVENT].sum())
+    return Curve(name, x, y, float(times[:, STOP].max()), times[:, START], times[:, STOP], n_events, colour)
+
+
+def _by_risk(times: FloatArray, weight: FloatArray, risk: FloatArray) -> tuple[Curve, ...]:
+    """One curve per third of the rows; fewer if many risks are equal."""
+    known = ~np.isnan(risk)
+    times, weight, risk = times[known], weight[known], risk[known]
+    if np.ptp(risk) == 0:
+        return (_curve("all rows", times, weight),)
+    third = np.searchsorted(np.quantile(risk, [1 / 3, 2 / 3]), risk, side="left")
+    return tuple(
+        _curve(name, times[third == k], weight[third == k], number)
+        for k, (name, number) in enumerate(THIRDS.items())
+        if (third == k).any()
+    )
+
+
+def _baseline(model: Any, times: FloatArray) -> tuple[Curve, ...]:
+    frame, none = model.baseline(), np.empty(0)
+    if model.strata_ is None:
+        frame, labels = frame.assign(stratum="baseline"), ["baseline"]
+    else:
+        labels = model.strata_.tolist()
+    found = []
+    for code, label in enumerate(labels):
+        x, y = (frame.loc[frame["stratum"] == label, name].to_numpy() for name in ("time", "survival"))
+        end = float(times[times[:, -1] == code, STOP].max() if model.strata_ is not None else times[:, STOP].max())
+        found.append(Curve(str(label), x, y, end, none, none, colour=code))
+    return tuple(found)
+
+
+def _ratios(model: Any, X: Any) -> tuple[HazardRatio, ...]:
+    """The ratios of all columns with nonzero coefficients, by the strength of their groups, then by size."""
+    groups, coef = model.groups_, np.asarray(model.coef_, dtype=float)
+    deviations = _deviations(X, np.flatnonzero(coef))
+    found: dict[int, HazardRatio] = {}
+    for l in np.argsort(-model.group_strengths_, kind="stable"):
+        columns = groups.members[groups.starts[l] : groups.starts[l + 1]].tolist()
+        new = [j for j in columns if coef[j] != 0 and j not in found]  # groups may overlap
+        for j in sorted(new, key=lambda j: -abs(coef[j] * deviations.get(j, 1.0))):
+            per_deviation = coef[j] * deviations[j] if j in deviations else None
+            found[j] = HazardRatio(groups.column_name(j), str(groups.names[l]), float(coef[j]), per_deviation)
+    return tuple(found.values())
+
+
+def _deviations(X: Any, used: Any) -> dict[int, float]:
+    """The standard deviations of the used columns of a table or dense array; empty for other kinds of data."""
+    if hasattr(X, "iloc") and not hasattr(X, "dask"):
+        values = X.iloc[:, used].to_numpy(dtype=float)
+    elif isinstance(X, np.ndarray):
+        values = X[:, used].astype(float)
+    else:
+        return {}
+    return dict(zip(used.tolist(), values.std(axis=0).tolist(), strict=True))
+
+
+def survival_view(part: Survival | None) -> dict[str, Any] | None:
+    """The two plots, and the numbers at risk at the ticks of the first."""
+    if part is None:
+        return None
+    what = f"Kaplan-Meier curves of {len(part.thirds)} sets of rows by predicted risk"
+    by_risk = _plot("survival-plot", what, part.thirds)
+    at_risk = [(curve, [curve.at_risk(t) for t in by_risk.across.ticks()]) for curve in part.thirds]
+    baseline = _plot("baseline-plot", "survival of a row at the means of all columns", part.baseline[:MOST_STRATA])
+    if not part.has_strata:
+        baseline.ends = []
+    return {"plot": by_risk, "at_risk": at_risk, "baseline": baseline}
+
+
+def _plot(id: str, what: str, curves: tuple[Curve, ...]) -> Plot:
+    """Step curves from one at time zero to the end of the follow-up."""
+    named = curves[:MOST_COLOURS]
+    left = ", ".join(f"{curve.name} {curve.last:.2f}" for curve in named)
+    times = Axis(0.0, max((curve.end for curve in curves), default=1.0) or 1.0)
+    plot = Plot(id, f"Line plot: {what}; at the end: {left}.", times, SURVIVAL, n_levels=6)
+    for curve in reversed(curves):
+        plot.line(f"line {colour(curve.colour)}", steps(np.r_[0.0, curve.x], np.r_[1.0, curve.y], curve.end))
+    plot.name_ends((curve.name, curve.last, curve.colour) for curve in named)
+    return plot

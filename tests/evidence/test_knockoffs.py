@@ -1,0 +1,321 @@
+"""Group knockoffs: the copies by their inner products, the sign-flip property by hand, the filter by its definition."""
+
+import importlib.util
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from covey import Groups
+from covey.datasets import make_group_sparse
+from covey.evidence import knockoffs
+from covey.evidence.columns import Columns, read_columns
+from covey.evidence.copies import Copier, equicorrelated, estimated_covariance, maximum_entropy
+from covey.evidence.reading import read_problem
+from covey.evidence.statistic import e_values, filter_threshold, largest_set, signed_maximum, wake_up_rates
+from covey.losses import survival
+
+
+def chain(n, p, rho, seed=0):
+    """Columns of an autoregression."""
+    X = np.random.default_rng(seed).standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    return X
+
+
+def columns_of(X, sizes, always=(), weight=None, intercept=True):
+    y, groups = np.arange(len(X), dtype=float), Groups.from_sizes(sizes)
+    return read_columns(read_problem(X, y, groups, always, "squared", None, weight, fit_intercept=intercept))[0]
+
+
+# ---------------------------------------------------------------------- the statistic
+
+
+def constructed(loss):
+    """Four groups of two columns beside copies; group 1 acts, and so does the copy of group 2."""
+    rng = np.random.default_rng(1)
+    Z, copies = rng.standard_normal((2, 60, 8))
+    eta = Z[:, 2] - Z[:, 3] + 0.8 * copies[:, 4]
+    if loss == "poisson":
+        return Z, copies, rng.poisson(np.exp(0.5 * eta)).astype(float)
+    return Z, copies, eta + 0.3 * rng.standard_normal(60)
+
+
+def rates_of(Z, copies, y, coins, max_groups, loss="squared", factors=0):
+    columns = Columns(Z, np.full(4, 2), np.full(60, 1 / 60), np.empty((60, 0)), True)
+    problem = read_problem(Z, y, 2, [], loss, None, None, fit_intercept=True, factors=factors)
+    return wake_up_rates(problem, columns, copies, coins, np.ones(4), max_groups)
+
+
+def statistics(Z, copies, y, swapped=None, loss="squared", factors=0):
+    coins = np.zeros(4, dtype=bool) if swapped is None else swapped
+    return signed_maximum(*rates_of(Z, copies, y, coins, 8, loss, factors))
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "poisson"}, {"factors": 1}], ids=["squared", "poisson", "factors"])
+@pytest.mark.parametrize("exchanged", [[1], [2], [0, 3], [0, 1, 2, 3]], ids=str)
+def test_exchanging_groups_with_their_copies_flips_their_signs(options, exchanged):
+    Z, copies, y = constructed(options.get("loss"))
+    W = statistics(Z, copies, y, **options)
+    assert W[1] > 0 > W[2]
+    swap = np.isin(np.repeat(np.arange(4), 2), exchanged)
+    flipped = statistics(np.where(swap, copies, Z), np.where(swap, Z, copies), y, **options)
+    np.testing.assert_allclose(flipped, np.where(np.isin(np.arange(4), exchanged), -W, W), rtol=1e-7)
+
+
+def test_where_things_stand_does_not_matter_but_for_ties():
+    Z, copies, y = constructed("squared")
+    coins = np.array([True, False, True, True])
+    np.testing.assert_allclose(statistics(Z, copies, y, coins), statistics(Z, copies, y), rtol=1e-7)
+    same = copies.copy()
+    same[:, 2:4] = Z[:, 2:4]
+    # a copy that is the group itself: whatever stands first wakes up, so that the coin decides
+    assert statistics(Z, same, y)[1] > 0
+    assert statistics(Z, same, y, np.array([False, True, False, False]))[1] < 0
+
+
+def test_the_rate_is_that_of_the_model_a_group_joins():
+    """By hand: the norm of a group's correlation with what the groups before it leave, in orthonormal coordinates."""
+    Z, copies, y = constructed("squared")
+    group, copy = rates_of(Z, copies, y, np.zeros(4, dtype=bool), 2)
+    assert np.count_nonzero(group) == np.count_nonzero(copy) == 1
+    centred = [one - one.mean(axis=0) for one in (y, Z[:, 2:4], copies[:, 4:6])]
+    left, first, second = centred
+    left = left / left.std()
+    for columns, rate in ((first, group[1]), (second, copy[2])):
+        basis = np.linalg.qr(columns)[0]
+        assert rate == pytest.approx(np.linalg.norm(basis.T @ left) / np.sqrt(60), rel=1e-8)
+        left = left - basis @ (basis.T @ left)
+
+
+# ---------------------------------------------------------------------- the copies
+
+
+@pytest.mark.parametrize("construction", ["entropy", "equicorrelated"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal rows", "weights"])
+def test_fixed_copies_have_their_inner_products(construction, weighted):
+    X, sizes = chain(90, 14, 0.6), [3, 1, 4, 2, 2, 2]
+    weight = np.random.default_rng(0).uniform(0.5, 2, 90) if weighted else np.ones(90)
+    columns = columns_of(X, sizes, always=[1], weight=weight)
+    copier = Copier(columns, fixed=True, construction=construction)
+    copies = copier.draw(np.random.default_rng(3))
+    q, Z = columns.q[:, None], columns.Z
+    S = columns.covariance - Z.T @ (q * copies)
+    np.testing.assert_allclose(copies.T @ (q * copies), columns.covariance, atol=1e-9)
+    blocks = np.repeat(np.arange(5), columns.ranks)
+    np.testing.assert_allclose(S[blocks[:, None] != blocks], 0, atol=1e-9)
+    assert np.linalg.eigvalsh(S)[0] > 0
+    np.testing.assert_allclose(copier.distance, np.diag(S).mean())
+    for other in (np.ones((90, 1)), columns.held):
+        np.testing.assert_allclose(copies.T @ (q * other), 0, atol=1e-9)
+
+
+def test_gaussian_copies_have_their_moments():
+    X = chain(20_000, 12, 0.7)
+    columns = columns_of(X, [4, 4, 4])
+    copies = Copier(columns, fixed=False).draw(np.random.default_rng(1))
+    between = columns.Z.T @ copies / 20_000
+    np.testing.assert_allclose(copies.T @ copies / 20_000, columns.covariance, atol=0.03)
+    blocks = np.repeat(np.arange(3), 4)
+    apart = blocks[:, None] != blocks
+    np.testing.assert_allclose(between[apart], columns.covariance[apart], atol=0.03)
+
+
+def test_entropy_is_stationary_and_allowed():
+    ranks = np.array([2, 1, 3, 2])
+    Sigma = columns_of(chain(200, 8, 0.8), ranks).covariance
+    S = maximum_entropy(Sigma, ranks)
+    assert np.linalg.eigvalsh(2 * Sigma - S)[0] > 0
+    inverse, starts = np.linalg.inv(2 * Sigma - S), np.r_[0, np.cumsum(ranks)]
+    for a, b in pairwise(starts):
+        # the derivative of log det(2 Sigma - S) + log det S in a block
+        np.testing.assert_allclose(np.linalg.inv(S[a:b, a:b]), inverse[a:b, a:b], rtol=0.02)
+    plain = equicorrelated(Sigma, ranks)
+    np.testing.assert_allclose(plain, min(1, 2 * np.linalg.eigvalsh(Sigma)[0]) * np.eye(8))
+    value = [np.linalg.slogdet(2 * Sigma - s)[1] + np.linalg.slogdet(s)[1] for s in (S, 0.99 * plain)]
+    assert value[0] > value[1]
+
+
+@pytest.mark.parametrize("kind", ["chain", "factors"])
+def test_the_estimated_covariance_is_nearer_to_the_truth_than_that_of_the_rows(kind):
+    """Truth: that of very many rows, in the coordinates of the few."""
+    rng = np.random.default_rng(4)
+    loadings = rng.standard_normal((2, 80))
+
+    def draw_rows(n, seed):
+        if kind == "chain":
+            return chain(n, 80, 0.7, seed)
+        local = np.random.default_rng(seed)
+        return local.standard_normal((n, 2)) @ loadings + local.standard_normal((n, 80))
+
+    X, many = draw_rows(120, 1), draw_rows(20_000, 2)
+    columns = columns_of(X, [4] * 20)
+    T = np.linalg.lstsq(X - X.mean(axis=0), columns.Z, rcond=None)[0]
+    truth = np.cov(many @ T, rowvar=False)
+
+    def divergence(estimate):
+        """Twice that of normal distributions."""
+        ratio = np.linalg.solve(estimate, truth)
+        return np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(truth)
+
+    assert divergence(estimated_covariance(columns)) < 0.3 * divergence(columns.covariance)
+
+
+# ---------------------------------------------------------------------- from statistics to groups
+
+
+def test_the_filter_is_its_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        W = np.round(rng.normal(0.7, 1, 30), 1)
+        allowed = [t for t in np.abs(W) if t > 0 and (1 + np.sum(-t >= W)) <= 0.3 * np.sum(t <= W)]
+        threshold = filter_threshold(W, 0.3)
+        assert threshold == (min(allowed) if allowed else np.inf)
+        # e-values of one draw at the target are the filter
+        e = e_values(W[None], 0.3)
+        np.testing.assert_array_equal(e >= largest_set(e, 0.3), threshold <= W)
+
+
+def test_e_values_of_groups_without_an_effect_add_up_to_at_most_the_number_of_groups():
+    rng = np.random.default_rng(0)
+    total = []
+    for _ in range(400):
+        W = rng.exponential(size=40) * rng.choice([-1, 1], 40)
+        W[:10] = 1 + rng.exponential(size=10)  # these have an effect
+        total.append(e_values(W[None], 0.2)[10:].sum())
+    assert np.mean(total) <= 40 + 3 * np.std(total) / 20
+
+
+def test_signs_of_groups_without_an_effect_are_those_of_a_coin():
+    signs = []
+    for seed in range(12):
+        X = chain(120, 60, 0.7, seed)
+        rng = np.random.default_rng(100 + seed)
+        y = X[:, [0, 12, 24, 36]].sum(axis=1) + rng.standard_normal(120)
+        W = knockoffs(X, y, 3, kind="gaussian", random_state=seed).draws[0]
+        assert (W[[0, 4, 8, 12]] > 0).sum() >= 3
+        signs += np.sign(np.delete(W, [0, 4, 8, 12])).tolist()
+    heads = np.array(signs)[np.array(signs) != 0] > 0
+    assert abs(heads.mean() - 0.5) <= 3 * 0.5 / np.sqrt(heads.size)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_group_sparse(200, 150, 3, active=12, sigma=0.5, random_state=0)
+
+
+@pytest.mark.parametrize("n_draws", [1, 3])
+def test_the_signal_is_found(data, n_draws):
+    found = knockoffs(data.X, data.y, data.groups, fdr=0.2, n_draws=n_draws, random_state=1)
+    assert found.kind == "gaussian"
+    assert set(data.S.tolist()) <= set(found.selected_groups)
+    assert len(found.selected_groups) <= 16
+    assert found.draws.shape == (n_draws, 50)
+    np.testing.assert_array_equal(found.is_selected, found.statistics >= found.threshold)
+    frame = found.to_frame()
+    assert frame["statistic"].is_monotonic_decreasing
+    assert set(frame.query("selected").index) == set(found.selected_groups)
+    with parallel_config("threading"):
+        again = knockoffs(data.X, data.y, data.groups, fdr=0.2, n_draws=n_draws, n_jobs=2, random_state=1)
+    np.testing.assert_array_equal(again.draws, found.draws)
+    assert repr(found).startswith("KnockoffSelection(1")
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "fixed"])
+def test_units_do_not_matter(kind):
+    data = make_group_sparse(150, 60, 3, active=5, random_state=2)
+    scales = np.exp(np.random.default_rng(0).uniform(-20, 20, 60))
+    plain = knockoffs(data.X, data.y, data.groups, kind=kind, random_state=0)
+    scaled = knockoffs(3 + data.X * scales, 7 - 1e5 * data.y, data.groups, kind=kind, random_state=0)
+    assert plain.kind == kind
+    np.testing.assert_allclose(scaled.draws, plain.draws, rtol=1e-5, atol=1e-9)
+
+
+def test_rows_of_weight_zero_are_not_there():
+    data = make_group_sparse(160, 60, 3, active=5, random_state=3)
+    weight = np.r_[np.ones(140), np.zeros(20)]
+    some = knockoffs(data.X, data.y, data.groups, sample_weight=weight, random_state=0)
+    fewer = knockoffs(data.X[:140], data.y[:140], data.groups, random_state=0)
+    np.testing.assert_allclose(some.draws, fewer.draws, rtol=1e-8)
+
+
+def test_groups_that_are_always_in(data):
+    """What group 49 does to the response, and to others, is not their doing."""
+    X = data.X + 0.8 * data.X[:, [147]]
+    y = data.y + 10 * data.X[:, 147]
+    found = knockoffs(X, y, data.groups, fdr=0.2, always=[49], random_state=0)
+    assert found.always_groups == (49,)
+    assert np.isnan(found.statistics[49])
+    assert 49 not in found.to_frame().index
+    assert found.n_groups == 49
+    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 11
+    assert len(found.selected_groups) <= 16
+
+
+def test_classes(data):
+    y = np.where(data.y > np.median(data.y), "high", "low")
+    found = knockoffs(data.X, y, data.groups, fdr=0.3, loss="binomial", random_state=0)
+    assert found.kind == "gaussian"
+    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
+
+
+def test_survival_times(data):
+    rng = np.random.default_rng(0)
+    times = survival(rng.exponential(np.exp(-2 * data.y / data.y.std())), rng.random(200) < 0.8)
+    found = knockoffs(data.X, times, data.groups, fdr=0.3, loss="cox", random_state=0)
+    assert len(set(data.S.tolist()) & set(found.selected_groups)) >= 5
+
+
+def test_groups_that_do_not_vary_are_not_selected():
+    data = make_group_sparse(120, 60, 3, active=8, random_state=0)
+    X = data.X.copy()
+    X[:, 57:] = 2.0
+    X[:, 54] = X[:, 55]
+    found = knockoffs(X, data.y, data.groups, fdr=0.2, kind="gaussian", random_state=0)
+    assert found.statistics[19] == 0
+    assert set(data.S.tolist()) <= set(found.selected_groups)
+
+
+def test_summary():
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.standard_normal((80, 8)), rng.integers(0, 2, (80, 2))])
+    found = knockoffs(X, rng.standard_normal(80), 2, kind="gaussian", random_state=0)
+    assert found.selected_groups == []
+    assert found.threshold == np.inf
+    summary = str(found.summary())
+    assert "selects at least 10 groups or none" in summary
+    assert "2 of 10 columns have two values" in summary
+    assert "On average at most 10%" in summary
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fdr": 0}, "fdr must be"),
+        ({"fdr": 1.5}, "fdr must lie between 0 and 1"),
+        ({"kind": "second-order"}, "kind must be"),
+        ({"kind": "fixed"}, "need 301 rows, but there are 200"),
+        ({"kind": "fixed", "loss": "huber"}, "are for squared loss"),
+        ({"construction": "sdp"}, "construction must be"),
+        ({"n_draws": 0}, "n_draws must be at least 1"),
+        ({"always": range(50)}, "No group is left"),
+        ({"group_weights": [1.0]}, "group_weights has shape"),
+        ({"groups": [[0, 1], [1, 2], list(range(3, 150))]}, "column"),
+    ],
+)
+def test_what_is_refused(data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        knockoffs(data.X, data.y, **{"groups": data.groups} | settings)
+
+
+@pytest.mark.parametrize("installed", [importlib.util.find_spec("knockpy") is not None], ids=["knockpy"])
+def test_the_semidefinite_construction(installed):
+    data = make_group_sparse(80, 30, 3, active=5, random_state=0)
+    if not installed:
+        with pytest.raises(ValueError, match="pip install knockpy"):
+            knockoffs(data.X, data.y, data.groups, construction="semidefinite")
+        return
+    found = knockoffs(data.X, data.y, data.groups, fdr=0.3, construction="semidefinite", random_state=0)
+    assert set(found.selected_groups) >= set(data.S.tolist())

@@ -1,0 +1,223 @@
+"""What a nested score takes, refuses and says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GroupKFold, RepeatedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from covey import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, nested_score, survival
+from covey.evidence.nested_result import MethodScore, NestedScore
+from covey.evidence.scoring import NINE_IN_TEN, row_error
+
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((80, 12))
+Y = 2 * X[:, :3].sum(axis=1) + RNG.standard_normal(80)
+MODEL = GroupSparseRegressor(3, selection=3)
+
+
+def test_choosing_is_repeated_without_the_test_rows():
+    """A row that is far off changes the models of all folds but that in which it is tested."""
+    base = nested_score(MODEL, X, Y, 4, references=False)
+    (fold,) = (k for k, (_, test) in enumerate(base.splits) if 7 in test)
+    wild = Y.copy()
+    wild[7] += 100
+    other = nested_score(MODEL, X, wild, 4, references=False)
+    for k, (_, test) in enumerate(base.splits):
+        same = np.array_equal(base.predictions[test], other.predictions[test])
+        assert same == (k == fold)
+
+
+def test_kinds_of_tables_and_jobs_agree():
+    weight = 1.0 + np.arange(80) % 2
+    expected = nested_score(MODEL, X, Y, 3, sample_weight=weight)
+    for kind in (pd.DataFrame(X), sp.csr_array(X), X.tolist()):
+        result = nested_score(MODEL, kind, Y, 3, sample_weight=weight)
+        assert result.mean == pytest.approx(expected.mean, rel=1e-6)
+        assert result.references["ridge"].mean == pytest.approx(expected.references["ridge"].mean, rel=1e-3)
+    with parallel_config("threading"):
+        jobs = nested_score(MODEL, X, Y, 3, sample_weight=weight, n_jobs=2)
+    np.testing.assert_array_equal(jobs.folds, expected.folds)
+
+
+def test_a_weight_of_two_is_the_row_twice_in_the_score():
+    folds = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+    twice = [
+        (np.arange(40, 80), np.r_[np.arange(40), np.arange(80, 120)]),
+        (np.r_[np.arange(40), np.arange(80, 120)], np.arange(40, 80)),
+    ]
+    weight = np.where(np.arange(80) < 40, 2.0, 1.0)
+    model = GroupSparseRegressor(3, selection="bic")
+    one = nested_score(model, X, Y, folds, sample_weight=weight, references=False)
+    two = nested_score(model, np.r_[X, X[:40]], np.r_[Y, Y[:40]], twice, references=False)
+    np.testing.assert_allclose(one.folds, two.folds, rtol=1e-7)
+    assert one.mean == pytest.approx(two.mean, rel=1e-7)
+
+
+def test_a_pipeline_is_fitted_within_each_fold():
+    far = X * 10.0 ** np.arange(12) + 5
+    scaled = nested_score(make_pipeline(StandardScaler(), MODEL), far, Y, 3)
+    plain = nested_score(MODEL, X, Y, 3)
+    np.testing.assert_allclose(scaled.folds, plain.folds, rtol=1e-6)
+    assert scaled.references["lasso"].mean == pytest.approx(plain.references["lasso"].mean, abs=1e-6)
+
+
+def test_labelled_rows_stay_together():
+    labels = np.repeat(np.arange(20), 4)
+    model = GroupSparseRegressor(3, selection=GroupKFold(3))
+    result = nested_score(model, X, Y, 4, split_groups=labels, references=False)
+    for train, test in result.splits:
+        assert not set(labels[train]) & set(labels[test])
+    # one observation per label: the same sum of squares as of the sums
+    delta = RNG.standard_normal(80)
+    null = np.ones(80)
+    assert row_error(delta, null, null, 5, labels) == pytest.approx(
+        row_error(np.repeat(np.bincount(labels, delta) / 4, 4), null, null, 5, labels)
+    )
+
+
+def test_several_responses_do_not_depend_on_units():
+    Z = np.column_stack([Y, X[:, 3] + RNG.standard_normal(80)])
+    one = nested_score(MODEL, X, Z, 3)
+    other = nested_score(MODEL, X, Z * [1.0, 1000.0], 3)
+    np.testing.assert_allclose(one.folds, other.folds, rtol=1e-6)
+    assert one.references["lasso"].what == "MultiTaskLassoCV"
+    assert one.references["lasso"].mean == pytest.approx(other.references["lasso"].mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["huber", "gamma", "binomial"])
+def test_every_loss_says_what_it_is_compared_with(loss):
+    y = {"huber": Y, "gamma": np.exp(Y / 3), "binomial": 1 / (1 + np.exp(-Y))}[loss]
+    result = nested_score(GroupSparseRegressor(3, loss=loss, selection=3), X, y, 2)
+    assert result.mean > 0.3
+    assert result.notes
+    assert ("lasso" in result.references) == (loss == "huber")
+
+
+def test_repeated_folds_count_a_row_once():
+    result = nested_score(MODEL, X, Y, RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), references=False)
+    assert result.n_folds == 4
+    assert not np.isnan(result.predictions).any()
+    once = nested_score(MODEL, X, Y, result.splits[:2], references=False)
+    assert result.std_error == pytest.approx(once.std_error, rel=0.5)
+
+
+def test_references_of_your_own():
+    result = nested_score(MODEL, X, Y, 3, references={"least squares": LinearRegression()})
+    assert list(result.references) == ["null", "lasso", "ridge", "least squares"]
+    assert 0.5 < result.references["least squares"].mean < 1
+    assert result.table().loc["least squares", "model_above"] == pytest.approx(
+        result.mean - result.references["least squares"].mean
+    )
+
+
+class Concordant(BaseEstimator):
+    """An estimator whose response is no number: it scores itself."""
+
+    score_name, null_score = "concordance", 0.5
+
+    def fit(self, X, y):
+        self.selected_groups_ = ["a"]
+        return self
+
+    def score(self, X, y):
+        return float(np.mean(y["time"] > 1))
+
+
+def test_an_estimator_may_score_itself():
+    y = np.array([(True, t) for t in np.linspace(0, 3, 80)], dtype=[("event", bool), ("time", float)])
+    result = nested_score(Concordant(), X, y, 4)
+    assert result.measure == "concordance"
+    np.testing.assert_allclose(result.folds, [np.mean(y["time"][test] > 1) for _, test in result.splits])
+    assert result.references["null"].mean == 0.5
+    assert result.frequencies == {"a": 4}
+    assert "concordance on rows that took no part" in str(result)
+
+
+def of(mean, lasso, error):
+    one = MethodScore(lasso, 0.05, np.full(5, lasso), mean - lasso, error)
+    null = MethodScore(0.0, 0.0, np.zeros(5), mean, 0.05)
+    return NestedScore(mean, 0.05, np.full(5, mean), {"null": null, "lasso": one}, "R^2", [])
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (of(0.5, 0.4, 0.02), "Groups help: R^2 is 0.100 ± 0.020 above that of the lasso"),
+        (of(0.5, 0.4, 0.02), "which leaves 1.2 times the error"),
+        (of(0.5, 0.49, 0.02), "no difference that these rows could show: a lasso does as well"),
+        (of(0.4, 0.5, 0.02), "Groups do not help here: the lasso predicts better, by 0.100"),
+        (of(0.03, -0.1, 0.02), "no better than the null model"),
+    ],
+    ids=["better", "error", "alike", "worse", "nothing"],
+)
+def test_the_verdict(result, words):
+    assert words in result.verdict
+    assert result.verdict in str(result)
+
+
+def test_plain_values_and_text():
+    result = nested_score(MODEL, X, Y, 3)
+    values = result.as_dict()
+    assert values["folds"] == result.folds.tolist()
+    assert values["references"]["ridge"]["what"] == "RidgeCV"
+    lines = str(result).splitlines()
+    assert lines[0].startswith("R^2 on rows that took no part in choosing (3 outer folds;")
+    assert len(lines) == 6
+    assert result.frequencies[0] == 3
+
+
+def test_the_standard_error_of_independent_rows():
+    """That of a mean, with Nadeau and Bengio's correction, wide enough for nine times in ten."""
+    loss, null = RNG.exponential(size=4000), np.ones(4000)
+    plain = loss.std(ddof=1) / np.sqrt(4000)
+    assert row_error(loss, null, null, 5) == pytest.approx(NINE_IN_TEN * plain * 1.5, rel=1e-3)
+    assert row_error(loss, null, null, 5, beside=loss) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cv": 1}, "at least 2"),
+        ({"cv": 100}, "too few for 100 folds"),
+        ({"cv": [(np.arange(80), np.arange(5))]}, "tests rows that it also trains on"),
+        ({"offset": np.zeros(80), "scoring": "r2"}, "scoring= cannot be combined with an offset"),
+        ({"split_groups": np.arange(80) % 3}, "3 different labels"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        nested_score(MODEL, X, Y, **options)
+
+
+def test_what_cannot_be_taken_apart_is_refused():
+    with pytest.raises(ValueError, match="y has 79 entries, but X has 80 rows"):
+        nested_score(MODEL, X, Y[:-1])
+    inner = GroupSparseRegressor(3, selection=[(np.arange(40), np.arange(40, 80))])
+    with pytest.raises(ValueError, match="lists rows of the whole table"):
+        nested_score(inner, X, Y)
+    labels = np.where(np.arange(80) == 0, "once", np.where(Y > 0, "a", "b"))
+    with pytest.raises(ValueError, match="single row"):
+        nested_score(GroupSparseClassifier(3), X, labels)
+
+
+def test_survival_times_are_scored_by_concordance():
+    rng = np.random.default_rng(0)
+    death, lost = rng.exponential(np.exp(-X[:, :3].sum(axis=1))), rng.exponential(3.0, 80)
+    y = survival(np.minimum(death, lost), death <= lost)
+    model = GroupSparseCox(3, selection="bic")
+    result = nested_score(model, X, y, 3)
+    by_hand = [clone(model).fit(X[train], y[train]).score(X[test], y[test]) for train, test in result.splits]
+    np.testing.assert_allclose(result.folds, by_hand)
+    assert result.measure == "concordance"
+    assert result.references["null"].mean == 0.5
+    frame = pd.DataFrame({"time": y["time"], "event": y["event"]})
+    np.testing.assert_allclose(nested_score(model, X, frame, 3).folds, result.folds)
+    with pytest.raises(ValueError, match="pair of arrays"):
+        nested_score(model, X, (y["time"], y["event"]))

@@ -1,0 +1,202 @@
+"""Stability selection: the bounds by their formulas and by simulation, the splits, and what is refused."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from covey import Groups, GroupSparseRegressor, stability_selection
+from covey.datasets import make_group_sparse
+from covey.evidence import expected_false
+from covey.evidence.bounds import largest_first, least_threshold
+from covey.evidence.stability import complementary_halves
+from covey.losses import survival
+from covey.plots import StabilityDisplay
+from covey.selection import Size
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_group_sparse(100, 120, 3, active=4, sigma=0.5, random_state=1)
+
+
+def test_bounds_are_their_formulas():
+    # Meinshausen and Buehlmann: q^2 / ((2 tau - 1) p)
+    assert expected_false(10, 0.6, 100) == pytest.approx(100 / (0.2 * 100))
+    # Shah and Samworth, theorem 2, on both sides of 3/4
+    assert expected_false(10, 0.7, 100, n_pairs=50, assumption="unimodal") == pytest.approx(1 / (2 * (0.4 - 0.01)))
+    assert expected_false(10, 0.9, 100, n_pairs=50, assumption="unimodal") == pytest.approx(4 * (0.1 + 0.01) / 1.02)
+    # continuous at 3/4, falling in the threshold, and never above the bound without an assumption
+    below, above = (expected_false(10, tau, 100, assumption="unimodal") for tau in (0.75, 0.75 + 1e-9))
+    assert below == pytest.approx(above, rel=0.02)
+    grid = np.linspace(0.51, 1.0, 50)
+    for q in (1, 5, 40):
+        unimodal = [expected_false(q, tau, 100, assumption="unimodal") for tau in grid]
+        assert np.all(np.diff(unimodal) <= 1e-9)
+        assert np.all(np.array(unimodal) <= [expected_false(q, tau, 100) + 1e-12 for tau in grid])
+
+
+@pytest.mark.parametrize("assumption", ["none", "unimodal"])
+def test_two_limits_decide_the_third(assumption):
+    q = largest_first(1.0, 0.75, 200, 50, assumption)
+    bound = [expected_false(n, 0.75, 200, assumption=assumption) for n in (q, q + 1)]
+    assert bound[0] <= 1 < bound[1]
+    tau = least_threshold(1.0, q, 200, 50, assumption)
+    assert tau <= 0.75
+    assert (
+        expected_false(q, tau, 200, assumption=assumption)
+        <= 1
+        < expected_false(q, tau - 0.01, 200, assumption=assumption)
+    )
+
+
+def test_mistakes_on_noise_stay_below_the_bound():
+    """Without any signal everything found is a mistake."""
+    mistakes, bound = [], np.inf
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        found = stability_selection(
+            rng.standard_normal((40, 60)), rng.standard_normal(40), 2, n_pairs=10, max_false=2.0, random_state=seed
+        )
+        mistakes.append(len(found.selected_groups))
+        bound = found.expected_false
+    assert 1 < bound <= 2
+    assert np.mean(mistakes) <= bound
+
+
+def test_the_signal_is_found(data):
+    found = stability_selection(data.X, data.y, data.groups, n_pairs=10, random_state=0)
+    assert set(found.selected_groups) == set(data.S.tolist())
+    assert found.expected_false <= 1
+    frame = found.to_frame()
+    assert frame["frequency"].is_monotonic_decreasing
+    np.testing.assert_allclose(frame["frequency"].sum() * 20, (found.orders >= 0).sum())
+
+
+@pytest.mark.parametrize("strata", [np.zeros(14, dtype=int), np.repeat([0, 1, 2], [5, 6, 3])], ids=["none", "three"])
+def test_halves_are_complementary(strata):
+    rows = np.arange(3, 14)
+    halves = complementary_halves(rows, strata, 20, np.random.default_rng(0))
+    assert len(halves) == 40
+    for a, b in zip(halves[::2], halves[1::2], strict=True):
+        assert len(a) == len(b) == 5
+        assert len(np.union1d(a, b)) == 10
+        assert np.isin(np.union1d(a, b), rows).all()
+        counts = [np.bincount(strata[half], minlength=3) for half in (a, b)]
+        assert strata.max() == 0 or np.abs(counts[0] - counts[1]).max() <= 1
+    # every row is left out now and then, and in each half about as often as in the other
+    counts = np.bincount(np.concatenate(halves[::2]), minlength=14)[3:]
+    assert counts.min() > 0
+    assert counts.max() < 20
+
+
+def test_a_half_is_the_rows_themselves(data):
+    """A half-sample has the groups of a model of that size that is fitted to its rows alone."""
+    found = stability_selection(data.X, data.y, data.groups, n_pairs=2, n_first=5, random_state=3)
+    halves = complementary_halves(np.arange(100), np.zeros(100, dtype=int), 2, np.random.default_rng(3))
+    for order, half in zip(found.orders, halves, strict=True):
+        model = GroupSparseRegressor(data.groups, selection=Size(5)).fit(data.X[half], data.y[half])
+        # the estimator may take the set from a shorter stretch of the path
+        assert len(set(order.tolist()) & set(model.selected_groups_)) >= 4
+        assert set(data.S.tolist()) <= set(order.tolist())
+
+
+def test_elimination_keeps_neighbours_of_true_groups_out():
+    """Group 1 says nearly what group 0 says, and wakes soon after it; what it adds is noise."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((240, 60))
+    X[:, 2:4] = 0.9 * X[:, :2] + np.sqrt(1 - 0.81) * X[:, 2:4]
+    y = X[:, :2] @ [1.0, -1.0] + 0.5 * rng.standard_normal(240)
+    found = stability_selection(X, y, 2, n_pairs=10, random_state=0)
+    assert found.selected_groups == [0]
+    assert found.frequencies[1] < 0.5
+    (remark,) = found.remarks
+    assert "0 with 1 (0.9" in remark
+    assert "read each pair as one finding" in remark
+
+
+@pytest.mark.parametrize("loss", ["binomial", "multinomial", "poisson", "huber", "several", "cox"])
+def test_every_loss(loss):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((160, 40))
+    eta = 1.5 * X[:, 4] - 1.5 * X[:, 5]
+    responses = {
+        "binomial": np.where(eta + 0.3 * rng.logistic(size=160) > 0, "yes", "no"),
+        "multinomial": np.digitize(eta + 0.3 * rng.standard_normal(160), [-1, 1]),
+        "poisson": rng.poisson(np.exp(0.7 * eta)),
+        "huber": eta + 0.3 * rng.standard_t(2, 160),
+        "cox": survival(rng.exponential(np.exp(-eta)), rng.random(160) < 0.7),
+        "several": np.stack([eta, X[:, 10]], axis=1) + 0.3 * rng.standard_normal((160, 2)),
+    }
+    name = "squared" if loss == "several" else loss
+    found = stability_selection(X, responses[loss], 2, loss=name, n_pairs=3, n_first=3, always=[0], random_state=0)
+    assert set(found.selected_groups) == ({2, 5} if loss == "several" else {2})
+    assert found.n_groups == 19
+    assert found.always_groups == (0,)
+    assert 0 not in found.to_frame().index
+    assert not (found.orders == 0).any()
+
+
+def test_an_offset_is_taken_off(data):
+    shift = 5 * data.X[:, 117]
+    plain = stability_selection(data.X, data.y, data.groups, n_pairs=3, random_state=0)
+    shifted = stability_selection(data.X, data.y + shift, data.groups, offset=shift, n_pairs=3, random_state=0)
+    np.testing.assert_array_equal(shifted.orders, plain.orders)
+
+
+def test_halves_have_every_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 10)), np.r_[np.ones(2), np.zeros(58)]
+    assert len(stability_selection(X, y, loss="binomial", n_pairs=3, n_first=2, random_state=0).orders) == 6
+    with pytest.raises(ValueError, match="has 1 row of positive weight"):
+        stability_selection(X, np.r_[1, np.zeros(59)], loss="binomial", n_pairs=3, random_state=0)
+
+
+def test_size_is_remarked_on_where_it_decides():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 12)), rng.standard_normal(60)
+    sizes = Groups.from_sizes([1, 2, 3, 6])
+    assert not stability_selection(X, y, sizes, n_pairs=2, n_first=2, random_state=0).remarks
+    (remark,) = stability_selection(X, y, sizes, n_pairs=2, n_first=2, group_weights=None, random_state=0).remarks
+    assert "Groups have 1 to 6 columns" in remark
+
+
+def test_progress_and_parallel_runs(data):
+    settings = {"n_pairs": 4, "random_state": 7, "n_first": 6}
+    calls = []
+    plain = stability_selection(data.X, data.y, data.groups, progress=lambda *call: calls.append(call), **settings)
+    assert calls == [(i, 8) for i in range(1, 9)]
+    with parallel_config("threading"):
+        parallel = stability_selection(data.X, data.y, data.groups, n_jobs=2, **settings)
+    np.testing.assert_array_equal(parallel.orders, plain.orders)
+
+
+def test_summary_and_plot(data):
+    names = {f"pathway{l}": [3 * l, 3 * l + 1, 3 * l + 2] for l in range(40)}
+    groups = Groups.from_names(names, [f"gene{j}" for j in range(120)])
+    found = stability_selection(data.X, data.y, groups, n_pairs=5, random_state=0)
+    summary = str(found.summary())
+    assert f"pathway{data.S[0]}" in summary
+    assert "Expected number of mistakes: at most" in summary
+    assert "no more often than a random draw of" in summary
+    assert repr(found).startswith("StabilitySelection(4 of 40 groups")
+    display = StabilityDisplay.from_selection(found)
+    assert {f"pathway{l}" for l in data.S} <= {text.get_text() for text in display.ax_.texts}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": 0.5}, "threshold must be above 1/2"),
+        ({"threshold": None}, "threshold=None needs n_first"),
+        ({"n_first": 41}, "n_first is 41, but there are 40 groups"),
+        ({"n_first": 20, "max_false": 0.1}, "above max_false=0.1"),
+        ({"n_first": 40, "threshold": None, "max_false": 0.01}, "No threshold keeps"),
+        ({"n_pairs": 0}, "n_pairs must be at least 1"),
+        ({"always": range(40)}, "Every group is in always"),
+        ({"assumption": "r-concave"}, "assumption must be"),
+        ({"sample_weight": np.r_[1.0, 1.0, np.zeros(98)]}, "2 rows of positive weight are too few"),
+    ],
+)
+def test_what_is_refused(data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        stability_selection(data.X, data.y, data.groups, **settings)
