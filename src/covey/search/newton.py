@@ -9,7 +9,7 @@ factorisation for the rows' mean curvature, so that memory does not grow with th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from covey.search.arrays import host, like
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
-__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
+__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise", "rough_ridges"]
 
 Solver = Callable[[FloatArray], FloatArray]
 
@@ -42,6 +42,9 @@ SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 # A second derivative from an earlier model is used as long as a step with it shrinks the gradient to this share. A rough
 # fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
 KEPT_SHRINKS, KEPT_ROUGH = 0.3, 0.1
+
+# Ridges take at most this many steps together.
+MOST_TOGETHER = 6
 
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
@@ -213,6 +216,62 @@ def minimise(
             last = 0.0
         before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
+
+
+def rough_ridges(
+    response: Observations, A: Any, starts: FloatArray, M: FloatArray, ridges: Sequence[float], curvature: Curvature
+) -> FloatArray:
+    """Rough minimisers of the loss of one output plus ``ridge coef' M coef / 2``, for several ridges together.
+
+    One second derivative serves all of them. What has not converged after a few steps is left to `minimise`.
+
+    Parameters
+    ----------
+    A : array, shape (n_rows, n_columns)
+    starts : ndarray, shape (n_columns, n_ridges)
+    M : ndarray, shape (n_columns, n_columns)
+    ridges : sequence of float
+    curvature : Curvature
+        Of the loss on these columns; updated.
+
+    Returns
+    -------
+    ndarray, shape (n_columns, n_ridges)
+    """
+    rows, shift, weights = response.for_models, response.offset, np.asarray(ridges)
+    coefs, eta = starts.copy(), _product(A, starts)
+    middle, open_, last = len(ridges) // 2, np.ones(len(ridges), dtype=bool), np.inf
+    enough = ROUGH * _scale(response, eta[:, [middle]])
+    values = rows.total(eta + shift) + 0.5 * weights * (coefs * (M @ coefs)).sum(axis=0)
+    for _ in range(MOST_TOGETHER):
+        gradient = host(A.T @ like(rows.score(eta + shift), A)) - weights * (M @ coefs)
+        size = float(np.abs(gradient[:, open_]).max())
+        fresh = curvature.K is None or size > KEPT_SHRINKS * last
+        if fresh:
+            curvature.renew(response, A, eta[:, [middle]])
+        last = size
+        direction = np.zeros_like(coefs)
+        for j in np.flatnonzero(open_):
+            direction[:, [j]] = factorised(curvature.K + weights[j] * M, jitter=JITTER)(gradient[:, [j]])
+        promised = (gradient * direction).sum(axis=0)
+        tried, move = coefs + direction, _product(A, direction)
+        totals = rows.total(eta + move + shift) + 0.5 * weights * (tried * (M @ tried)).sum(axis=0)
+        lower = open_ & (totals <= values - DECREASE * promised + 4 * EPS * np.abs(values))
+        coefs[:, lower], eta[:, lower], values = (
+            tried[:, lower],
+            (eta + move)[:, lower],
+            np.where(lower, totals, values),
+        )
+        if not lower[open_].all():
+            last = 0.0
+            if fresh:
+                break
+        open_ &= ~(lower & (promised <= enough * (1.0 if fresh else KEPT_ROUGH)))
+        if not open_.any():
+            return coefs
+    for j in np.flatnonzero(open_):
+        coefs[:, [j]] = minimise(response, A, coefs[:, [j]], weights[j] * M, curvature=curvature, rough=True).coef
+    return coefs
 
 
 def _product(A: Any, coef: FloatArray) -> FloatArray:

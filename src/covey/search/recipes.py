@@ -112,8 +112,8 @@ class Training:
     dense : DenseRidges or None
         Ridges on all columns.
     fits : dict
-        Minimisers by their groups and ridge: for each group, coefficients of shape (k, n_outputs), and the intercept
-        under -1. Other prefixes and rounds often leave the same groups.
+        Minimisers by their groups and ridge: the groups in order, the intercept, and coefficients of shape
+        (k, n_outputs). Other prefixes and rounds often leave the same groups.
     infinite : list of frozenset
         Sets of groups whose minimum lies at infinity, as it does for every superset.
     """
@@ -125,7 +125,7 @@ class Training:
         self.final = number == len(self.posed.splits) - 1
         self.rounds: list[CleanedRound] = []
         self.dense: DenseRidges | None = None
-        self.fits: dict[tuple[frozenset[int], float], dict[int, FloatArray]] = {}
+        self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}
         self.infinite: list[frozenset[int]] = []
         self._of_table: tuple[int, Observations, NDArray[np.intp]] | None = None
 
