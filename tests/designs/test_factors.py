@@ -196,8 +196,8 @@ def test_the_number_of_factors(name, sizes):
 def test_few_groups_or_rows_tell_nothing():
     rng = np.random.default_rng(0)
     X = equicorrelated(0.8)(rng, 30, np.zeros(30, dtype=int))
-    whole = Groups.from_size(10, 30)
-    assert count_factors(as_design(X), np.full(30, 1 / 30), whole.members, whole.starts) == 0
+    groups = Groups.from_size(10, 30)
+    assert count_factors(as_design(X), np.full(30, 1 / 30), groups.members, groups.starts) == 0
     each = Groups.from_size(1, 30)
     assert count_factors(as_design(X), np.full(30, 1 / 30), each.members, each.starts) == 1
     assert count_factors(as_design(X[:6]), np.full(6, 1 / 6), each.members, each.starts) == 0
