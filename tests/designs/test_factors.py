@@ -40,9 +40,6 @@ def test_scores_are_orthonormal_and_centred(kind, fit_intercept, shape):
     factors = find_factors(as_design(X), q, 3, fit_intercept=fit_intercept)
     F = factors.scores(as_design(X))
     np.testing.assert_allclose(F.T * q @ F, np.eye(3), atol=1e-12)
-    y = X @ np.linspace(-1, 1, shape[1])
-    coef, level = factors.explained(as_design(X), y, q)
-    np.testing.assert_allclose(X[:, factors.columns] @ coef + level, F @ (F.T @ (q * y)), atol=1e-10)
     if fit_intercept:
         np.testing.assert_allclose(q @ F, 0, atol=1e-12)
 
