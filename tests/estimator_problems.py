@@ -6,7 +6,7 @@ import numpy as np
 
 from covey import Groups
 
-__all__ = ["assert_one_model", "noisy_problem", "own_coefficients"]
+__all__ = ["assert_one_model", "noisy_problem", "coefficients_by_group"]
 
 
 def noisy_problem(noise: str, n: int = 80, n_groups: int = 25, seed: int = 0):
@@ -21,8 +21,8 @@ def noisy_problem(noise: str, n: int = 80, n_groups: int = 25, seed: int = 0):
     return X, 1.0 + signal + {"weak": 0.1, "strong": 1.2}[noise] * rng.standard_normal(n), groups
 
 
-def own_coefficients(model):
-    """Coefficients group after group; with overlapping groups each group's own part, from the path."""
+def coefficients_by_group(model):
+    """Coefficients group after group; with overlapping groups the part of each group, from the path."""
     groups = model.groups_
     if groups.overlapping:
         return model.path_.parts[[-1]].toarray().ravel()
@@ -34,16 +34,16 @@ def assert_one_model(model, X, y, weight=None, squared=True):
     groups = model.groups_
     tight = {"rtol": 1e-9, "atol": 1e-12} if model.coef_.dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-6}
     # coefficients, groups and norms
-    own = own_coefficients(model)
-    np.testing.assert_allclose(model.group_norms_, groups.apart().norms(own), **tight)
-    in_model = np.flatnonzero(groups.apart().norms(own)).tolist()
+    by_group = coefficients_by_group(model)
+    np.testing.assert_allclose(model.group_norms_, groups.apart().norms(by_group), **tight)
+    in_model = np.flatnonzero(groups.apart().norms(by_group)).tolist()
     assert sorted(groups.position(name) for name in model.selected_groups_) == in_model
     assert len(set(model.selected_groups_)) == len(model.selected_groups_)
     used = {int(j) for l in in_model for j in groups.lists()[l]}
     assert set(np.flatnonzero(model.coef_).tolist()) <= used
     assert (np.flatnonzero(model.group_strengths_) == in_model).all()
     parts = [
-        X[:, at] @ own[a:b] for at, a, b in zip(groups.lists(), groups.starts[:-1], groups.starts[1:], strict=True)
+        X[:, at] @ by_group[a:b] for at, a, b in zip(groups.lists(), groups.starts[:-1], groups.starts[1:], strict=True)
     ]
     if model.standardize == "group" and model.fit_intercept and weight is None:
         np.testing.assert_allclose(model.group_strengths_, [part.std() for part in parts], rtol=1e-5, atol=1e-7)
@@ -77,7 +77,7 @@ def assert_one_model(model, X, y, weight=None, squared=True):
         assert model.fold_frequencies_.shape == (groups.n_groups,)
         assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
     # least squares where nothing was shrunk: the certificate is an orthogonal residual
-    if squared and not model.shrunk_ and model.network is None:
+    if squared and not model.shrunk_:
         q = np.ones(len(y)) / len(y) if weight is None else weight / weight.sum()
         residual = y - X @ model.coef_ - model.intercept_
         unit = np.sqrt(q @ (y - q @ y) ** 2) or 1.0

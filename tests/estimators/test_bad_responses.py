@@ -35,7 +35,7 @@ def refused(model, y, match, X=X, **given):
         ("gamma", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
         ("huber", changed(POSITIVE, 5, 1e300), r"must not exceed.*row 5"),
         ("squared", changed(POSITIVE, 5, 1e300), r"1e\+300.*change the units"),
-        ("squared", np.stack([POSITIVE, changed(POSITIVE, 5, 1e300)], axis=1), r"1e\+300|must not exceed.*row 5"),
+        ("squared", np.stack([POSITIVE, changed(POSITIVE, 5, 1e300)], axis=1), r"must not exceed.*row 5"),
         ("binomial", changed(np.zeros(N), 5, 1.5), r"between 0 and 1.*row 5 has 1.5.*GroupSparseClassifier"),
         ("binomial", np.ones(N), r"class 1.*other class"),
         ("multinomial", POSITIVE, r"GroupSparseClassifier"),
@@ -125,7 +125,7 @@ def test_classes():
 
 
 def test_a_class_that_is_one_row_repeated_is_in_every_training_set():
-    """It cannot be held out without leaving training rows that have never seen it."""
+    """It cannot be held out without leaving training rows without it."""
     labels = np.arange(N) % 2
     rows = np.concatenate([np.arange(N), [0, 0, 0]])
     model = GroupSparseClassifier(selection=4).fit(X[rows], np.concatenate([labels, [2, 2, 2]]))
@@ -136,7 +136,11 @@ def test_a_class_that_is_one_row_repeated_is_in_every_training_set():
 def test_labels_that_no_training_row_has():
     labels = np.array(["a", "b"])[np.arange(N) % 2]
     other = np.where(np.arange(N) == 3, "c", labels)
-    refused(GroupSparseClassifier(selection=HoldOut(validation=(X, other))), labels, "label 'c'.*no training row has")
+    refused(
+        GroupSparseClassifier(selection=HoldOut(validation=(X, other))),
+        labels,
+        "y_val has the label 'c', which no row of fit has",
+    )
     model = GroupSparseClassifier(selection=Size(1)).fit(X, labels)
     assert model.score(X, other) == np.mean(model.predict(X) == other)
 

@@ -295,7 +295,7 @@ BAD = {
     "missing": (lambda y: pd.DataFrame({"time": np.r_[np.nan, y["time"][1:]], "event": y["event"]}), "row 0 has nan"),
     "coded 1 and 2": (lambda y: (y["time"], y["event"] + 1), "must be 0 or 1, or boolean"),
     "names": (lambda y: pd.DataFrame({"t": y["time"], "d": y["event"] * 1}), "no column 'time', but 't', 'd'"),
-    "rows": (lambda y: y[:-1], "inconsistent numbers of samples"),
+    "rows": (lambda y: y[:-1], "y has 59 entries, but X has 60 rows"),
     "stratum": (lambda y: survival(y["time"], y["event"], strata=y["event"]), "Stratum False of y has no event"),
 }
 
@@ -339,7 +339,7 @@ def test_bad_settings():
 
 
 def test_a_structured_array_under_other_names_has_its_event_in_the_boolean_field():
-    """As scikit-survival's own data sets do: ``cens`` and ``time``, or any names."""
+    """As in scikit-survival's data sets: ``cens`` and ``time``, or any names."""
     X, y, groups = problem()
     expected = GroupSparseCox(groups).fit(X, y)
     for event, time in (("cens", "time"), ("event", "days"), ("dead", "days")):

@@ -102,7 +102,7 @@ def test_order_of_the_columns_within_groups(problem, fitted):
     if fitted[1].selection == "holdout":
         pytest.skip("rows are held out by a hash of some of their columns")
     rng = np.random.default_rng(0)
-    order = np.concatenate([rng.permutation(own) for own in groups.lists()])
+    order = np.concatenate([rng.permutation(columns) for columns in groups.lists()])
     found = refit(fitted, X[:, order], y)
     assert_same(found, fitted[1], coef=fitted[1].coef_[order])
 

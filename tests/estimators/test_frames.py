@@ -88,11 +88,11 @@ def transformer():
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0], ids=["dense", "sparse"])
 def test_a_transformer_without_set_output(threshold):
-    made = transformer().set_params(sparse_threshold=threshold).fit(TABLE)
-    model = GroupSparseRegressor(groups=TermGroups.from_transformer(made), rule="1se")
-    model.fit(made.transform(TABLE), RESPONSE)
+    fitted = transformer().set_params(sparse_threshold=threshold).fit(TABLE)
+    model = GroupSparseRegressor(groups=TermGroups.from_transformer(fitted), rule="1se")
+    model.fit(fitted.transform(TABLE), RESPONSE)
     assert model.selected_groups_ == ["site"]
-    assert model.groups_.columns == tuple(made.get_feature_names_out())
+    assert model.groups_.columns == tuple(fitted.get_feature_names_out())
 
 
 def test_in_a_pipeline_the_error_names_set_output():
@@ -104,15 +104,15 @@ def test_in_a_pipeline_the_error_names_set_output():
 
 
 def test_a_table_of_sparse_columns():
-    made = OneHotEncoder().fit(TABLE[["site", "sex"]])
-    names = made.get_feature_names_out()
-    frame = pd.DataFrame.sparse.from_spmatrix(made.transform(TABLE[["site", "sex"]]), columns=names)
+    fitted = OneHotEncoder().fit(TABLE[["site", "sex"]])
+    names = fitted.get_feature_names_out()
+    frame = pd.DataFrame.sparse.from_spmatrix(fitted.transform(TABLE[["site", "sex"]]), columns=names)
     model = GroupSparseRegressor(groups="_", rule="1se").fit(frame, RESPONSE)
     assert model.selected_groups_ == ["site"]
     assert model.feature_names_in_.tolist() == names.tolist()
 
 
 def test_groups_of_another_transformer():
-    made = OneHotEncoder().fit(TABLE[["site", "sex"]])
+    fitted = OneHotEncoder().fit(TABLE[["site", "sex"]])
     with pytest.raises(ValueError, match="groups was made for 6 columns, but X has 2"):
-        GroupSparseRegressor(groups=TermGroups.from_transformer(made)).fit(np.eye(9, 2), np.arange(9.0))
+        GroupSparseRegressor(groups=TermGroups.from_transformer(fitted)).fit(np.eye(9, 2), np.arange(9.0))

@@ -46,7 +46,7 @@ def test_scikit_learn_checks(estimator, check):
 # ------------------------------------------------------------------ one model
 
 
-def own_coefficients(model):
+def coefficients_by_group(model):
     """Shape (n_outputs, sum of the groups' sizes), group after group."""
     groups, m = model.groups_, model.path_.n_outputs
     if groups.overlapping:
@@ -69,8 +69,8 @@ def coded(model, y):
 
 def assert_one_model(model, X, y, weight=None):
     groups, path = model.groups_, model.path_
-    own = own_coefficients(model)
-    norms = np.linalg.norm([groups.apart().norms(one) for one in own], axis=0)
+    by_group = coefficients_by_group(model)
+    norms = np.linalg.norm([groups.apart().norms(one) for one in by_group], axis=0)
     np.testing.assert_allclose(model.group_norms_, norms, rtol=1e-9, atol=1e-12)
     in_model = np.flatnonzero(norms)
     assert sorted(groups.position(name) for name in model.selected_groups_) == in_model.tolist()
@@ -165,8 +165,8 @@ def test_signal_is_found_where_noise_is_weak(kind):
 def refitted(kind, X, y, model, weight):
     """Coefficients on the selected columns by scikit-learn; (n_outputs, n_columns)."""
     if kind in ("two classes", "three classes"):
-        made = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(X, y, weight)
-        return made.coef_ - (made.coef_.mean(axis=0) if len(made.coef_) > 1 else 0)
+        peer = LogisticRegression(C=1e9, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(X, y, weight)
+        return peer.coef_ - (peer.coef_.mean(axis=0) if len(peer.coef_) > 1 else 0)
     if kind == "several":
         return LinearRegression().fit(X, y, weight).coef_
     if kind == "proportions":
@@ -420,11 +420,11 @@ def test_every_kind_of_storage(kind, storage, tmp_path):
     assert model.recipe_ == expected.recipe_
     assert model.selected_groups_ == expected.selected_groups_
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
-    said = np.asarray(model.predict(stored))
+    predicted = np.asarray(model.predict(stored))
     if KINDS[kind] is None:
-        np.testing.assert_array_equal(said, expected.predict(X))
+        np.testing.assert_array_equal(predicted, expected.predict(X))
     else:
-        np.testing.assert_allclose(said, expected.predict(X), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(predicted, expected.predict(X), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("storage", STORAGE)

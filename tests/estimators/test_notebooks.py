@@ -33,10 +33,10 @@ def test_one_that_is_not_fitted_is_shown_as_scikit_learn_does():
 
 def test_long_models_are_cut_and_names_are_harmless():
     table = pd.DataFrame({"group": [f"<b>{l}" for l in range(33)]})
-    made = Summary(("A & B",), table, ("Note.",), "group_table()")
-    assert str(made).count("<b>") == 20
-    assert "... and 13 more groups: group_table() has all of them." in str(made)
-    page = made._repr_html_()
+    summary = Summary(("A & B",), table, ("Note.",), "group_table()")
+    assert str(summary).count("<b>") == 20
+    assert "... and 13 more groups: group_table() has all of them." in str(summary)
+    page = summary._repr_html_()
     assert "<b>" not in page
     assert "A &amp; B" in page
     assert page.count("&lt;b&gt;") == 20

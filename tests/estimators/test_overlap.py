@@ -57,12 +57,12 @@ def test_a_table_with_names(data):
     groups = Groups.from_names(named, table.columns, overlap=True)
     model = GroupSparseRegressor(groups, selection="ebic").fit(table, y)
     assert {"pathway3", "pathway4", "pathway11"} <= set(model.selected_groups_)
-    # a sleeping group is not said to be selected because a neighbour has its columns
+    # a sleeping group is not listed as selected because a neighbour has its columns
     assert not {"pathway2", "pathway5", "pathway10"} & set(model.selected_groups_)
-    said = str(model.summary())
+    text = str(model.summary())
     n_columns = len({j for name in model.selected_groups_ for j in groups[name]})
-    assert f"({n_columns} of {P} columns)" in said
-    assert "pathway11" in said
+    assert f"({n_columns} of {P} columns)" in text
+    assert "pathway11" in text
     display = GroupPathDisplay.from_estimator(model)
     assert "pathway11" in {text.get_text() for text in display.ax_.texts}
     again = pickle.loads(pickle.dumps(model))

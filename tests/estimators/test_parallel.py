@@ -1,4 +1,4 @@
-"""Fits in threads and in processes are those made one after another, bit for bit.
+"""Fits in threads and in processes are those of one fit after another, bit for bit.
 
 A matrix product rounds differently on one thread of BLAS and on two, so the comparison fixes their number.
 """

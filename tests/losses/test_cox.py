@@ -38,10 +38,10 @@ def by_definition(rows, eta, weight, ties):
     """A sum over strata, event times and tied events."""
     total = 0.0
     for stratum in np.unique(rows[:, 3]):
-        own = (rows[:, 3] == stratum) & (weight > 0)
-        for time in np.unique(rows[own & (rows[:, 2] > 0), 1]):
-            at_risk = own & (rows[:, 0] < time) & (rows[:, 1] >= time)
-            tied = own & (rows[:, 1] == time) & (rows[:, 2] > 0)
+        stratum_rows = (rows[:, 3] == stratum) & (weight > 0)
+        for time in np.unique(rows[stratum_rows & (rows[:, 2] > 0), 1]):
+            at_risk = stratum_rows & (rows[:, 0] < time) & (rows[:, 1] >= time)
+            tied = stratum_rows & (rows[:, 1] == time) & (rows[:, 2] > 0)
             r, d = weight * np.exp(eta), int(tied.sum())
             for k in range(d):
                 share = k / d if ties == "efron" else 0.0
@@ -98,21 +98,21 @@ def test_huge_predictors(truncated):
     on = Cox().on(rows, weight)
     total = 0.0
     for stratum in (0.0, 1.0):
-        own = rows[:, 3] == stratum
-        for time in np.unique(rows[own & (rows[:, 2] > 0), 1]):
-            at_risk = own & (rows[:, 0] < time) & (rows[:, 1] >= time)
-            tied = own & (rows[:, 1] == time) & (rows[:, 2] > 0)
+        stratum_rows = rows[:, 3] == stratum
+        for time in np.unique(rows[stratum_rows & (rows[:, 2] > 0), 1]):
+            at_risk = stratum_rows & (rows[:, 0] < time) & (rows[:, 1] >= time)
+            tied = stratum_rows & (rows[:, 1] == time) & (rows[:, 2] > 0)
             lead, d = eta[at_risk].max(), int(tied.sum())
             leads = lead == eta[tied].max()
             total += sum(lead + (np.log1p(-k / d) if leads else 0.0) for k in range(d)) - eta[tied].sum()
     assert on.total(eta) == pytest.approx(total, abs=1e-6 * abs(total))
-    for made in (
+    for derivative in (
         on.score(eta),
         on.curvature(eta),
         on.gram(eta, np.eye(80)[:, :4]),
         on.curvature_product(eta, eta / 500),
     ):
-        assert np.isfinite(made).all()
+        assert np.isfinite(derivative).all()
 
 
 def test_sums_over_risk_sets_that_all_but_cancel():
@@ -127,15 +127,15 @@ def test_sums_over_risk_sets_that_all_but_cancel():
 @pytest.mark.parametrize("lengths", [[7], [1, 1, 1], [5, 1, 9, 2, 2, 30]], ids=str)
 def test_segments(lengths):
     values = np.random.default_rng(0).standard_normal((sum(lengths), 2))
-    own, parts = Segments(np.array(lengths)), np.split(values, np.cumsum(lengths)[:-1])
-    np.testing.assert_allclose(own.cumulative(values), np.concatenate([np.cumsum(p, axis=0) for p in parts]))
+    segments, parts = Segments(np.array(lengths)), np.split(values, np.cumsum(lengths)[:-1])
+    np.testing.assert_allclose(segments.cumulative(values), np.concatenate([np.cumsum(p, axis=0) for p in parts]))
     reverse = np.concatenate([np.cumsum(p[::-1], axis=0)[::-1] for p in parts])
-    np.testing.assert_allclose(own.cumulative(values, reverse=True), reverse)
-    np.testing.assert_allclose(np.exp(own.log_cumulative(np.log(np.abs(values)))),
+    np.testing.assert_allclose(segments.cumulative(values, reverse=True), reverse)
+    np.testing.assert_allclose(np.exp(segments.log_cumulative(np.log(np.abs(values)))),
                                np.concatenate([np.cumsum(np.abs(p), axis=0) for p in parts]))  # fmt: skip
     far = np.where(np.arange(len(values))[:, None] % 2, 900.0, -900.0) + values
     expected = np.concatenate([np.logaddexp.accumulate(p, axis=0) for p in np.split(far, np.cumsum(lengths)[:-1])])
-    np.testing.assert_allclose(own.log_cumulative(far), expected)
+    np.testing.assert_allclose(segments.log_cumulative(far), expected)
 
 
 # ------------------------------------------------------------------ what users give

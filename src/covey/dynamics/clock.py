@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.losses import Binomial, Loss
+from covey.losses import Loss
 from covey.validation import one_of
 
 __all__ = ["LEAST_LOSS", "LossClock", "read_clock"]
@@ -43,7 +43,7 @@ def read_clock(clock: Any, loss: Loss, order: int) -> LossClock | None:
     """Read ``clock=``: "steps", which gives None, or "loss"."""
     if one_of(clock, ("steps", "loss"), "clock") == "steps":
         return None
-    if not isinstance(loss, Binomial):
+    if loss.name != "binomial":
         raise ValueError(
             f"clock='loss' is for separable classes, where the loss tends to zero at infinity; the {loss.name} loss "
             "has its minimum elsewhere. Use loss='binomial', or clock='steps'."

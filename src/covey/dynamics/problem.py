@@ -52,7 +52,7 @@ class Problem:
                 f"The network has one linear predictor, but the {row_loss.name} loss needs several. "
                 "Use covey.limit_path."
             )
-        if isinstance(row_loss, Squared):
+        if row_loss.quadratic:
             return cls(matrix, response if shift is None else response - shift, partition, truth)
         return cls(matrix, row_loss.check(response), partition, truth, row_loss, shift)
 
@@ -64,7 +64,7 @@ class Problem:
     @property
     def squared(self) -> bool:
         """Whether the loss is squared, for which there are compiled steps."""
-        return isinstance(self.row_loss, Squared)
+        return self.row_loss.quadratic
 
     def correlation(self, w: FloatArray) -> FloatArray:
         """``g = X' residual / n``, the negative gradient of the loss in w: ``X'(y - X w) / n`` for the squared loss."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,14 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from covey.designs import Design
 from covey.estimators.formula import number_response, read_formula
 from covey.estimators.reading import read_rows
+from covey.estimators.scale import with_scale
 from covey.groups import Groups
 from covey.losses import Loss
 from covey.losses.offsets import read_offset
+from covey.losses.response import Response
 from covey.path import Path
 from covey.progress import showing
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.problem import Problem
 from covey.search.select import Selected, Selection, read_selection, select
+from covey.selection import HoldOut
 from covey.summary import Summary
 from covey.validation import FloatArray, boolean, on_host
 
@@ -97,11 +102,11 @@ class GroupSparseEstimator(BaseEstimator):
         >>> model.predict(data.head(3)).shape
         (3,)
         """
-        said = [name for name in ("groups", "fit_intercept") if name in settings]
-        if said:
-            raise ValueError(
-                f"{said[0]} is set by the formula: leave it out (terms are groups, '- 1' means no intercept)."
-            )
+        for name in ("groups", "fit_intercept"):
+            if name in settings:
+                raise ValueError(
+                    f"{name} is set by the formula: leave it out (terms are groups, '- 1' means no intercept)."
+                )
         X, y, groups, spec, constant = read_formula(formula, data, cls._formula_response)
         if "fit_intercept" in cls._get_param_names():
             settings["fit_intercept"] = constant
@@ -109,43 +114,61 @@ class GroupSparseEstimator(BaseEstimator):
         model.formula_ = spec
         return model
 
-    def _fit(self, design: Design, y: Any, weight: Any, offset: Any, loss: Loss, split_groups: Any) -> Selected:
-        """Select a model; `y` is in the form that the loss takes."""
+    def _fit(self, design: Design, response: Response, weight: FloatArray, offset: Any, split_groups: Any) -> None:
+        """Select a model of the data that `read_problem` returned, and set the fitted attributes."""
         if self.rule not in ("min", "1se"):
             raise ValueError(f"rule must be 'min' or '1se', not {self.rule!r}.")
-        groups = Groups.coerce(self.groups, design.shape[1], getattr(self, "feature_names_in_", None))
-        always = _read_always(groups, self.always, getattr(self, "feature_names_in_", None))
-        selection = self._read_selection(split_groups)
+        loss, shift = response.loss, response.read_offset(offset)
+        loss.check_estimable(response, weight, shift)
+        names = getattr(self, "feature_names_in_", None)
+        groups = Groups.coerce(self.groups, design.shape[1], names)
+        always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        problem = Problem(design, y, weight, groups, always, options, loss, offset)
-        with showing(type(self).__name__, self.verbose):
-            made = select(problem, selection, rule=self.rule, average=boolean(self.average, "average"))
-        self.loss_, self.groups_ = loss, groups
+        search = partial(self._search, selection=self._read_selection(split_groups))
+        problem = with_scale(Problem(design, response.y, weight, groups, always, options, loss, shift), search)
+        found = search(problem)
+        self.loss_, self.groups_ = problem.loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
-        return made
+        self._publish(found, design.dtype, response.columns)
+
+    def _search(self, problem: Problem, selection: Selection) -> Selected:
+        """The selected model of a problem."""
+        with showing(type(self).__name__, self.verbose):
+            return select(problem, selection, rule=self.rule, average=boolean(self.average, "average"))
 
     def _read_selection(self, split_groups: Any) -> Selection:
-        return read_selection(self.selection, self.random_state, split_groups)
+        """How the model is chosen; the response of a validation set is coded like that of `fit`."""
+        selection = read_selection(self.selection, self.random_state, split_groups)
+        if not isinstance(selection, HoldOut) or not isinstance(selection.validation, tuple | list):
+            return selection
+        if len(selection.validation) < 2:  # the search refuses it
+            return selection
+        X, y, *rest = selection.validation
+        return replace(selection, validation=(X, self._coded(y, "y_val"), *rest))
 
-    def _publish(self, made: Selected, dtype: Any, one_output: bool) -> None:
-        """Set the fitted attributes."""
+    def _coded(self, y: Any, name: str = "y") -> Any:
+        """Another response, in the form that the loss takes."""
+        return y
+
+    def _publish(self, found: Selected, dtype: Any, columns: bool) -> None:
+        """Set the fitted attributes; `columns` says whether coefficients have one row per output."""
         groups = self.groups_
         with np.errstate(over="ignore", under="ignore"):
-            own = made.by_group.astype(dtype)
-        if not np.isfinite(own).all() or ((own == 0) & (made.by_group != 0)).any():
-            own = made.by_group  # too large or too small for the precision of X
-        coef = np.array([groups.from_contiguous(one) for one in own])
-        self.coef_ = coef[0] if one_output else coef
-        self.intercept_ = float(made.intercept[0]) if one_output else made.intercept
-        norms = np.array([groups.apart().norms(one) for one in own])
+            by_group = found.by_group.astype(dtype)
+        if not np.isfinite(by_group).all() or ((by_group == 0) & (found.by_group != 0)).any():
+            by_group = found.by_group  # too large or too small for the precision of X
+        coef = np.array([groups.from_contiguous(output) for output in by_group])
+        self.coef_ = coef if columns else coef[0]
+        self.intercept_ = found.intercept if columns else float(found.intercept[0])
+        norms = np.array([groups.apart().norms(output) for output in by_group])
         self.group_norms_ = norms[0] if len(norms) == 1 else np.linalg.norm(norms, axis=0)
         in_model = set(np.flatnonzero(self.group_norms_).tolist())
-        self.selected_groups_ = [groups.names[l] for l in made.order if l in in_model]
-        self.group_strengths_ = made.strengths
-        self.recipe_, self.shrunk_ = made.recipe, made.shrunk
-        self.candidates_ = made.candidates
-        self.fold_frequencies_, self.n_splits_ = made.frequencies, made.n_splits
-        self.path_ = made.path
+        self.selected_groups_ = [groups.names[l] for l in found.order if l in in_model]
+        self.group_strengths_ = found.strengths
+        self.recipe_, self.shrunk_ = found.recipe, found.shrunk
+        self.candidates_ = found.candidates
+        self.fold_frequencies_, self.n_splits_ = found.frequencies, found.n_splits
+        self.path_ = found.path
         if self.verbose:
             print(f"[covey] {len(self.selected_groups_)} of {groups.n_groups} groups: {self.recipe_}")
 
@@ -153,11 +176,14 @@ class GroupSparseEstimator(BaseEstimator):
         """The linear predictor of rows; shape (n_rows, n_outputs)."""
         check_is_fitted(self)
         design = read_rows(self, X)
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
-        shift = None if offset is None else read_offset(offset, design.shape[0], len(coef), self.loss_)
+        eta = self._predictor(design)
+        return eta if offset is None else eta + read_offset(offset, design.shape[0], eta.shape[1], self.loss_)
+
+    def _predictor(self, design: Design) -> Any:
+        """The linear predictor without an offset; shape (n_rows, n_outputs)."""
+        coef = np.atleast_2d(self.coef_)
         used = np.flatnonzero(coef.any(axis=0))
-        eta = design.predict(used, coef[:, used], intercept)
-        return eta if shift is None else eta + shift
+        return design.predict(used, coef[:, used], np.atleast_1d(np.asarray(self.intercept_, dtype=coef.dtype)))
 
     def __getstate__(self) -> dict[str, Any]:
         """The state as numbers, arrays and text, so that files need no pickle."""
@@ -226,13 +252,13 @@ class GroupSparseEstimator(BaseEstimator):
             )
         columns = np.sort(self.groups_[group])
         coef = np.atleast_2d(self.coef_)
-        made = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
-        effect = np.asarray(on_host(made), dtype=float)
+        predicted = read_rows(self, X).predict(columns, coef[:, columns], np.zeros(len(coef), dtype=coef.dtype))
+        effect = np.asarray(on_host(predicted), dtype=float)
         effect -= effect.mean(axis=0)
         return effect[:, 0] if len(coef) == 1 else effect
 
     def summary(self) -> Summary:
-        """How the model was made, one line per selected group, and whether the selection depends on the split.
+        """How the model was fitted, one line per selected group, and whether the selection depends on the split.
 
         It does not say how well the model predicts: use `covey.nested_score` for that.
 
@@ -261,8 +287,8 @@ class GroupSparseEstimator(BaseEstimator):
         """The summary of a fitted model, for notebooks; scikit-learn's diagram if it is not fitted."""
         if hasattr(self, "path_"):
             return self.summary()._repr_html_()
-        made: str = super()._repr_html_()
-        return made
+        diagram: str = super()._repr_html_()
+        return diagram
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         if not hasattr(self, "path_"):
@@ -283,13 +309,13 @@ def _read_always(groups: Groups, always: Any, columns: Any = None) -> list[int]:
     if columns is not None and isinstance(named, Iterable):
         known, places = set(groups.names), {str(name): j for j, name in enumerate(columns)}
         named = [name if name in known else _group_of(groups, name, places) for name in named]
-    made = groups.positions(named, "always")
-    if made and len(made) == groups.n_groups:
+    always_in = groups.positions(named, "always")
+    if always_in and len(always_in) == groups.n_groups:
         raise ValueError(
             f"always names all {groups.n_groups} groups, so nothing is left to select: leave some out, or fit them "
             "without selection, for instance with scikit-learn's LinearRegression."
         )
-    return made
+    return always_in
 
 
 def _group_of(groups: Groups, name: Any, places: dict[str, int]) -> Any:

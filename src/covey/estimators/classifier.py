@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.formula import column_response
 from covey.estimators.reading import read_problem
-from covey.losses import Binomial, Loss, Multinomial
-from covey.losses.offsets import read_offset
-from covey.search.select import Selection
+from covey.losses.classes import read_labels
 from covey.search.splits import MissingClassError
-from covey.selection import HoldOut
 from covey.validation import FloatArray, on_host
 
 __all__ = ["GroupSparseClassifier"]
@@ -99,7 +94,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
         contribution.
     recipe_ : str
-        How the model was made, in words.
+        How the model was fitted, in words.
     shrunk_ : bool
         False if the model is maximum likelihood on the selected groups; True if it is shrunk by a ridge or is a mean of
         models.
@@ -183,66 +178,29 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         self
         """
-        design, labels, weight = read_problem(self, X, y, sample_weight)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        design, response, weight = read_problem(self, X, y, sample_weight, read_labels)
+        self.classes_ = response.labels
         if self.class_weight is not None:
-            own = compute_sample_weight(self.class_weight, labels)
-            if isinstance(self.class_weight, str):  # "balanced", by weight
-                totals = np.bincount(codes, weights=weight)
-                own = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
-            if not (np.isfinite(own).all() and own.min() >= 0):
-                raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
-            weight = weight * own
-        counted = np.bincount(codes, weights=weight, minlength=self.classes_.size)
-        if (counted > 0).sum() < 2:
-            only = self._label(int(np.argmax(counted)))
-            raise ValueError(
-                f"y has only one class, {only}, and a classifier needs two: add rows of another class with positive "
-                "weight."
-            )
-        if (counted == 0).any():
-            raise ValueError(
-                f"All rows of class {self._label(int(np.argmin(counted)))} have weight zero: leave these rows out."
-            )
-        loss: Loss = Binomial() if self.classes_.size == 2 else Multinomial()
-        self._check_offset(offset)
-        n_outputs = self.classes_.size if loss.vector else 1
-        shift = None if offset is None else read_offset(offset, design.shape[0], n_outputs, loss)
+            weight = weight * self._class_weight(response.loss.classes(response.y), weight)
         try:
-            made = self._fit(design, self._coded(codes), weight, shift, loss, split_groups)
+            self._fit(design, response, weight, offset, split_groups)
         except MissingClassError as error:
-            raise ValueError(f"Class {self._label(error.position)} {error.rest}") from None
-        self._publish(made, design.dtype, one_output=False)
+            label = self.classes_[error.position : error.position + 1].tolist()[0]
+            raise ValueError(f"Class {label!r} {error.rest}") from None
         return self
 
-    def _label(self, position: int) -> str:
-        """The label of a class for error messages."""
-        return repr(self.classes_[position : position + 1].tolist()[0])
+    def _class_weight(self, codes: Any, weight: FloatArray) -> FloatArray:
+        """The factor by which the weight of each row is multiplied."""
+        factor = np.asarray(compute_sample_weight(self.class_weight, self.classes_[codes]))
+        if isinstance(self.class_weight, str):  # "balanced", by weight
+            totals = np.bincount(codes, weights=weight)
+            factor = (weight.sum() / (totals.size * np.where(totals > 0, totals, 1.0)))[codes]
+        if not (np.isfinite(factor).all() and factor.min() >= 0):
+            raise ValueError(f"class_weight must not be negative, infinite or missing: {self.class_weight!r}.")
+        return factor
 
-    def _coded(self, codes: Any) -> FloatArray:
-        """The response in the form that the loss takes: 0 and 1, or one column per class."""
-        return codes.astype(float) if self.classes_.size == 2 else np.eye(self.classes_.size)[codes]
-
-    def _read_selection(self, split_groups: Any) -> Selection:
-        """Code the labels of a validation set like the training labels."""
-        selection = super()._read_selection(split_groups)
-        if not isinstance(selection, HoldOut) or selection.validation is None or len(selection.validation) < 2:
-            return selection
-        X, y, *rest = selection.validation
-        labels = np.asarray(y)
-        unseen = [label for label in np.unique(labels).tolist() if label not in set(self.classes_.tolist())]
-        if unseen:
-            raise ValueError(f"The validation rows have the label {unseen[0]!r}, which no training row has.")
-        return replace(selection, validation=(X, self._coded(np.searchsorted(self.classes_, labels)), *rest))
-
-    def _check_offset(self, offset: Any) -> None:
-        n_classes = self.classes_.size
-        if offset is not None and n_classes > 2 and (np.ndim(offset) != 2 or np.shape(offset)[1] != n_classes):
-            raise ValueError(
-                f"offset has shape {np.shape(offset)}: with {n_classes} classes it needs one column per class, because "
-                "an offset that is the same for all classes has no effect."
-            )
+    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+        return np.asarray(read_labels(y, name, self.classes_).y)
 
     def decision_function(self, X: Any, offset: Any = None) -> FloatArray:
         """The linear predictor: the log odds of ``classes_[1]``, or one column per class.
@@ -256,8 +214,6 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        check_is_fitted(self)
-        self._check_offset(offset)
         eta = np.asarray(self._linear(X, offset))
         return eta[:, 0] if self.classes_.size == 2 else eta
 
@@ -325,8 +281,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         -------
         float
         """
-        said = self.predict(X, offset)
+        predicted = self.predict(X, offset)
         labels = column_or_1d(on_host(y))
-        if len(labels) != len(said):
-            raise ValueError(f"y has {len(labels)} entries, but X has {len(said)} rows.")
-        return float(accuracy_score(labels, said, sample_weight=sample_weight))
+        if len(labels) != len(predicted):
+            raise ValueError(f"y has {len(labels)} entries, but X has {len(predicted)} rows.")
+        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))

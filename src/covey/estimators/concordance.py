@@ -34,17 +34,17 @@ def concordance_index(
     """
     right = pairs = 0.0
     for stratum in np.unique(rows[:, STRATUM]):
-        own = np.flatnonzero(rows[:, STRATUM] == stratum)
-        events = own[rows[own, EVENT] > 0]
+        members = np.flatnonzero(rows[:, STRATUM] == stratum)
+        events = members[rows[members, EVENT] > 0]
         scale = weight[events] if event_weight is None else weight[events] * event_weight[events]
         # latest first; at the same time, rows without an event come before the query, and rows with one after it
-        sides = [(rows[own, STOP], rows[own, EVENT] * 2.0, 1.0)]
-        if np.isfinite(rows[own, START]).any():
+        sides = [(rows[members, STOP], rows[members, EVENT] * 2.0, 1.0)]
+        if np.isfinite(rows[members, START]).any():
             # a row that entered at the time of an event or later was not at risk
-            sides.append((rows[own, START], np.zeros(own.size), -1.0))
+            sides.append((rows[members, START], np.zeros(members.size), -1.0))
         for times, place, sign in sides:
             before = _Before(times, place, rows[events, STOP], np.ones(events.size))
-            total, lower, upto = before.weights(risk[own], weight[own], risk[events])
+            total, lower, upto = before.weights(risk[members], weight[members], risk[events])
             right += sign * float(scale @ (lower + upto) / 2)
             pairs += sign * float(scale @ total)
     if pairs <= 0:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from covey.estimators.base import GroupSparseEstimator
 from covey.estimators.concordance import censoring_survival, concordance_index
 from covey.estimators.formula import survival_response
-from covey.estimators.reading import read_problem
+from covey.estimators.reading import read_problem, read_weight
 from covey.estimators.steps import StepFunction
 from covey.losses import Cox
-from covey.losses.offsets import read_offset
+from covey.losses.arrays import codes_among
 from covey.losses.risk_sets import EVENT, STOP, STRATUM
-from covey.losses.survival import FieldNames, SurvivalTimes, read_survival
-from covey.search.select import Selection
-from covey.selection import HoldOut
+from covey.losses.survival import FieldNames, read_survival
 from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseCox"]
@@ -100,7 +98,7 @@ class GroupSparseCox(GroupSparseEstimator):
     group_strengths_ : ndarray of shape (n_groups,)
         How far each group moves the log risk: with ``standardize="group"``, the standard deviation of its contribution.
     recipe_ : str
-        How the model was made, in words.
+        How the model was fitted, in words.
     shrunk_ : bool
         False if the model is maximum partial likelihood on the selected groups; True if it is shrunk by a ridge or is a
         mean of models.
@@ -140,6 +138,7 @@ class GroupSparseCox(GroupSparseEstimator):
 
     _formula_response = staticmethod(survival_response)
 
+    loss_: Cox
     strata_: Any
     event_times_: FloatArray
 
@@ -208,24 +207,18 @@ class GroupSparseCox(GroupSparseEstimator):
         -------
         self
         """
-        loss = Cox(self.ties)  # type: ignore[arg-type]
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        times = loss.read(pandas_frame(on_host(y), "y"), fields=FieldNames.of(self))
-        design, _, weight = read_problem(self, X, times.y[:, STOP], sample_weight, loss)
-        loss.check_estimable(times, weight)
-        self.strata_ = times.labels
-        shift = None if offset is None else read_offset(offset, design.shape[0], 1, loss)
-        made = self._fit(design, times.y, weight, None if shift is None else shift[:, 0], loss, split_groups)
-        self._publish(made, design.dtype, one_output=True)
-        used = np.flatnonzero(self.coef_)
-        eta = design.predict(used, self.coef_[None, used], np.array([self.intercept_]))[:, 0]
-        self._publish_baseline(loss, times.y, weight, eta if shift is None else eta + shift[:, 0])
+        read = partial(Cox(self.ties).read, fields=FieldNames.of(self))  # type: ignore[arg-type]
+        design, response, weight = read_problem(self, X, y, sample_weight, read)
+        self.strata_ = response.labels
+        self._fit(design, response, weight, offset, split_groups)
+        shift = response.read_offset(offset)
+        eta = np.asarray(on_host(self._predictor(design)), dtype=float)[:, 0]
+        self._publish_baseline(response.y, weight, eta if shift is None else eta + shift)
         return self
 
-    def _publish_baseline(self, loss: Cox, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
+    def _publish_baseline(self, rows: FloatArray, weight: FloatArray, eta: FloatArray) -> None:
         """Breslow's estimate of every stratum's cumulative hazard, and the survival function of censoring."""
-        which, increments = loss.on(rows, weight).hazards(np.asarray(eta, dtype=float))
+        which, increments = self.loss_.on(rows, weight).hazards(eta)
         # by stratum, earliest first
         order = np.lexsort((rows[which, STOP], rows[which, STRATUM]))
         self.baseline_times_ = rows[which[order], STOP]
@@ -234,19 +227,13 @@ class GroupSparseCox(GroupSparseEstimator):
         self.event_times_ = np.unique(self.baseline_times_)
         self.censoring_times_, self.censoring_survival_ = censoring_survival(rows, weight)
 
-    def _read(self, y: Any, name: str = "y") -> SurvivalTimes:
-        return read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
-
-    def _read_selection(self, split_groups: Any) -> Selection:
-        """Code the strata of a validation set like the training strata."""
-        selection = super()._read_selection(split_groups)
-        if not isinstance(selection, HoldOut) or selection.validation is None or len(selection.validation) < 2:
-            return selection
-        X, y, *rest = selection.validation
-        rows = self._read(y, "y_val").coded_as(self.strata_, "y_val")
+    def _coded(self, y: Any, name: str = "y") -> FloatArray:
+        """Survival times of other rows, which must have events to be scored by."""
+        times = read_survival(pandas_frame(on_host(y), name), name, FieldNames.of(self))
+        rows = times.coded_as(self.strata_, name)
         if not rows[:, EVENT].any():
-            raise ValueError("The validation rows have no event and cannot score a model: give rows with events.")
-        return replace(selection, validation=(X, rows, *rest))
+            raise ValueError(f"{name} has no event and cannot score a model: give rows with events.")
+        return rows
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
         """The log risk: the log hazard relative to a row at the means of all columns.
@@ -313,8 +300,8 @@ class GroupSparseCox(GroupSparseEstimator):
         check_is_fitted(self)
         parts = []
         for code in range(1 if self.strata_ is None else self.strata_.size):
-            own = self._baseline(code)
-            frame = pd.DataFrame({"time": own.x, "cumulative_hazard": own.y, "survival": np.exp(-own.y)})
+            hazard = self._baseline(code)
+            frame = pd.DataFrame({"time": hazard.x, "cumulative_hazard": hazard.y, "survival": np.exp(-hazard.y)})
             if self.strata_ is not None:
                 frame.insert(0, "stratum", self.strata_[code])
             parts.append(frame)
@@ -344,10 +331,10 @@ class GroupSparseCox(GroupSparseEstimator):
         if concordance not in ("harrell", "uno"):
             raise ValueError(f"concordance must be 'harrell' or 'uno', not {concordance!r}.")
         risk = self.predict(X, offset)
-        rows = self._read(y).coded_as(self.strata_)
+        rows = self._coded(y)
         if len(rows) != len(risk):
             raise ValueError(f"y has {len(rows)} entries, but X has {len(risk)} rows.")
-        weight = _check_sample_weight(sample_weight, risk, dtype=np.float64, ensure_non_negative=True)
+        weight = read_weight(sample_weight, len(risk))
         return concordance_index(rows, risk, weight, self._event_weight(rows) if concordance == "uno" else None)
 
     def _event_weight(self, rows: FloatArray) -> FloatArray:
@@ -368,8 +355,8 @@ class GroupSparseCox(GroupSparseEstimator):
         return out
 
     def _baseline(self, code: int) -> StepFunction:
-        own = self.baseline_strata_ == code
-        return StepFunction(self.baseline_times_[own], np.cumsum(self.baseline_hazards_[own]), 0.0)
+        at = self.baseline_strata_ == code
+        return StepFunction(self.baseline_times_[at], np.cumsum(self.baseline_hazards_[at]), 0.0)
 
     def _codes(self, strata: Any, n_rows: int) -> Any:
         """The position of each row's stratum."""
@@ -378,13 +365,11 @@ class GroupSparseCox(GroupSparseEstimator):
                 raise ValueError("strata were given, but the model was fitted without strata: leave them out.")
             return np.zeros(n_rows, dtype=int)
         if strata is None:
-            raise ValueError("The model was fitted with strata, each with its own hazard: give strata=, one per row.")
+            raise ValueError(
+                "The model was fitted with strata, and hazards differ between them: give strata=, one per row."
+            )
         labels = np.asarray(strata)
         if labels.shape != (n_rows,):
             raise ValueError(f"strata has shape {labels.shape}, but X has {n_rows} rows.")
-        places = {label: code for code, label in enumerate(self.strata_.tolist())}
         known = labels.astype(self.strata_.dtype) if self.strata_.dtype.kind == "U" else labels
-        unknown = [label for label in known.tolist() if label not in places]
-        if unknown:
-            raise ValueError(f"strata has the label {unknown[0]!r}, which no row of fit has.")
-        return np.array([places[label] for label in known.tolist()], dtype=int)
+        return codes_among(known, self.strata_, "strata has the label")

@@ -60,10 +60,10 @@ def formula_columns(spec: Any, data: Any) -> Any:
     from formulaic.errors import FormulaicError
 
     try:
-        made = spec.get_model_matrix(data)
+        matrix = spec.get_model_matrix(data)
     except (FormulaicError, ValueError) as reason:
         raise ValueError(_explained(reason)) from None
-    return pd.DataFrame(made)[names].astype(float)
+    return pd.DataFrame(matrix)[names].astype(float)
 
 
 def number_response(left: str, data: pd.DataFrame) -> Any:
@@ -74,10 +74,10 @@ def number_response(left: str, data: pd.DataFrame) -> Any:
     from formulaic.errors import FormulaicError
 
     try:
-        made = pd.DataFrame(Formula(f"{left} - 1").get_model_matrix(data, na_action="raise"))
+        responses = pd.DataFrame(Formula(f"{left} - 1").get_model_matrix(data, na_action="raise"))
     except (FormulaicError, ValueError) as reason:
         raise ValueError(_explained(reason)) from None
-    return made.iloc[:, 0] if made.shape[1] == 1 else made
+    return responses.iloc[:, 0] if responses.shape[1] == 1 else responses
 
 
 def column_response(left: str, data: pd.DataFrame) -> Any:
@@ -105,9 +105,9 @@ def survival_response(left: str, data: pd.DataFrame) -> Any:
 
 def _explained(reason: Exception) -> str:
     """Formulaic's message, with the remedy if it is known."""
-    said = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
-    if "null values" in said:
-        return f"{said} Drop or impute the rows with missing values first."
-    if "beyond upper and/or lower bounds" in said:
-        return f"{said} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
-    return f"The formula cannot be read: {said}"
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(reason)).split())
+    if "null values" in text:
+        return f"{text} Drop or impute the rows with missing values first."
+    if "beyond upper and/or lower bounds" in text:
+        return f"{text} Use bs(x, extrapolation='extend') to extrapolate beyond the range of the fitted rows."
+    return f"The formula cannot be read: {text}"

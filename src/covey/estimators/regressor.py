@@ -10,21 +10,14 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from covey.designs import Design, is_table
-from covey.designs.rows import standard_response
 from covey.estimators.base import GroupSparseEstimator
-from covey.estimators.reading import read_problem, read_rows
-from covey.losses import Gamma, Huber, Loss, Multinomial, MultiSquared, Poisson, Squared, get_loss
-from covey.losses.arrays import weighted_median
-from covey.losses.offsets import read_offset
-from covey.validation import FloatArray, as_response, as_sample_weight
+from covey.estimators.reading import read_problem, read_weight
+from covey.losses import Loss, get_loss
+from covey.losses.response import Response
+from covey.validation import FloatArray, on_host, pandas_frame
 
 __all__ = ["GroupSparseRegressor"]
-
-# Residuals below this share of the response's spread are round-off error, and useless as the scale of a loss.
-LEAST_NOISE = 1e-6
 
 
 class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
@@ -96,7 +89,7 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         How far each group moves the prediction: with ``standardize="group"``, the standard deviation of its
         contribution.
     recipe_ : str
-        How the model was made, in words.
+        How the model was fitted, in words.
     shrunk_ : bool
         False if the model is least squares (or maximum likelihood) on the selected groups; True if it is shrunk by a
         ridge or is a mean of models.
@@ -161,8 +154,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             loss = get_loss(self.loss)
         except ValueError:  # fit will raise it
             return tags
-        tags.target_tags.multi_output = isinstance(loss, Squared | MultiSquared)
-        tags.target_tags.positive_only = isinstance(loss, Poisson | Gamma)
+        tags.target_tags.multi_output = loss.quadratic
+        tags.target_tags.positive_only = loss.log_link
         return tags
 
     def fit(
@@ -185,46 +178,11 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         -------
         self
         """
-        loss = _read_loss(self.loss)
-        design, response, weight = read_problem(self, X, y, sample_weight, loss)
-        if np.ndim(response) == 2 and response.shape[1] == 1 and not isinstance(loss, Squared | MultiSquared):
-            response = loss.check(column_or_1d(response, warn=True))
-        several = np.ndim(response) == 2
-        if several and response.shape[1] > 1:
-            if not isinstance(loss, Squared | MultiSquared):
-                raise ValueError(
-                    f"y has {response.shape[1]} columns, and the {loss.name} loss is for one response: fit them one by "
-                    "one, or use loss='squared'."
-                )
-            loss = MultiSquared()
-            response = loss.check(response)
-        elif several:
-            loss, response = Squared(), np.ascontiguousarray(response[:, 0])
-        if isinstance(loss, Squared):
-            _warn_of_classes(response)
-        outputs = response.shape[1] if np.ndim(response) == 2 else 1
-        shift = None if offset is None else read_offset(offset, design.shape[0], outputs, loss)
-        if not isinstance(loss, Squared | MultiSquared):
-            # refuses a response that no finite constant fits, such as counts of zero
-            loss.null(response, weight, None if shift is None else shift[:, 0])
-        if shift is not None and outputs == 1:
-            shift = shift[:, 0]
-        if loss.scaled_to(response, weight) != loss:
-            loss = self._scaled(loss, design, response, weight, shift, split_groups)
-        made = self._fit(design, response, weight, shift, loss, split_groups)
-        self._publish(made, design.dtype, one_output=not several)
+        read = _read_loss(self.loss).read
+        design, response, weight = read_problem(self, X, y, sample_weight, read)
+        _warn_of_classes(response)
+        self._fit(design, response, weight, offset, split_groups)
         return self
-
-    def _scaled(self, loss: Loss, design: Design, y: Any, weight: Any, offset: Any, split_groups: Any) -> Loss:
-        """A loss with the scale of the residuals of a first model, selected with the scale of the response."""
-        shift = 0.0 if offset is None else offset
-        plain = y - shift - weighted_median(y - shift, weight)
-        made = self._fit(design, y, weight, offset, loss.scaled_to(plain, weight), split_groups)
-        used = np.flatnonzero(made.coef.any(axis=0))
-        residuals = y - shift - design.predict(used, made.coef[:, used], made.intercept)[:, 0]
-        if weighted_median(np.abs(residuals), weight) <= LEAST_NOISE * weighted_median(np.abs(plain), weight):
-            residuals = LEAST_NOISE * plain
-        return loss.scaled_to(residuals, weight)
 
     def predict(self, X: Any, offset: Any = None) -> FloatArray:
         """Predict the mean of the response.
@@ -241,9 +199,8 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
             A numpy array, or the array type in which X stores its rows.
         """
         eta = self._linear(X, offset)
-        if np.ndim(self.coef_) == 1:
-            eta = eta[:, 0]
-        return eta if isinstance(self.loss_, Squared | MultiSquared | Huber) else self.loss_.inverse_link(eta)
+        eta = eta[:, 0] if np.ndim(self.coef_) == 1 else eta
+        return eta if self.loss_.identity_link else self.loss_.inverse_link(on_host(eta))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The share of the best constant's deviance that the predictions explain: R^2 for squared loss.
@@ -259,47 +216,37 @@ class GroupSparseRegressor(RegressorMixin, GroupSparseEstimator):
         -------
         float
         """
-        check_is_fitted(self)
-        if isinstance(self.loss_, Squared | MultiSquared) and offset is None:
-            if is_table(X) or np.ndim(self.coef_) > 1:
-                return float(super().score(X, y, sample_weight))
-            design = read_rows(self, X)
-            response, weight = as_response(y, design.shape[0]), as_sample_weight(sample_weight, design.shape[0])
-            used = np.flatnonzero(self.coef_)
-            fitted = design.predict(used, self.coef_[None, used], np.array([self.intercept_]))[:, 0]
-            spread = standard_response(response, weight, centre=True)[2]
-            # in units of the spread: squares of a large response overflow
-            return 1.0 - float(weight @ ((response - fitted) / spread) ** 2)
-        eta = np.asarray(self._linear(X, offset))
-        n, outputs = eta.shape
-        eta = eta if self.loss_.vector else eta[:, 0]
-        response = self.loss_.check(y)
-        if response.shape != eta.shape:
-            raise ValueError(f"y has shape {response.shape}, but the predictions have {eta.shape}.")
-        weight = _check_sample_weight(sample_weight, eta, dtype=np.float64, ensure_non_negative=True)
-        shift = None if offset is None else read_offset(offset, n, outputs, self.loss_).reshape(eta.shape)
-        if isinstance(self.loss_, Squared | MultiSquared) and shift is not None:
-            return float(r2_score(response - shift, eta - shift, sample_weight=weight))
-        left = float(weight @ self.loss_.deviance(response, eta))
+        loss, eta = self.loss_, np.asarray(on_host(self._linear(X, offset)), dtype=float)
+        response = Response(loss, loss.check(pandas_frame(on_host(y), "y")))
+        eta = eta if loss.vector else eta[:, 0]
+        if response.y.shape != eta.shape:
+            raise ValueError(f"y has shape {response.y.shape}, but the predictions have {eta.shape}.")
+        weight, shift = read_weight(sample_weight, len(eta)), response.read_offset(offset)
+        shift = np.zeros_like(eta) if shift is None else shift
+        if loss.quadratic:
+            return float(r2_score(response.y - shift, eta - shift, sample_weight=weight))
+        left = float(weight @ loss.deviance(response.y, eta))
         try:
-            null = self.loss_.null(response, weight, shift) + (0.0 if shift is None else shift)
+            null = loss.null(response.y, weight, shift) + shift
         except ValueError:  # the best constant is infinite and has no deviance, as with counts that are all zero
             return 1.0 - left
-        whole = float(weight @ self.loss_.deviance(response, np.broadcast_to(null, eta.shape)))
-        return 1.0 - left / (whole or 1.0)
+        return 1.0 - left / (float(weight @ loss.deviance(response.y, null)) or 1.0)
 
 
 def _read_loss(given: Any) -> Loss:
+    """The loss with this name, which must be for numbers."""
     loss = get_loss(given)
-    if isinstance(loss, Multinomial):
-        raise ValueError("loss='multinomial' is for classes: use covey.GroupSparseClassifier.")
-    # y determines the number of responses
-    return Squared() if isinstance(loss, MultiSquared) else loss
+    if loss.labelled and loss.vector:
+        raise ValueError(f"loss={loss.name!r} is for classes: use covey.GroupSparseClassifier.")
+    if loss.coupled:
+        raise ValueError(f"The rows of the {loss.name} loss depend on each other: use covey.GroupSparseCox.")
+    return loss
 
 
-def _warn_of_classes(y: Any) -> None:
-    """Point to the classifier if the response looks like two classes."""
-    if isinstance(y, np.ndarray) and np.isin(y, (0.0, 1.0)).all() and np.ptp(y) > 0:
+def _warn_of_classes(response: Response) -> None:
+    """Point to the classifier if numbers look like two classes."""
+    y = response.y
+    if response.loss.quadratic and not response.loss.vector and np.isin(y, (0.0, 1.0)).all() and np.ptp(y) > 0:
         warnings.warn(
             "y has only the values 0 and 1: covey.GroupSparseClassifier fits classes and predicts probabilities.",
             UserWarning,

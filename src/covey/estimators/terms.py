@@ -60,13 +60,13 @@ class TermGroups:
         >>> from covey import GroupSparseRegressor, TermGroups
         >>> data = pd.DataFrame({"site": list("abcd") * 10, "sex": list("mfffm") * 8})
         >>> encoder = OneHotEncoder().fit(data)
-        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder))
+        >>> model = GroupSparseRegressor(groups=TermGroups.from_transformer(encoder), selection="bic")
         >>> model.fit(encoder.transform(data), 2.0 * (data["site"] == "b")).selected_groups_  # a sparse matrix
         ['site']
         """
         names = getattr(transformer, "feature_names_in_", None)
         if names is None:
-            raise ValueError("The transformer has seen no column names: fit it on a DataFrame first.")
+            raise ValueError("The transformer has no column names: fit it on a DataFrame first.")
         return cls(names, transformer.get_feature_names_out())
 
     def __call__(self, columns: Sequence[str]) -> list[str]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pandas import isna
 
 from covey.validation import FloatArray, on_host, refuse_odd
 
 __all__ = [
-    "common_dtype", "finite_numbers", "floating", "numbers", "refuse_rows", "spread", "weighted_median", "within_range",
-]  # fmt: skip
+    "codes_among",
+    "common_dtype",
+    "finite_numbers",
+    "floating",
+    "numbers",
+    "refuse_rows",
+    "spread",
+    "weighted_median",
+    "within_range",
+]
 
 # Squares of larger numbers, summed over rows, overflow in float64.
 LARGEST = 1e150
@@ -77,6 +86,20 @@ def finite_numbers(y: Any, name: str, *, vector: bool = False) -> FloatArray:
             f"{name} has missing or infinite values, first in row {bad[0]} ({bad.size} in all); impute or drop them."
         )
     return np.ascontiguousarray(array)
+
+
+def codes_among(values: NDArray[Any], labels: NDArray[Any], rule: str) -> NDArray[np.intp]:
+    """The position of each value among labels; the message about an unknown one begins with `rule`.
+
+    >>> codes_among(np.array(["b", "a", "b"]), np.array(["a", "b"]), "y has the label").tolist()
+    [1, 0, 1]
+    """
+    places = {label: k for k, label in enumerate(labels.tolist())}
+    given, codes = np.unique(values, return_inverse=True)
+    for label in given.tolist():
+        if label not in places:
+            raise ValueError(f"{rule} {label!r}, which no row of fit has.")
+    return np.array([places[label] for label in given.tolist()], dtype=np.intp)[codes]
 
 
 def refuse_rows(bad: Any, y: FloatArray, rule: str, remedy: str) -> None:

@@ -40,7 +40,7 @@ class Loss(ABC):
     vector : bool
         Whether a row has several outputs.
     several : bool
-        Whether these outputs are responses with units of their own, rather than the classes of one response.
+        Whether these outputs are several responses, each with its units, rather than the classes of one.
     quadratic : bool
         Whether the second derivative is one for every row and output, so that a single Newton step reaches the minimum.
     identity_link : bool

@@ -11,7 +11,7 @@ from pandas import isna
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from covey.losses.arrays import common_dtype, finite_numbers, floating, refuse_rows, spread
+from covey.losses.arrays import codes_among, common_dtype, finite_numbers, floating, refuse_rows, spread
 from covey.losses.base import Loss
 from covey.losses.response import Response
 from covey.validation import FloatArray, on_host
@@ -231,20 +231,17 @@ def read_labels(y: Any, name: str = "y", classes: NDArray[Any] | None = None) ->
     ([0.0, 1.0, 0.0], [0, 2, 1])
     """
     values = column_or_1d(on_host(y))
-    missing = np.flatnonzero(isna(values))
+    # numpy would turn a missing label among texts into the text "nan"
+    given = np.array(y, dtype=object).reshape(len(values)) if isinstance(y, list | tuple) else values
+    missing = np.flatnonzero(isna(given) if given.dtype.kind != "f" else ~np.isfinite(given))
     if missing.size:
         raise ValueError(
-            f"{name} has missing labels, first in row {missing[0]} ({missing.size} in all); drop these rows."
+            f"{name} has missing labels (NaN, None or NA, or infinite), first in row {missing[0]} ({missing.size} in "
+            "all): drop these rows, or give them a label."
         )
     check_classification_targets(values)
-    given, codes = np.unique(values, return_inverse=True)
-    if classes is not None:
-        places = {label: k for k, label in enumerate(classes.tolist())}
-        unknown = [label for label in given.tolist() if label not in places]
-        if unknown:
-            raise ValueError(f"{name} has the label {unknown[0]!r}, which no training row has.")
-        codes = np.array([places[label] for label in given.tolist()], dtype=np.intp)[codes]
-    labels = given if classes is None else classes
+    labels = np.unique(values) if classes is None else classes
+    codes = codes_among(values, labels, f"{name} has the label")
     if labels.size == 2:
         return Response(Binomial(), codes.astype(float), labels, columns=True)
     return Response(Multinomial(), np.eye(labels.size)[codes], labels, columns=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from covey.losses.arrays import common_dtype, numbers
+from covey.losses.arrays import common_dtype, finite_numbers, numbers
 from covey.losses.base import Loss
 from covey.losses.response import Response
 from covey.validation import FloatArray
@@ -25,8 +25,10 @@ class _Quadratic(Loss):
     def read(self, y: Any, name: str = "y") -> Response:
         """One response or several, whichever of the two losses was named: the columns of y decide."""
         y = numbers(y, name)
-        loss = MultiSquared() if y.ndim == 2 and y.shape[1] > 1 else Squared()
-        return Response(loss, loss.check(y, name), columns=y.ndim == 2)
+        if y.ndim == 2 and y.shape[1] > 1:
+            return Response(MultiSquared(), MultiSquared().check(y, name), columns=True)
+        # the search brings one response to unit scale before it squares it, so that larger numbers are valid, too
+        return Response(Squared(), finite_numbers(y, name), columns=y.ndim == 2)
 
     def value(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """Half of the squared distance."""

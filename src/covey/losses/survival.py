@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.losses.arrays import refuse_rows
+from covey.losses.arrays import codes_among, refuse_rows
 from covey.validation import FloatArray, on_host
 
 __all__ = ["FieldNames", "SurvivalTimes", "read_survival", "survival"]
@@ -51,12 +51,9 @@ class SurvivalTimes:
         if self.labels is None or labels is None:
             which = ("has no strata", "had strata") if self.labels is None else ("has strata", "had none")
             raise ValueError(f"{name} {which[0]}, but the rows of fit {which[1]}: give them in both, or in neither.")
-        places = {label: k for k, label in enumerate(labels.tolist())}
-        unknown = [label for label in self.labels.tolist() if label not in places]
-        if unknown:
-            raise ValueError(f"{name} has the stratum {unknown[0]!r}, which no row of fit has.")
         rows = self.rows.copy()
-        rows[:, -1] = np.array([places[label] for label in self.labels.tolist()])[rows[:, -1].astype(int)]
+        codes = codes_among(self.labels, labels, f"{name} has the stratum")
+        rows[:, -1] = codes[rows[:, -1].astype(int)]
         return rows
 
 

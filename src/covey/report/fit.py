@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from covey.evidence import NestedScore, StabilitySelection, nested_score
 from covey.files import write_atomically
-from covey.losses import Squared
 from covey.losses.risk_sets import STOP
 from covey.report.along import Along, along_the_path
 from covey.report.effects import Effect, term_effects
@@ -272,7 +271,7 @@ def _nested(
 
 def _numbers(model: Any, y: Any) -> Any:
     """A response with one number per row; its values do not matter when groups are compared."""
-    if y is None or isinstance(model.loss_, Squared):
+    if y is None or (model.loss_.quadratic and not model.loss_.several):
         return y
     response = coded(model, y)
     return response if response.ndim == 1 else response[:, STOP if model.loss_.coupled else 0]
