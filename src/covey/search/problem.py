@@ -226,10 +226,8 @@ def pose(problem: Problem, parts: Parts, settings: Settings = SETTINGS) -> Posed
     labels = parts.labels
     if validation is not None:
         judges = _in_units(loss, validation.y, np.asarray(validation.weight) / total, validation.offset, level, scale)
-        response = Observations(
-            *(np.concatenate(pair) for pair in zip(_arrays(response), _arrays(judges), strict=True))
-        )
-        response = replace(response, loss=loss)
+        pairs = zip(_arrays(response), _arrays(judges), strict=True)
+        response = Observations(loss, *(np.concatenate(pair) for pair in pairs))
         labels = np.concatenate([labels, np.where(judges.weight > 0, len(parts.counts) - 1, -1)])
     return Posed(
         working, response, labels, parts.counts, parts.splits, validation,
