@@ -89,23 +89,21 @@ def child(path: Path, limit: float, cold: bool) -> dict[str, Any]:
 
 def steps() -> dict[str, float]:
     """CPU seconds per GiB of every step of a pass, on one core."""
-    from covey.designs import MemmapDesign
-    from covey.designs.shared import _accumulate
-    from covey.designs.sums import row_sums
+    from covey.designs import DenseDesign, MemmapDesign
 
     rng = np.random.default_rng(0)
     n, k = 8192, 128
-    X, Z, out = rng.standard_normal((n, COLUMNS)), rng.standard_normal((n, k)), np.zeros((k, COLUMNS))
-    alone = np.arange(COLUMNS), np.arange(0, COLUMNS + 1, SIZE), np.zeros(COLUMNS), np.ones(COLUMNS)
-    kept = np.flatnonzero(rng.random(n) < 0.8)
+    X, R, q = rng.standard_normal((n, COLUMNS)), rng.standard_normal((k, n)), np.full(n, 1 / n)
+    groups = np.arange(COLUMNS), np.arange(0, COLUMNS + 1, SIZE)
+    block, some = DenseDesign(X), np.arange(k)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder, "x.npy"), X)
         design = MemmapDesign(Path(folder, "x.npy"))
         calls = {
             "read from the page cache": lambda: design.read(0, n),
-            f"moments, groups of {SIZE}": lambda: row_sums(X, X[:, 0].copy(), np.full(n, 1 / n), *alone),
-            f"Gram rows of {k} columns": lambda: _accumulate(Z, X, out),
-            "copy of the rows of a part": lambda: X[kept],
+            f"moments, groups of {SIZE}": lambda: block.moments(q, q, *groups, centre=True, scale=np.ones(COLUMNS)),
+            f"products with {k} residuals": lambda: block.correlate(R),
+            f"Gram matrix of {k} columns": lambda: block.gram_parts(some, np.zeros(k), q, [q]),
         }
         found = {}
         for label, call in calls.items():

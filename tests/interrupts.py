@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from covey.experiments import Claim, Verdict, registry
 from covey.experiments.runner import reproduce
 from covey.experiments.style import grid, styled
 from covey.experiments.tasks import run_tasks
-from covey.workflow import FILES, FitSettings, TableSettings, check_out, fit_table, write_fit
+from covey.workflow import FILES, FitSettings, check_out, fit_table, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
 KILLS = 6
@@ -46,10 +47,10 @@ def overwriting(folder):
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(DATA.X[:60, :12], columns=[f"g{j // 3}_{j}" for j in range(12)])
     table.assign(y=DATA.y[:60]).to_csv(folder / "table.csv", index=False)
-    asked = TableSettings((str(folder / "table.csv"),), "y", groups=("_",))
+    settings = FitSettings((str(folder / "table.csv"),), ("y",), groups=("_",), selection="bic")
     if not (folder / "fit").exists():
-        write_fit(fit_table(FitSettings(asked, selection="bic")), folder / "fit")
-    write_fit(fit_table(FitSettings(asked, selection="ebic")), folder / "fit", overwrite=True)
+        write_fit(fit_table(settings), folder / "fit")
+    write_fit(fit_table(replace(settings, selection="ebic")), folder / "fit", overwrite=True)
     assert [file.name for file in folder.iterdir() if file.name.startswith(".")] == []
     return [(folder / "fit" / "coefficients.csv").read_text()]
 

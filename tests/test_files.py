@@ -14,7 +14,7 @@ import covey
 from covey import files
 from covey.datasets import make_group_sparse
 from covey.experiments.tasks import write_piece
-from covey.files import check_folder, check_writable, whole_folder, write_atomically
+from covey.files import atomic_folder, check_folder, check_writable, write_atomically
 from covey.tables import read_table
 from covey.tables.spreadsheet import guarded, unguarded
 
@@ -37,7 +37,7 @@ def private():
 def test_the_umask_is_honoured(tmp_path, private):
     write_atomically(tmp_path / "one", b"1")
     write_piece(tmp_path / "piece", "piece", [1])
-    with whole_folder(tmp_path / "folder", NAMES) as draft:
+    with atomic_folder(tmp_path / "folder", NAMES) as draft:
         (draft / "a.txt").write_text("a")
     data = make_group_sparse(30, 6, 3, active=1, random_state=0)
     covey.save(covey.GroupSparseRegressor(3).fit(data.X, data.y), tmp_path / "model.skops")
@@ -74,7 +74,7 @@ def test_symbolic_links_are_not_followed(tmp_path):
 def test_nobody_can_guess_a_name(tmp_path):
     names = set()
     for _ in range(20):
-        with whole_folder(tmp_path / "folder", NAMES) as draft:
+        with atomic_folder(tmp_path / "folder", NAMES) as draft:
             names.add(draft.name)
     assert len(names) == 20
     assert all(len(name) >= len(".folder..part") + 16 for name in names)
@@ -86,13 +86,13 @@ def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, at_once):
         monkeypatch.setattr(files, "_exchange_at_once", lambda a, b: False)
     target = tmp_path / "folder"
     for text in ("old", "new"):
-        with whole_folder(target, NAMES) as draft:
+        with atomic_folder(target, NAMES) as draft:
             for name in NAMES:
                 (draft / name).write_text(text)
     assert {file.name: file.read_text() for file in target.iterdir()} == dict.fromkeys(NAMES, "new")
 
     def interrupted():
-        with whole_folder(target, NAMES) as draft:
+        with atomic_folder(target, NAMES) as draft:
             (draft / "a.txt").write_text("half")
             raise KeyboardInterrupt
 
@@ -112,7 +112,7 @@ def told(*_):
     time.sleep(60)
 if sys.argv[2] == "after":
     files._remove = told
-with files.whole_folder(target, {"a.txt", "b.txt"}) as draft:
+with files.atomic_folder(target, {"a.txt", "b.txt"}) as draft:
     for name in ("a.txt", "b.txt"):
         (draft / name).write_text("new")
     if sys.argv[2] == "before":

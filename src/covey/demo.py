@@ -1,8 +1,8 @@
-"""`covey demo` and `make demo`: what is LDL cholesterol made of? Nine measurements, with smooth effects.
+"""`covey demo` and `make demo`: what is LDL cholesterol computed from? Nine measurements, with smooth effects.
 
 In these blood samples LDL was not measured but computed by Friedewald's formula (1972): total cholesterol minus HDL
 minus a fifth of the triglycerides. The table has the logarithm of triglycerides, so the effect is not linear, and covey
-is not told which measurements enter.
+does not know which measurements enter.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 from sklearn.datasets import load_diabetes
 
 from covey.files import write_atomically
-from covey.workflow import Fit, FitSettings, TableSettings, check_out, fit_table, write_fit
-from covey.workflow.settings import Told, silent
+from covey.settings import FitSettings
+from covey.workflow import Fit, check_out, fit_table, write_fit
+from covey.workflow.problem import Show, show_nothing
 
 __all__ = ["COMMAND", "TRUTH", "run"]
 
@@ -32,7 +33,7 @@ TRUTH = "The truth: LDL was computed, by Friedewald's formula, as cholesterol - 
 COMMAND = "covey fit {out}/blood.csv --target ldl --onehot sex " + " ".join(f"--spline {name}" for name in SMOOTH)
 
 
-def run(out: Path, told: Told = silent) -> Fit:
+def run(out: Path, show: Show = show_nothing) -> Fit:
     """Write the table to ``out/blood.csv`` and its fit to ``out/fit``."""
     check_out(out / "fit", overwrite=True)
     table = load_diabetes(as_frame=True, scaled=False).data.rename(columns=NAMES)
@@ -40,8 +41,7 @@ def run(out: Path, told: Told = silent) -> Fit:
     if file.exists() and file.read_bytes() != content:
         raise FileExistsError(f"{file} is another table; choose another folder with --out.")
     write_atomically(file, content)
-    settings = FitSettings(TableSettings((str(file),), "ldl", spline=SMOOTH, onehot=("sex",)))
-    fit = fit_table(settings, told)
-    told("writing")
+    fit = fit_table(FitSettings((str(file),), ("ldl",), spline=SMOOTH, onehot=("sex",)), show)
+    show("writing")
     write_fit(fit, out / "fit", overwrite=True)
     return fit

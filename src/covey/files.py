@@ -22,7 +22,7 @@ except ImportError:  # Windows
 else:
     CAN_LOCK = True
 
-__all__ = ["check_folder", "check_writable", "sweep", "whole_folder", "write_atomically"]
+__all__ = ["atomic_folder", "check_folder", "check_writable", "sweep", "write_atomically"]
 
 # The part of a name that is kept in the name of its draft, which must not be too long for the file system.
 LONGEST_NAME = 200
@@ -52,7 +52,7 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 
 @contextmanager
-def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
+def atomic_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
     """A new folder to write into, which replaces `folder` at the end and is removed if anything goes wrong.
 
     `folder` always has a complete set of files, old or new; only files with these names are ever removed.
@@ -76,7 +76,7 @@ def whole_folder(folder: Path, names: Collection[str]) -> Iterator[Path]:
 
 
 def check_folder(folder: Path, names: Collection[str], *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a folder that `whole_folder` could not write.
+    """Refuse, before any work is done, a folder that `atomic_folder` could not write.
 
     An existing folder is replaced only with `overwrite`, and only if it holds nothing but files with these names: a
     slip such as ``--out ~ --overwrite`` must not delete anyone's files.

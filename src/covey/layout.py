@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout", "alike", "chain", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
+__all__ = ["Layout", "alike", "columns_of", "gathered", "offsets", "run", "scatter", "spans"]
 
 Array = NDArray[Any]
 
@@ -45,11 +45,6 @@ def spans(starts: Array, which: Array) -> NDArray[np.intp]:
     lengths = starts[1:][which] - first
     ends = np.cumsum(lengths)
     return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if ends.size else 0)
-
-
-def chain(first: Array, second: Array) -> NDArray[np.intp]:
-    """The offsets of two sequences of pieces, one after the other."""
-    return np.concatenate([first, second[1:] + first[-1]])
 
 
 def alike(*keys: Array) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:

@@ -15,6 +15,7 @@ __all__ = [
     "as_numbers",
     "as_numeric_matrix",
     "as_response",
+    "as_row_weights",
     "as_sample_weight",
     "boolean",
     "check_scale",
@@ -199,6 +200,15 @@ def as_sample_weight(weights: Any, n_rows: int, *, name: str = "sample_weight") 
     return scaled / scaled.sum()
 
 
+def as_row_weights(weights: Any, n_rows: int, *, name: str = "sample_weight") -> FloatArray:
+    """Row weights as they are given, checked as in `as_sample_weight`; ones for None."""
+    if weights is None:
+        return np.ones(n_rows)
+    vector = as_response(weights, n_rows, name=name)
+    as_sample_weight(vector, n_rows, name=name)
+    return vector
+
+
 def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
     """A finite float64 vector with one entry per row."""
     vector = as_numbers(y, name, finite=False)
@@ -215,8 +225,15 @@ def as_response(y: Any, n_rows: int, *, name: str = "y") -> FloatArray:
 
 
 def on_host(values: Any) -> Any:
-    """Convert a torch tensor on any device to a numpy array; leave other values unchanged."""
-    return values.detach().cpu().numpy() if type(values).__module__.partition(".")[0] == "torch" else values
+    """Convert a torch tensor on any device, or a Dask collection, to values in memory; leave others unchanged."""
+    library = type(values).__module__.partition(".")[0]
+    if library == "torch":
+        return values.detach().cpu().numpy()
+    if library == "dask":
+        from covey.designs.cluster import compute
+
+        return compute(values)[0]
+    return values
 
 
 def real(value: Any, name: str) -> float:

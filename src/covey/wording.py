@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 
+from covey.settings import FitSettings
+
 __all__ = ["as_options"]
 
-# Parameters that are options of `covey fit` under the same name.
-SHARED = "selection|rule|factors|standardize|group_weights|ties|offset|always"
+# The options of `covey fit` that set a parameter, by its name.
+OPTIONS = {one.option.parameter: one for one in FitSettings.table().values() if one.option.parameter}
 
-# Applied in this order: special cases first.
+# Names that are no parameters, or values that are objects.
 WORDS = (
-    (r"\baverage=True\b", "--average"),
-    (r"\baverage=False\b", "--no-average"),
-    (r"\bstandardize=(?:False|None)", "--standardize none"),
-    (r"\bgroup_weights=None\b", "--group-weights none"),
     (r"\bselection=(?:covey\.selection\.)?Size\((\w+)\)", r"--selection size:\1"),
     (r"\b(?:covey\.selection\.)?Size\((\w+)\)", r"size:\1"),
     (r"\bcovey\.stability_selection\b", "covey stability"),
 )
-_VALUE = re.compile(rf"(?<![-\w])({SHARED})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")
+_VALUE = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))?")
 
 
 def as_options(text: str) -> str:
@@ -27,8 +25,8 @@ def as_options(text: str) -> str:
 
     >>> as_options("Use fewer folds, or choose selection='ebic'. rule='1se' selects fewer groups.")
     'Use fewer folds, or choose --selection ebic. --rule 1se selects fewer groups.'
-    >>> as_options("For one model fit with average=False.")
-    'For one model fit with --no-average.'
+    >>> as_options("For one model fit with average=False, or with standardize=False.")
+    'For one model fit with --no-average, or with --standardize none.'
     """
     for pattern, words in WORDS:
         text = re.sub(pattern, words, text)
@@ -36,5 +34,8 @@ def as_options(text: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
+    option = OPTIONS[found[1]]
     value = next((part for part in found.groups()[1:] if part is not None), "")
-    return f"--{found[1].replace('_', '-')} {value}".rstrip()
+    if option.negative:
+        return option.negative if value == "False" else option.flag
+    return f"{option.flag} {'none' if value in ('None', 'False') else value}".rstrip()

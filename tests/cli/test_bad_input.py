@@ -179,15 +179,15 @@ def test_a_folder_without_permission(tmp_path):
 
 @pytest.fixture
 def mount(tmp_path):
-    """A small file system of its own, where the user may mount one."""
+    """A small file system, where the user may mount one."""
     mounted = []
 
     def mount(*options):
         place = tmp_path / f"mount{len(mounted)}"
         place.mkdir()
-        made = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", place], capture_output=True, text=True)
-        if made.returncode:
-            pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+        mounting = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", place], capture_output=True, text=True)
+        if mounting.returncode:
+            pytest.skip(f"no file system can be mounted here: {mounting.stderr.strip()}")
         mounted.append(place)
         return place
 
@@ -215,13 +215,13 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):
     """The same as a full disk, on any machine."""
     from pathlib import Path
 
-    whole = Path.write_bytes
+    write = Path.write_bytes
 
     def fails(self, data):
         if self.name == "path.parquet":
-            whole(self, data[:10])
+            write(self, data[:10])
             raise OSError(28, "No space left on device", str(self))
-        return whole(self, data)
+        return write(self, data)
 
     monkeypatch.setattr(Path, "write_bytes", fails)
     refused(fit(tmp_path, GOOD.encode()), "No space left on device", "free some space")

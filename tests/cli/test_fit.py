@@ -8,34 +8,36 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import covey as library
 from cli.running import covey, refused
 from covey import nested_score
 from covey.tables import read_table
-from covey.workflow import FILES, FitSettings, TableSettings, fit_table
+from covey.workflow import FILES, FitSettings, fit_table
 
 
 @pytest.fixture(scope="module")
 def frame():
     """Gene 2 and the shape of `age` matter, and so does `kind`; nothing else does."""
     rng = np.random.default_rng(0)
-    made = pd.DataFrame(
+    table = pd.DataFrame(
         rng.standard_normal((240, 9)), columns=[f"gene{g}_{k}" for g in (1, 2, 3) for k in ("a", "b", "c")]
     )
-    made["age"] = rng.uniform(20, 80, 240)
-    made["kind"] = rng.choice(["red", "green", "blue"], 240)
-    made["id"] = [f"p{i}" for i in range(240)]
-    shape = 2 * np.cos(made["age"] / 10)
-    levels = made["kind"].map({"red": 1.0, "green": -1.0, "blue": 0.0})
-    made["y"] = 3 * made["gene2_a"] - 2 * made["gene2_c"] + shape + levels + 0.3 * rng.standard_normal(240)
-    return made
+    table["age"] = rng.uniform(20, 80, 240)
+    table["kind"] = rng.choice(["red", "green", "blue"], 240)
+    table["id"] = [f"p{i}" for i in range(240)]
+    shape = 2 * np.cos(table["age"] / 10)
+    levels = table["kind"].map({"red": 1.0, "green": -1.0, "blue": 0.0})
+    table["y"] = 3 * table["gene2_a"] - 2 * table["gene2_c"] + shape + levels + 0.3 * rng.standard_normal(240)
+    return table
 
 
 @pytest.fixture
@@ -92,12 +94,12 @@ def test_predict_from_the_raw_table(fitted, table, frame, tmp_path):
     result = covey("predict", fitted, table, "--target", "y", "--keep", "id", "--out", tmp_path / "p.parquet")
     assert result.exit_code == 0, result.output
     assert "R^2 0.9" in result.stderr
-    made = pd.read_parquet(tmp_path / "p.parquet")
-    assert made.columns.tolist() == ["id", "prediction"]
-    np.testing.assert_allclose(made["prediction"], library.load(fitted / "model.skops").predict(frame))
+    predicted = pd.read_parquet(tmp_path / "p.parquet")
+    assert predicted.columns.tolist() == ["id", "prediction"]
+    np.testing.assert_allclose(predicted["prediction"], library.load(fitted / "model.skops").predict(frame))
     to_stdout = covey("predict", fitted / "model.skops", table)
     printed = pd.read_csv(pd.io.common.StringIO(to_stdout.stdout))
-    np.testing.assert_allclose(printed["prediction"], made["prediction"])
+    np.testing.assert_allclose(printed["prediction"], predicted["prediction"])
     answer = json.loads(covey("predict", fitted, table, "--target", "y", "--json").stdout)
     assert answer["rows"] == 240
     assert answer["r2"] > 0.97
@@ -169,6 +171,22 @@ def test_groups_that_are_always_in(table, tmp_path):
 def test_options_without_effect_are_refused(table, tmp_path, options, words):
     refused(covey("fit", table, *SETTINGS, *options, "--out", tmp_path / "fit"), *words)
     assert not (tmp_path / "fit").exists()
+
+
+def test_a_fit_that_does_not_converge_is_exit_code_3_with_the_result(table, tmp_path, monkeypatch):
+    fit = library.GroupSparseRegressor.fit
+
+    def warns(self, *given, **options):
+        warnings.warn("Give rule='1se'.", ConvergenceWarning, stacklevel=1)
+        return fit(self, *given, **options)
+
+    monkeypatch.setattr(library.GroupSparseRegressor, "fit", warns)
+    result = covey("fit", table, *SETTINGS, "--selection", "bic", "--out", tmp_path / "fit")
+    assert result.exit_code == 3, result.output
+    assert "notice: Give --rule 1se." in result.stderr
+    run = json.loads((tmp_path / "fit" / "run.json").read_text())
+    assert run["converged"] is False
+    assert run["notices"] == ["Give --rule 1se."]
 
 
 def test_weights_are_like_repeated_rows(frame, tmp_path):
@@ -270,8 +288,8 @@ def test_a_category_and_a_column_with_like_names_stay_apart(tmp_path):
     assert coefficients["group"].dropna().to_dict() == {"a_b": "a_b", "a_b_x": "a", "a_c": "a"}
 
 
-def test_stages_are_told(table, capsys):
-    settings = FitSettings(TableSettings((str(table),), "y", drop=("id", "kind")), selection="bic")
+def test_stages_are_shown(table, capsys):
+    settings = FitSettings((str(table),), ("y",), drop=("id", "kind"), selection="bic")
     fit_table(settings, print)
     parts = [f"without part {k}" for k in range(1, 6)]
     assert capsys.readouterr().out.splitlines() == ["reading", "expanding", "fitting", *parts]
@@ -288,16 +306,16 @@ def test_what_is_held_out_took_no_part_in_choosing(tmp_path):
     assert result.exit_code == 0, result.output
     run = json.loads((out / "run.json").read_text())
     pipeline = library.load(out / "model.skops")
-    made = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
-    assert run["nested"]["folds"] == pytest.approx(made.folds)
-    assert run["scores"]["held_out_r2"] == pytest.approx(made.mean)
-    assert run["scores"]["held_out_error"] == pytest.approx(made.std_error)
+    score = nested_score(clone(pipeline), frame.drop(columns="y"), frame["y"])
+    assert run["nested"]["folds"] == pytest.approx(score.folds)
+    assert run["scores"]["held_out_r2"] == pytest.approx(score.mean)
+    assert run["scores"]["held_out_error"] == pytest.approx(score.std_error)
     assert run["nested"]["selected"]["a"] == 5
     scores = {name: one["mean"] for name, one in run["nested"]["references"].items()}
     assert scores.keys() == {"null", "lasso", "ridge", "lasso without splines"}
     assert scores["lasso without splines"] < 0.1 < 0.7 < scores["lasso"]
-    for line in str(made).splitlines()[1:2]:
-        assert line.split() in [own.split() for own in result.stdout.splitlines()]
+    for line in str(score).splitlines()[1:2]:
+        assert line.split() in [printed.split() for printed in result.stdout.splitlines()]
     assert "Not held out, so optimistic: R^2" in result.stdout
     page = (out / "report.html").read_text()
     assert "Score on held-out rows" in page
@@ -320,16 +338,16 @@ def test_interrupted_leaves_nothing(tmp_path):
     parent, child = pty.openpty()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=child, text=True)
     os.close(child)
-    seen = b""
-    while b"fitting" not in seen:
-        seen += os.read(parent, 4096)
+    output = b""
+    while b"fitting" not in output:
+        output += os.read(parent, 4096)
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(OSError):  # the other end is closed
         while chunk := os.read(parent, 4096):
-            seen += chunk
+            output += chunk
     out = process.communicate()[0]
-    assert process.returncode == 130, seen
+    assert process.returncode == 130, output
     assert out == ""
-    assert b"Traceback" not in seen
-    assert b"nothing was written" in seen
+    assert b"Traceback" not in output
+    assert b"nothing was written" in output
     assert [file.name for file in tmp_path.iterdir()] == ["wide.parquet"]

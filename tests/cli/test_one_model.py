@@ -20,9 +20,9 @@ from covey.selection import Size
 @pytest.fixture(scope="module")
 def frame():
     rng = np.random.default_rng(0)
-    made = pd.DataFrame(rng.standard_normal((150, 24)), columns=[f"g{j // 3}_{j % 3}" for j in range(24)])
-    made["y"] = 3 * made["g2_0"] - 2 * made["g2_1"] + made["g5_2"] - made["g0_1"] + 2 * rng.standard_normal(150)
-    return made
+    table = pd.DataFrame(rng.standard_normal((150, 24)), columns=[f"g{j // 3}_{j % 3}" for j in range(24)])
+    table["y"] = 3 * table["g2_0"] - 2 * table["g2_1"] + table["g5_2"] - table["g0_1"] + 2 * rng.standard_normal(150)
+    return table
 
 
 CASES = {
@@ -99,8 +99,8 @@ def test_everything_describes_the_estimators_model(case, frame, tmp_path):
     assert "average=False" not in page  # remedies are options of the command line
     assert ("--no-average" in page) == (case == "mean")
     body = page.split('id="group-table"')[1].split("<tbody>", 1)[1].split('<p id="no-group"')[0]
-    rows = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
-    assert rows == [(name, shown(float(np.float32(norms[name])))) for name in selected]
+    cells = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
+    assert cells == [(name, shown(float(np.float32(norms[name])))) for name in selected]
 
 
 @pytest.fixture(scope="module")
@@ -163,23 +163,23 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     path = pd.read_parquet(out / "path.parquet")
     last = path[path["time"] == path["time"].max()]
     for k, coef in enumerate(np.atleast_2d(model.coef_)):
-        own = last if not outputs else last[last["output"] == outputs[k]]
-        own = own.set_index("column")["coefficient"]
-        np.testing.assert_allclose(own.reindex(X.columns).fillna(0.0), coef, rtol=1e-9)
+        coefficient = last if not outputs else last[last["output"] == outputs[k]]
+        coefficient = coefficient.set_index("column")["coefficient"]
+        np.testing.assert_allclose(coefficient.reindex(X.columns).fillna(0.0), coef, rtol=1e-9)
 
     # the model's file, and what `covey predict` writes with it
     predicted = covey("predict", out / "model.skops", every_kind, "--out", tmp_path / "p.csv")
     assert predicted.exit_code == 0, predicted.output
-    made = pd.read_csv(tmp_path / "p.csv")
+    predictions = pd.read_csv(tmp_path / "p.csv")
     shift = {} if offset is None else {"offset": offset}
     if hasattr(model, "classes_"):
-        assert made.columns.tolist() == ["prediction", *(f"probability_{k}" for k in model.classes_)]
-        assert made["prediction"].tolist() == model.predict(X).tolist()
-        np.testing.assert_allclose(made.drop(columns="prediction"), model.predict_proba(X), rtol=1e-9)
+        assert predictions.columns.tolist() == ["prediction", *(f"probability_{k}" for k in model.classes_)]
+        assert predictions["prediction"].tolist() == model.predict(X).tolist()
+        np.testing.assert_allclose(predictions.drop(columns="prediction"), model.predict_proba(X), rtol=1e-9)
     else:
         heads = [f"prediction_{name}" for name in outputs] or ["prediction"]
-        assert made.columns.tolist() == heads
-        np.testing.assert_allclose(np.squeeze(made.to_numpy()), model.predict(X, **shift), rtol=1e-9)
+        assert predictions.columns.tolist() == heads
+        np.testing.assert_allclose(np.squeeze(predictions.to_numpy()), model.predict(X, **shift), rtol=1e-9)
 
     # the report
     page = html.unescape((out / "report.html").read_text())
@@ -189,13 +189,13 @@ def test_every_family_has_one_model(case, every_kind, tmp_path):
     assert ("Held-out class predictions" in page) == (case == "two classes")
     assert ("Each response" in page) == (len(targets) > 1)
     body = page.split('id="group-table"')[1].split("<tbody>", 1)[1].split('<p id="no-group"')[0]
-    rows = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
-    assert rows == [(name, shown(float(np.float32(model.group_norms_[names.index(name)])))) for name in selected]
+    cells = re.findall(r'<tr><td class="rank">.*?<bdi>(g\d)</bdi>.*?data-label="norm">(.*?)</td>', body)
+    assert cells == [(name, shown(float(np.float32(model.group_norms_[names.index(name)])))) for name in selected]
     first = float(np.float32(np.atleast_2d(model.coef_)[0, list(X.columns).index("g1_0")]))
-    told = shown(ratio(first) if outputs and model.loss_.effect else first, 4)
-    assert f"<bdi>g1_0</bdi></th><td>{told}</td>" in body
+    text = shown(ratio(first) if outputs and model.loss_.effect else first, 4)
+    assert f"<bdi>g1_0</bdi></th><td>{text}</td>" in body
     if model.loss_.effect and not outputs:
-        assert f"<td>{told}</td><td>{shown(ratio(first), 4)}</td>" in body
+        assert f"<td>{text}</td><td>{shown(ratio(first), 4)}</td>" in body
 
 
 def _explained(model, X, y, offset):

@@ -15,14 +15,14 @@ OTHERS = ["--drop", "months", "--drop", "dead"]
 def frame():
     """Genes 0 to 7 of 30 act; age does too."""
     rng = np.random.default_rng(0)
-    made = pd.DataFrame(rng.standard_normal((160, 60)), columns=[f"g{g}_{k}" for g in range(30) for k in "ab"])
-    made["age"] = rng.uniform(20, 80, 160)
-    effect = sum(made[f"g{g}_a"] - made[f"g{g}_b"] for g in range(8))
-    made["y"] = effect + 0.2 * made["age"] + 0.5 * rng.standard_normal(160)
-    made["months"] = rng.exponential(np.exp(-effect / 2))
-    made["dead"] = rng.integers(0, 4, 160) > 0
-    made["case"] = np.where(effect > 0, "yes", "no")
-    return made
+    table = pd.DataFrame(rng.standard_normal((160, 60)), columns=[f"g{g}_{k}" for g in range(30) for k in "ab"])
+    table["age"] = rng.uniform(20, 80, 160)
+    effect = sum(table[f"g{g}_a"] - table[f"g{g}_b"] for g in range(8))
+    table["y"] = effect + 0.2 * table["age"] + 0.5 * rng.standard_normal(160)
+    table["months"] = rng.exponential(np.exp(-effect / 2))
+    table["dead"] = rng.integers(0, 4, 160) > 0
+    table["case"] = np.where(effect > 0, "yes", "no")
+    return table
 
 
 @pytest.fixture

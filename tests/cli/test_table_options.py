@@ -14,14 +14,14 @@ def frame():
     """The columns a and site matter; b does not, and 'kind, really' is a name with a comma."""
     rng = np.random.default_rng(0)
     n = 90
-    made = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
-    made["site"] = rng.choice(["north", "south", "west"], n)
-    made["kind, really"] = rng.choice(["x", "y"], n)
-    made["when"] = pd.date_range("2020-03-01", periods=n).astype(str)
-    made["name"] = [f"p{i}" for i in range(n)]
-    effect = made["site"].map({"north": 0.0, "south": 3.0, "west": -3.0})
-    made["y"] = 4 * made["a"] + effect + 0.05 * np.arange(n) + 0.3 * rng.standard_normal(n)
-    return made
+    table = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    table["site"] = rng.choice(["north", "south", "west"], n)
+    table["kind, really"] = rng.choice(["x", "y"], n)
+    table["when"] = pd.date_range("2020-03-01", periods=n).astype(str)
+    table["name"] = [f"p{i}" for i in range(n)]
+    effect = table["site"].map({"north": 0.0, "south": 3.0, "west": -3.0})
+    table["y"] = 4 * table["a"] + effect + 0.05 * np.arange(n) + 0.3 * rng.standard_normal(n)
+    return table
 
 
 QUICK = ["--selection", "bic"]
@@ -139,13 +139,13 @@ def test_rows_with_missing_values_are_left_out(frame, fit, tmp_path):
 
 
 def test_predict_needs_only_the_columns_of_selected_terms(frame, fit, tmp_path):
-    whole = json.loads(covey("predict", fit / "fit", fit / "table.csv", "--json").stdout)["prediction"]
+    complete = json.loads(covey("predict", fit / "fit", fit / "table.csv", "--json").stdout)["prediction"]
     frame[["site", "a"]].to_csv(tmp_path / "few.csv", index=False)
     few = covey("predict", fit / "fit", tmp_path / "few.csv", "--json")
-    assert json.loads(few.stdout)["prediction"] == pytest.approx(whole, rel=1e-12)
+    assert json.loads(few.stdout)["prediction"] == pytest.approx(complete, rel=1e-12)
     frame.assign(b="text").to_csv(tmp_path / "odd.csv", index=False)
     odd = covey("predict", fit / "fit", tmp_path / "odd.csv", "--json")
-    assert json.loads(odd.stdout)["prediction"] == pytest.approx(whole, rel=1e-12)
+    assert json.loads(odd.stdout)["prediction"] == pytest.approx(complete, rel=1e-12)
     frame.rename(columns={"site": "sites"}).to_csv(tmp_path / "lacks.csv", index=False)
     refused(covey("predict", fit / "fit", tmp_path / "lacks.csv"), "lacks 'site'", "did you mean 'sites'?")
 
@@ -155,12 +155,12 @@ def test_categories_that_the_fit_has_not_seen(frame, fit, tmp_path):
     new.loc[[0, 3], "site"] = "east"
     new.to_csv(tmp_path / "new.csv", index=False)
     refused(covey("predict", fit / "fit", tmp_path / "new.csv"), "holds 'east'", "--handle-unknown ignore")
-    made = covey("predict", fit / "fit", tmp_path / "new.csv", "--handle-unknown", "ignore", "--json")
+    ignored = covey("predict", fit / "fit", tmp_path / "new.csv", "--handle-unknown", "ignore", "--json")
     c = coefficients(fit / "fit")
-    predicted = json.loads(made.stdout)["prediction"]
+    predicted = json.loads(ignored.stdout)["prediction"]
     assert predicted[0] == pytest.approx(c["(intercept)"] + c["a"] * new["a"][0])
-    assert "'east'" in made.stderr
-    assert "2 rows" in made.stderr
+    assert "'east'" in ignored.stderr
+    assert "2 rows" in ignored.stderr
     options = ["--drop", "name,when,b", "--drop", "kind, really", "--onehot", "site", "-o", tmp_path / "fit", *QUICK]
     assert covey("fit", fit / "table.csv", "-t", "y", "--handle-unknown", "ignore", *options).exit_code == 0
     assert covey("predict", tmp_path / "fit", tmp_path / "new.csv").exit_code == 0

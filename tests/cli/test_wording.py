@@ -12,18 +12,18 @@ import typer
 
 import covey as library
 from covey.cli.app import app
-from covey.wording import as_options
+from covey.wording import OPTIONS, as_options
 
 SOURCE = Path(library.__file__).parent
 FILES = [
     "report/assets/remarks.toml",
     "report/remarks.py",
-    "selection/splitting.py",
-    "selection/selecting.py",
-    "selection/criteria.py",
+    "search/splits.py",
+    "search/select.py",
+    "search/criteria.py",
     "designs/rows.py",
 ]
-PARAMETERS = "selection|rule|average|factors|standardize|group_weights"
+PARAMETERS = "|".join(OPTIONS)
 
 
 def messages(file):
@@ -40,15 +40,15 @@ def messages(file):
 
 @pytest.fixture(scope="module")
 def options():
-    command = typer.main.get_command(app).commands["fit"]
+    command = typer.main.get_command(app).get_command(None, "fit")
     return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_remedies_are_options_of_the_command_line(file, options):
-    told = [as_options(text) for text in messages(file)]
-    assert told
-    for text in told:
+    texts = [as_options(text) for text in messages(file)]
+    assert texts
+    for text in texts:
         assert not re.search(rf"(?<![-\w])({PARAMETERS})=", text), text
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= options, text
 
@@ -61,7 +61,8 @@ def test_remedies_are_options_of_the_command_line(file, options):
         ("fit with average=False.", "fit with --no-average."),
         ("factors=1 holds the leading one", "--factors 1 holds the leading one"),
         ("or covey.selection.Size(k).", "or size:k."),
-        ("--factors 5 is large", "--factors 5 is large"),
+        ("give random_state=3", "give --seed 3"),
+        ("--selection 5 is good", "--selection 5 is good"),
     ],
     ids=str,
 )

@@ -118,9 +118,8 @@ def test_factors_do_not_depend_on_the_storage(kind, mean, tmp_path):
     X += mean
     design, q = as_design(KINDS[kind](X, tmp_path)), weights(90, "weighted")
     groups = Groups.from_size(2, 60)
-    stored = design.weights(q)
-    assert count_factors(design, stored, groups.members, groups.starts) == 2
-    found, expected = find_factors(design, stored, 2), find_factors(as_design(X), q, 2)
+    assert count_factors(design, q, groups.members, groups.starts) == 2
+    found, expected = find_factors(design, q, 2), find_factors(as_design(X), q, 2)
     F, E = found.scores(design), expected.scores(as_design(X))
     np.testing.assert_allclose((F * q[:, None]).T @ E, np.diag(np.sign(np.diag((F * q[:, None]).T @ E))), atol=1e-8)
 

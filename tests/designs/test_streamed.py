@@ -51,6 +51,15 @@ def stored_zarr(data, tmp_path):
 # ---------------------------------------------------------------------- passes
 
 
+def test_a_path_reads_the_file_a_few_times(data, npy):
+    _, y = data
+    design = MemmapDesign(npy, memory_budget=BUDGET)
+    assert design.block_rows == 16
+    limit_path(design, y, 4)
+    # moments, Gram matrices
+    assert design.n_passes == 2
+
+
 def test_held_out_rows_and_folds_share_the_readings_of_all_rows(data, npy):
     _, y = data
     design = MemmapDesign(npy, memory_budget=2**24)
@@ -123,7 +132,7 @@ def test_views_of_a_memmap_find_their_rows_in_the_file(data, tmp_path):
         (mapped.T, X.T),
     ]:
         design = MemmapDesign(view, memory_budget=BUDGET)
-        np.testing.assert_array_equal(np.concatenate([block for _, block in design.blocks()]), expected)
+        np.testing.assert_array_equal(np.concatenate(list(design.stream())), expected)
     private = np.memmap(tmp_path / "x.raw", np.float64, "c", 4096 + 64, X.shape)
     private[3] = 7
     assert (MemmapDesign(private).read(3, 4) == 7).all()
@@ -171,8 +180,8 @@ def test_other_types_are_converted_when_asked_for(dtype, data, tmp_path):
     with pytest.raises(ValueError, match=r"x\.npy holds"):
         limit_path(np.load(tmp_path / "x.npy", mmap_mode="r"), data[1], 4)
     design = MemmapDesign(tmp_path / "x.npy", dtype="float32", memory_budget=BUDGET)
-    found, expected = (limit_path(matrix, data[1], 4, max_groups=4).coefs for matrix in (design, X.astype("f4")))
-    np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-3)
+    found, expected = (limit_path(matrix, data[1], 4, max_groups=3).coefs for matrix in (design, X.astype("f4")))
+    assert abs(found - expected).max() < 1e-3
 
 
 def test_objects_are_refused(tmp_path):
@@ -190,7 +199,7 @@ def test_parquet_by_name(data, parquet):
     X, y = data
     design = ParquetDesign(parquet, drop=["y"], memory_budget=BUDGET)
     np.testing.assert_array_equal(design.column("y"), y)
-    np.testing.assert_array_equal(design.read(45, 103), X[45:103])
+    np.testing.assert_array_equal(np.concatenate(list(design.stream())), X)
     model = GroupSparseRegressor({"first": [f"x{j}" for j in range(4)], "rest": [f"x{j}" for j in range(4, 40)]})
     model.fit(design, y)
     assert model.selected_groups_[0] == "first"

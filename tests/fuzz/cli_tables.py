@@ -1,4 +1,4 @@
-"""Tables of all kinds through `covey fit` and `covey predict`: a whole folder, or one line that says why not."""
+"""Tables of all kinds through `covey fit` and `covey predict`: a complete folder, or one line that says why not."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def judged(command: list[str], out: Path) -> str:
         return f"{type(error).__name__}: {error}\n{''.join(traceback.format_tb(error.__traceback__)[-3:])}"
     if result.exit_code == 2:
         lines = result.stderr.strip().splitlines()
-        if "Usage:" in result.stderr:  # bad usage is told by the parser
+        if "Usage:" in result.stderr:  # the parser reports bad usage
             return ""
         # one line; or one that ends in a colon, and one per column that cannot be read
         listed = len(lines) > 1 and lines[0].endswith(":") and all(line.startswith("  ") for line in lines[1:])
@@ -95,10 +95,10 @@ def judged(command: list[str], out: Path) -> str:
         return f"refused, and yet wrote {out.name}" if out.exists() else ""
     if result.exit_code not in (0, 3):
         return f"exit code {result.exit_code}: {result.stderr!r}"
-    return whole(out)
+    return incomplete(out)
 
 
-def whole(out: Path) -> str:
+def incomplete(out: Path) -> str:
     """What is wrong with the files of a fit, or with predictions."""
     if not out.is_dir():
         return "" if out.is_file() and out.stat().st_size else f"no {out.name}"
@@ -106,7 +106,9 @@ def whole(out: Path) -> str:
         return f"not all files: {sorted(file.name for file in out.iterdir())}"
     about = json.loads((out / "run.json").read_text())
     wrong = [
-        name for name, own in about["files"].items() if hashlib.sha256((out / name).read_bytes()).hexdigest() != own
+        name
+        for name, digest in about["files"].items()
+        if hashlib.sha256((out / name).read_bytes()).hexdigest() != digest
     ]
     numbers = np.ravel(about["intercept"])
     return f"not as it was written: {wrong}" if wrong else "" if np.isfinite(numbers).all() else "an infinite intercept"
@@ -124,25 +126,25 @@ def write_table(place: Path, rng: random.Random) -> tuple[Path, list[str]]:
         columns[rng.randrange(len(columns))] = rng.choice(NAMES)
     numbers = np.random.default_rng(rng.randrange(2**31))
     X = numbers.standard_normal((n, len(columns))) * 10.0 ** numbers.integers(-3, 4)
-    rows: list[list[Any]] = [[f"{value:.6g}" for value in row] for row in X]
+    lines: list[list[Any]] = [[f"{value:.6g}" for value in row] for row in X]
     target = rng.choice(["number", "number", "number", "class", "two", "count", "positive", "constant"])
-    for i, row in enumerate(rows):
+    for i, row in enumerate(lines):
         eta = X[i, 0] / (np.abs(X[:, 0]).max() or 1.0) + 0.3 * numbers.standard_normal()
         row[-1] = {
             "number": f"{eta:.5g}", "class": "abc"[int(3 / (1 + np.exp(-eta))) % 3], "two": str(int(eta > 0)),
             "count": str(numbers.poisson(np.exp(eta))), "positive": f"{np.exp(eta):.5g}", "constant": "7",
         }[target]  # fmt: skip
-    if rows and odd() < 0.15:
+    if lines and odd() < 0.15:
         j = rng.randrange(len(columns))
-        for row in rows:
+        for row in lines:
             row[j] = rng.choice(["u", "v", "w"])
-    for _ in range(rng.choice([0, 0, 0, 1, 5]) if rows else 0):
-        rng.choice(rows)[rng.randrange(len(columns))] = rng.choice(CELLS)
-    if rows and odd() < 0.05:
-        rng.choice(rows).append("1")
+    for _ in range(rng.choice([0, 0, 0, 1, 5]) if lines else 0):
+        rng.choice(lines)[rng.randrange(len(columns))] = rng.choice(CELLS)
+    if lines and odd() < 0.05:
+        rng.choice(lines).append("1")
     separator, end = rng.choice([",", ",", ",", ";", "\t"]), rng.choice(["\n", "\n", "\r\n"])
-    lines = [separator.join(quoted(cell, separator) for cell in row) for row in [columns, *rows]]
-    content = (end.join(lines) + rng.choice([end, ""])).encode()
+    texts = [separator.join(quoted(cell, separator) for cell in row) for row in [columns, *lines]]
+    content = (end.join(texts) + rng.choice([end, ""])).encode()
     if odd() < 0.05:
         content = b"\xef\xbb\xbf" + content
     if odd() < 0.05 and content:

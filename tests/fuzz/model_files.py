@@ -21,7 +21,7 @@ import covey
 from covey.persistence import TRUSTED, ModelFileError, dump_bytes
 from covey.report import FitReport, render
 from covey.search.chosen import how_chosen, in_words, judged
-from covey.workflow import FitSettings, TableSettings, fit_table, predict_table
+from covey.workflow import FitSettings, PredictSettings, fit_table, predict_table
 
 CONSTANTS = [
     "0",
@@ -63,14 +63,14 @@ def bases() -> list[tuple[bytes, Any, Any]]:
         (covey.GroupSparseCox(groups=3), X, (np.exp(-y), rng.random(60) < 0.7)),
         (classify(groups=3, selection=3), plain, np.digitize(y, [-1, 1])),
     ]
-    made = [(dump_bytes(model.fit(rows, target)), rows, target) for model, rows, target in fits]
+    contents = [(dump_bytes(model.fit(rows, target)), rows, target) for model, rows, target in fits]
     with tempfile.TemporaryDirectory() as folder:
         table = X.assign(y=y, kind=rng.choice(["u", "v", "w"], 60))
         table.loc[3, "c1"] = np.nan
         table.to_csv(f"{folder}/t.csv", index=False)
-        asked = TableSettings(data=(f"{folder}/t.csv",), target="y", spline=("c2",), onehot=("kind",), impute="median")
-        made.append((dump_bytes(fit_table(FitSettings(asked)).model), table, None))
-    return made
+        settings = FitSettings((f"{folder}/t.csv",), ("y",), spline=("c2",), onehot=("kind",), impute="median")
+        contents.append((dump_bytes(fit_table(settings).model), table, None))
+    return contents
 
 
 # ---------------------------------------------------------------------- ways to damage a file
@@ -161,15 +161,15 @@ def change_sparse(content: bytes, rng: random.Random) -> bytes:
         return swap_members(content, rng)
     name = rng.choice(names)
     parts = dict(np.load(io.BytesIO(members[name])))
-    own = rng.choice(["indices", "indices", "indptr", "indptr", "data", "shape", "format"])
-    if own == "shape":
-        parts[own] = np.array([rng.choice([0, 1, 5, 10**9, int(n)]) for n in parts[own]])
-    elif own == "format":
-        parts[own] = np.array(rng.choice([b"csc", b"coo", b"dia", b"bsr", b"xyz"]))
-    elif rng.random() < 0.6 and parts[own].size:
-        parts[own].flat[rng.randrange(parts[own].size)] = rng.choice([-1, -7, 1, 50, 10**6, 2**30])
+    part = rng.choice(["indices", "indices", "indptr", "indptr", "data", "shape", "format"])
+    if part == "shape":
+        parts[part] = np.array([rng.choice([0, 1, 5, 10**9, int(n)]) for n in parts[part]])
+    elif part == "format":
+        parts[part] = np.array(rng.choice([b"csc", b"coo", b"dia", b"bsr", b"xyz"]))
+    elif rng.random() < 0.6 and parts[part].size:
+        parts[part].flat[rng.randrange(parts[part].size)] = rng.choice([-1, -7, 1, 50, 10**6, 2**30])
     else:
-        parts[own] = changed(parts[own], rng)
+        parts[part] = changed(parts[part], rng)
     stream = io.BytesIO()
     np.savez(stream, **parts)
     members[name] = stream.getvalue()
@@ -243,12 +243,12 @@ def verdict(seed: int) -> str:
         except ModelFileError as refused:
             return "" if str(refused).strip() else f"{way.__name__}: refused without a word"
         except Exception as error:
-            return f"{way.__name__}: load: {told(error)}"
+            return f"{way.__name__}: load: {described(error)}"
         try:
             use(model, file, X, y, report=rng.random() < 0.1)
         except Exception as error:
             if not isinstance(error, ValueError | TypeError) or not documented(error):
-                return f"{way.__name__}: use: {told(error)}"
+                return f"{way.__name__}: use: {described(error)}"
     return ""
 
 
@@ -257,7 +257,7 @@ def use(model: Any, file: Path, X: Any, y: Any, *, report: bool = True) -> None:
     if hasattr(model, "steps"):
         table = file.with_name("rows.csv")
         X.to_csv(table, index=False)
-        predict_table(file, [str(table)], target=["y"])
+        predict_table(PredictSettings(file, (str(table),), target=("y",)))
         return
     model.predict(X)
     model.score(X, y)
@@ -288,6 +288,6 @@ def documented(error: BaseException) -> bool:
     return "/covey/" in last or last.endswith(("validation.py", "_param_validation.py", "base.py", "_split.py"))
 
 
-def told(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[-3:])
     return f"{type(error).__name__}: {error}\n{''.join(frames)}"

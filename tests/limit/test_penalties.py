@@ -49,9 +49,7 @@ def test_units_and_shifts_do_not_matter(change, equal_shares):
     X, groups = mixed(), Groups.from_sizes([2, 2])
     plain, other = (penalties(A, groups, equal_shares=equal_shares) for A in (X, np.asarray(change(X))))
     for l in range(2):
-        T, U = plain.problem.factor(l), other.problem.factor(l)
-        own = slice(2 * l, 2 * l + 2)
-        Z, V = (X - X.mean(axis=0))[:, own] @ T, (change(X) - change(X).mean(axis=0))[:, own] @ U
+        Z, V = (one.working.working_columns(np.array([l])) for one in (plain, other))
         turn = np.linalg.lstsq(Z, V, rcond=None)[0]  # V = Z turn
         np.testing.assert_allclose(turn.T @ plain.of([l])[0] @ turn, other.of([l])[0], rtol=1e-7)
 

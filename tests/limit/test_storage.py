@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from covey.limit import lockstep, posed
 
 from covey import Groups, limit_path
 from covey.designs import as_design
+from covey.search import paths, table
 from storage_kinds import KINDS
 
 
@@ -22,8 +22,8 @@ def problem(request, monkeypatch):
     X[:, own[2]] = X[:, own[0]] - X[:, own[1]]
     y = 1.0 + 0.3 * rng.standard_normal(n) + X[:, labels < 6] @ rng.standard_normal(18)
     if wide:
-        monkeypatch.setattr(posed, "NEAR_COLUMNS", 12)
-        monkeypatch.setattr(lockstep, "EVENTS_PER_CHECK", 4)
+        monkeypatch.setattr(table, "NEAR_COLUMNS", 12)
+        monkeypatch.setattr(paths, "EVENTS_PER_CHECK", 4)
     return X, y, Groups.from_labels(labels.tolist())
 
 
@@ -58,7 +58,7 @@ def test_without_intercept_and_with_overlapping_groups(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_design_is_read_a_few_times_only(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(posed, "NEAR_COLUMNS", 30)
+    monkeypatch.setattr(table, "NEAR_COLUMNS", 30)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 600))
     y = X[:, :9].sum(axis=1) + 0.3 * rng.standard_normal(50)

@@ -90,7 +90,7 @@ def more_columns(encoder):
 
 
 def far_mapping(encoder):
-    mapping = next(own for own in encoder._default_to_infrequent_mappings if own is not None)
+    mapping = next(one for one in encoder._default_to_infrequent_mappings if one is not None)
     mapping[0] = 10**6
 
 

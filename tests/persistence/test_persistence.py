@@ -1,11 +1,13 @@
-"""What is saved comes back the same; what is foreign, hostile or damaged is refused before anything is made."""
+"""What is saved comes back the same; what is foreign, hostile or damaged is refused before anything is created."""
 
+import copy
 import io
 import json
 import pickle
 import subprocess
 import sys
 import zipfile
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 import covey
 from covey.persistence import ModelFileError, dump_bytes, import_skops
+from covey.persistence.attributes import FITTED, PATH
 from covey.selection import Discrepancy, HoldOut, InformationCriterion, Size
 
 
@@ -82,9 +85,9 @@ def test_a_pipeline_predicts_from_the_raw_table(table, tmp_path):
         ],
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
-    whole = make_pipeline(columns, covey.GroupSparseRegressor(groups=covey.TermGroups(frame.columns))).fit(holes, y)
-    covey.save(whole, tmp_path / "model.skops")
-    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), whole.predict(holes))
+    pipeline = make_pipeline(columns, covey.GroupSparseRegressor(groups=covey.TermGroups(frame.columns))).fit(holes, y)
+    covey.save(pipeline, tmp_path / "model.skops")
+    np.testing.assert_array_equal(covey.load(tmp_path / "model.skops").predict(holes), pipeline.predict(holes))
 
 
 def test_pickle_still_works(model, table):
@@ -286,12 +289,12 @@ def test_splines_from_a_file_are_checked(table, tmp_path, part):
     step = SplineTransformer().fit(frame[["d"]])
     setattr(step.bsplines_[0], part, getattr(step.bsplines_[0], part)[:4].copy())
     basis = SplineTransformer().fit_transform(frame[["d"]])
-    whole = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
-    (tmp_path / "model.skops").write_bytes(import_skops().dumps(whole))
+    pipeline = make_pipeline(step, covey.GroupSparseRegressor(groups=1).fit(basis, y))
+    (tmp_path / "model.skops").write_bytes(import_skops().dumps(pipeline))
     with pytest.raises(ModelFileError, match="damaged"):
         covey.load(tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"covey\.load would refuse it"):
-        covey.save(whole, tmp_path / "again.skops")
+        covey.save(pipeline, tmp_path / "again.skops")
 
 
 def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tmp_path):
@@ -301,10 +304,10 @@ def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tm
 
     frame, y = table
     trees = SelectFromModel(RandomForestRegressor(2, random_state=0), max_features=2, threshold=-np.inf)
-    whole = make_pipeline(trees, covey.GroupSparseRegressor()).fit(frame[list("abcde")], y)
+    pipeline = make_pipeline(trees, covey.GroupSparseRegressor()).fit(frame[list("abcde")], y)
     with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree"):
-        covey.save(whole, tmp_path / "model.skops")
-    skops.io.dump(whole, tmp_path / "model.skops")
+        covey.save(pipeline, tmp_path / "model.skops")
+    skops.io.dump(pipeline, tmp_path / "model.skops")
     with pytest.raises(ModelFileError, match=r"sklearn\.tree\._tree\.Tree.*nothing was loaded"):
         covey.load(tmp_path / "model.skops")
 
@@ -313,6 +316,36 @@ def test_models_that_compiled_code_trusts_are_neither_written_nor_read(table, tm
 def test_a_model_that_was_not_fitted_comes_back_too(estimator, tmp_path):
     covey.save(estimator, tmp_path / "model.skops")
     assert repr(covey.load(tmp_path / "model.skops")) == repr(estimator)
+
+
+def test_a_file_with_attributes_of_another_version_is_refused(model, tmp_path):
+    """A path that had more fields then, or a model that had fewer."""
+    longer, shorter = copy.deepcopy(model), copy.deepcopy(model)
+    vars(longer.path_)["step"] = 1.0
+    del vars(shorter)["recipe_"]
+    for other, name in ((longer, "step"), (shorter, "recipe_")):
+        (tmp_path / "model.skops").write_bytes(import_skops().dumps(other))
+        with pytest.raises(ModelFileError, match=f"another version of covey.*{name}"):
+            covey.load(tmp_path / "model.skops")
+
+    def with_a_type_that_is_gone(schema):
+        attributes(schema)["path_"]["__class__"] = "PathState"
+
+    (tmp_path / "model.skops").write_bytes(rewritten(dump_bytes(model), with_a_type_that_is_gone))
+    with pytest.raises(ModelFileError, match=r"covey\.path\.PathState.*Another version of covey"):
+        covey.load(tmp_path / "model.skops")
+
+
+def test_the_table_of_attributes_has_every_attribute_of_a_fitted_model(table):
+    """What is not in the table would not be checked."""
+    frame, y = table
+    X, times = frame[list("abcde")], covey.survival(np.exp(y), y > -1)
+    fits = (covey.GroupSparseRegressor(), y), (covey.GroupSparseClassifier(), y > 0), (covey.GroupSparseCox(), times)
+    for estimator, response in fits:
+        fitted = estimator.fit(X, response)
+        name = f"{type(fitted).__module__}.{type(fitted).__qualname__}"
+        assert {one for one in vars(fitted) if one.endswith("_")} == {one for one in FITTED[name] if one.endswith("_")}
+        assert {field.name for field in fields(fitted.path_)} == set(PATH)
 
 
 @pytest.mark.parametrize("seed", range(3))

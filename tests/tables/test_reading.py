@@ -57,8 +57,8 @@ def test_parts_are_in_order_and_columns_by_name(tmp_path):
     for i in range(12):
         part = pd.DataFrame({"i": [i], "x": [0.5]})
         (part if i % 2 else part[["x", "i"]]).to_parquet(tmp_path / f"part-{i:02d}.parquet")
-    whole = read_tables([tmp_path])
-    assert whole["i"].tolist() == list(range(12))
+    table = read_tables([tmp_path])
+    assert table["i"].tolist() == list(range(12))
     assert [file.name for file in find_files([tmp_path / "part-0[23]*"])] == ["part-02.parquet", "part-03.parquet"]
 
 
@@ -91,7 +91,7 @@ def test_a_group_file_with_and_without_a_header(tmp_path):
     file = tmp_path / "groups.csv"
     for header in ("column,group\n", ""):
         file.write_text(f"{header}a,1\nb,2\nc,1\n")
-        made = read_groups(str(file), ["a", "b", "c"])
-        assert made.labels.tolist() == [0, 1, 0]
+        groups = read_groups(str(file), ["a", "b", "c"])
+        assert groups.labels.tolist() == [0, 1, 0]
     file.write_text("column\tgroup\na\tone\nc\tone\n")
-    assert read_groups(str(file), ["a", "b", "c"], own=["b"]).names == ("one", "b")
+    assert read_groups(str(file), ["a", "b", "c"], ungrouped=["b"]).names == ("one", "b")

@@ -103,7 +103,7 @@ def test_any_design_of_the_library():
 
 
 @pytest.mark.parametrize("sizes", [[4] * 5, [70, 3, 1, 20]], ids=["small", "one large group"])
-@pytest.mark.parametrize("kind", ["Dask", "memmap", "Gram rows only"])
+@pytest.mark.parametrize("kind", ["Dask", "memmap", "without columns"])
 def test_bounds_where_columns_stay_where_they_are(kind, sizes, tmp_path):
     rng = np.random.default_rng(2)
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes)).tolist()

@@ -7,21 +7,11 @@ import gc
 import os
 import sys
 import threading
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-
-from covey.cli.autoencoder import app as autoencoder
-from covey.cli.completion import completion
-from covey.cli.demo import demo
-from covey.cli.diagnose import diagnose
-from covey.cli.fit import fit
-from covey.cli.path import path
-from covey.cli.predict import predict
-from covey.cli.reproduce import reproduce
-from covey.cli.stability import stability
-
-__all__ = ["app", "run"]
+import typer.core
 
 # Allocations between two runs of the garbage collector. Python's default of 700 costs a short command a tenth of its
 # time, because its imports allocate many objects and free none.
@@ -29,23 +19,50 @@ OBJECTS = 50_000
 
 START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
 
-app = typer.Typer(
-    name="covey",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(rich_help_panel=START)(demo)
-app.command(rich_help_panel=START)(fit)
-app.command(rich_help_panel=START)(predict)
-app.command(rich_help_panel=START)(stability)
-app.command(rich_help_panel=START)(path)
-app.command(rich_help_panel=START)(diagnose)
-app.command(rich_help_panel=PAPER)(reproduce)
-app.add_typer(autoencoder, name="autoencoder", rich_help_panel=PAPER)
-app.command(rich_help_panel=SHELL)(completion)
+# Every command: the module and the name in it, imported when the command is used or listed; and its heading.
+COMMANDS = {
+    "demo": ("covey.cli.demo:demo", START),
+    "fit": ("covey.cli.fit:fit", START),
+    "predict": ("covey.cli.predict:predict", START),
+    "stability": ("covey.cli.stability:stability", START),
+    "path": ("covey.cli.path:path", START),
+    "diagnose": ("covey.cli.diagnose:diagnose", START),
+    "reproduce": ("covey.cli.reproduce:reproduce", PAPER),
+    "autoencoder": ("covey.cli.autoencoder:app", PAPER),
+    "completion": ("covey.cli.completion:completion", SHELL),
+}
+APPEARANCE: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "rich",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands of the table, each imported when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        place, panel = COMMANDS[cmd_name]
+        module, _, name = place.partition(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, typer.Typer):
+            single = typer.Typer(**APPEARANCE)
+            single.command(cmd_name)(found)
+            found = single
+        command: Any = typer.main.get_command(found)
+        command.name, command.rich_help_panel = cmd_name, panel
+        return command
+
+
+app = typer.Typer(name="covey", cls=Commands, no_args_is_help=True, **APPEARANCE)
 
 
 def _version(wanted: bool) -> None:

@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = ["completion"]
-
 
 def completion(
     shell: Annotated[

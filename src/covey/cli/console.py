@@ -11,33 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from covey.cli import INTERRUPTED, interruptible
 from covey.wording import as_options
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-__all__ = [
-    "BAD_INPUT",
-    "INTERRUPTED",
-    "NOT_CONVERGED",
-    "check_out",
-    "check_there",
-    "complaints",
-    "notice",
-    "plain",
-    "stages",
-    "table",
-    "write",
-]
-
 FRAMES = (".csv", ".tsv", ".parquet", ".feather")
 
 BAD_INPUT, NOT_CONVERGED, NOT_READ = 2, 3, 141
+
+# How columns of numbers are printed; all others are text.
+FORMATS = {"size": "d", "frequency": ".2f", "statistic": ".3g", "before_copy": ".2f"}
+FORMATS |= dict.fromkeys(("strength", "norm", "woke_up"), ".4g")
 
 # Marks the items of a list; any other line break in a message becomes a space.
 ITEM = "\n  - "
@@ -109,9 +96,7 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        from covey.workflow.settings import silent
-
-        yield silent
+        yield lambda stage: None
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -119,25 +104,35 @@ def stages(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[[s
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(names[0], total=len(names))
 
-        def told(stage: str) -> None:
+        def show(stage: str) -> None:
             progress.update(bar, description=stage, completed=names.index(stage), refresh=True)
 
-        yield told
+        yield show
 
 
-def table(frame: Any, forms: dict[str, str], *, most: int) -> Table:
-    """A data frame as a terminal table: numbers right-aligned in the given formats, at most `most` rows."""
+def say(text: str) -> None:
+    """Print text as it is, without markup or breaks."""
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def print_table(frame: Any, *, most: int, more: str = ".") -> None:
+    """Print the first rows of a data frame, numbers right-aligned, and how many are left; nothing if it has none."""
+    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    made = Table(pad_edge=False)
+    if not len(frame):
+        return
+    table = Table(pad_edge=False)
     for name in frame.columns:
-        made.add_column(name.replace("_", " "), justify="right" if name in forms else "left", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right" if name in FORMATS else "left", overflow="fold")
     for row in frame.head(most).to_dict("records"):
-        made.add_row(
-            *(f"{row[name]:{forms[name]}}" if name in forms else escape(plain(row[name])) for name in frame.columns)
-        )
-    return made
+        table.add_row(*(f"{v:{FORMATS[name]}}" if name in FORMATS else escape(plain(v)) for name, v in row.items()))
+    Console(highlight=False, soft_wrap=True).print(table)
+    if len(frame) > most:
+        say(f"and {len(frame) - most} more{more}")
 
 
 def write(frame: Any, file: Path) -> None:

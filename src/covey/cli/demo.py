@@ -9,8 +9,6 @@ import typer
 
 from covey.cli.console import complaints, stages
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")] = Path("covey-demo"),
@@ -18,7 +16,7 @@ def demo(
     """Show what covey does, on bundled data: what is LDL cholesterol computed from?
 
     The table has nine other measurements of 442 people. LDL was computed from
-    three of them, but covey is not told which. Writes the table, fits it with a
+    three of them, but covey does not know which. Writes the table, fits it with a
     spline for each measurement, prints what matters and how well the model
     predicts next to a lasso and a ridge, and shows the command that does the
     same. It works offline and takes a few seconds.
@@ -31,9 +29,9 @@ def demo(
     with complaints():
         from covey.cli.fit import print_fit
         from covey.demo import COMMAND, TRUTH, run
-        from covey.workflow.nested import N_FOLDS, fold_stage
+        from covey.workflow.scores import FOLD_STAGES
 
-        with stages(["reading", "expanding", "fitting", *map(fold_stage, range(1, N_FOLDS + 1)), "writing"]) as told:
-            result = run(out, told)
+        with stages(["reading", "expanding", "fitting", *FOLD_STAGES, "writing"]) as show:
+            result = run(out, show)
         print_fit(result, out / "fit")
         typer.echo(f"{TRUTH}\nThe table: {out / 'blood.csv'}. To do the same by hand:\n  {COMMAND.format(out=out)}")

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from covey.cli.console import check_there, complaints, notice, stages
-from covey.cli.options import (
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    DropMissing,
-    GroupsOption,
-    Impute,
-    Json,
-    OneHot,
-    Sep,
-    Spline,
-    Weights,
-    table_settings,
-)
+from covey.cli.options import Json, takes
+from covey.settings import SURVIVAL, TableSettings
 
 __all__ = ["diagnose"]
 
 
+WITHOUT = [one.name for one in TableSettings.table().values() if one.option.panel == SURVIVAL]
+
+
+@takes(TableSettings, "handle_unknown", "family", "offset", *WITHOUT)
 def diagnose(
-    context: typer.Context,
-    data: Data,
+    settings: TableSettings,
     target: Annotated[
         str, typer.Option("--target", "-t", metavar="COL", help="The column to predict.", show_default=False)
     ],
-    groups: GroupsOption = None,
-    spline: Spline = None,
-    onehot: OneHot = None,
-    drop: Drop = None,
-    date: Date = None,
-    impute: Impute = None,
-    drop_missing: DropMissing = False,
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    weights: Weights = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder for the plot of the coherence.")
     ] = None,
@@ -59,15 +40,15 @@ def diagnose(
       covey diagnose patients.csv --target y --spline '*:5' --onehot sex --drop id
     """
     with complaints():
-        check_there(*data)
+        check_there(*settings.data)
         from covey.files import check_writable
         from covey.report.diagnosis import diagnose_and_print
         from covey.workflow import pose
 
         if out is not None:
             check_writable(out / "coherence.png")
-        with stages(["reading", "expanding"], quiet=as_json) as told:
-            problem = pose(table_settings(context), told, squared="covey diagnose")
+        with stages(["reading", "expanding"], quiet=as_json) as show:
+            problem = pose(replace(settings, target=(target,)), show, squared="covey diagnose")
         diagnose_and_print(problem.X, problem.y, problem.groups, problem.weight, out, as_json)
         for message in problem.notices:
             notice(message)

@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from covey.cli.console import check_out, check_there, complaints, notice, stages, table, write
-from covey.cli.options import (
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    DropMissing,
-    Event,
-    EventValue,
-    GroupsOption,
-    Impute,
-    Json,
-    OneHot,
-    Sep,
-    Spline,
-    Start,
-    Strata,
-    Target,
-    Ties,
-    Time,
-    Weights,
-    table_settings,
-)
-
-__all__ = ["path"]
+from covey.cli.console import check_out, check_there, complaints, notice, print_table, say, stages, write
+from covey.cli.options import Json, takes
+from covey.settings import TableSettings
 
 
+@takes(TableSettings, "handle_unknown", "family", "offset")
 def path(
-    context: typer.Context,
-    data: Data,
-    target: Target = None,
-    groups: GroupsOption = None,
-    spline: Spline = None,
-    onehot: OneHot = None,
-    drop: Drop = None,
-    date: Date = None,
-    impute: Impute = None,
-    drop_missing: DropMissing = False,
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    weights: Weights = None,
-    time: Time = None,
-    event: Event = None,
-    event_value: EventValue = None,
-    start: Start = None,
-    strata: Strata = None,
-    ties: Ties = None,
+    settings: TableSettings,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COL",
+            help="The column to predict. For survival times, give --time and --event instead.",
+            show_default=False,
+        ),
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Stop when this many groups have entered.")] = 20,
     out: Annotated[
         Path | None,
@@ -76,28 +48,26 @@ def path(
       covey path trial.csv --time months --event dead --groups _
     """
     with complaints():
-        check_there(*data)
+        settings = replace(settings, target=() if target is None else (target,))
+        check_there(*settings.data)
         from covey.workflow import trace_table
-        from covey.workflow.trace import PICTURES, coefficients_along, order_table
+        from covey.workflow.tables import coefficients_along, order_table
+        from covey.workflow.trace import PICTURES, draw
 
         check_out(out)
         check_out(plot, PICTURES, "--plot")
-
-        with stages(["reading", "expanding", "running"], quiet=as_json) as told:
-            traced = trace_table(table_settings(context), most=most, ties=ties, told=told, notice=notice)
-        order = order_table(traced)
+        with stages(["reading", "expanding", "running"], quiet=as_json) as show:
+            traced, problem = trace_table(settings, most=most, show=show)
+        for message in problem.notices:
+            notice(message)
+        order, n_groups = order_table(traced), len(traced.groups)
         if out is not None:
             write(coefficients_along(traced), out)
         if plot is not None:
-            from covey.workflow.trace import draw
-
             draw(traced, plot)
         if as_json:
-            answer = {"status": traced.status, "groups": order.to_dict("records"), "groups_in_all": len(traced.groups)}
+            answer = {"status": traced.status, "groups": order.to_dict("records"), "groups_in_all": n_groups}
             typer.echo(json.dumps(answer, ensure_ascii=False))
         else:
-            from rich.console import Console
-
-            console = Console(highlight=False, soft_wrap=True)
-            console.print(table(order, {"size": "d", "woke_up": ".4g", "strength": ".4g"}, most=most))
-            console.print(f"{len(order)} of {len(traced.groups)} groups are awake. {traced.message}", markup=False)
+            print_table(order, most=most)
+            say(f"{len(order)} of {n_groups} groups are awake. {traced.message}")

@@ -5,68 +5,35 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from covey.cli.console import check_out, check_there, complaints, notice, plain, stages, write
-from covey.cli.options import Data, Decimal, Json, Sep
+from covey.cli.options import Json, takes
+from covey.settings import PredictSettings
 
-__all__ = ["predict"]
+# The scores in words, with the digits to print.
+SCORES = {
+    "r2": ("R^2", ".4f"),
+    "rmse": ("root mean squared error", ".4g"),
+    "log_loss": ("log loss", ".4g"),
+    "accuracy": ("accuracy", ".4f"),
+    "deviance_explained": ("share of the deviance explained", ".4f"),
+    "deviance": ("mean deviance", ".4g"),
+    "concordance": ("concordance", ".4f"),
+}
 
 
+@takes(PredictSettings)
 def predict(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="A folder written by `covey fit`, or a .skops file.", show_default=False),
-    ],
-    data: Data,
+    settings: PredictSettings,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file; standard output by default."
         ),
     ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="COL",
-            help="Copy a column next to the predictions, such as an identifier. Repeat it, or give a list.",
-        ),
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COL",
-            help="The column with the true values, to score the predictions. Repeat it for several responses; for "
-            "survival times give the time and then the event.",
-        ),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--at",
-            metavar="TIMES",
-            help="Times at which to predict survival, such as 1,2,5; by default the quartiles of the times in the fit.",
-        ),
-    ] = None,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value the model needs.")
-    ] = False,
-    handle_unknown: Annotated[
-        Literal["error", "ignore"] | None,
-        typer.Option(
-            "--handle-unknown",
-            help="How to treat a category that was not in the fit: refuse it, or treat it as none of the known ones. "
-            "By default as set at the fit.",
-            show_default=False,
-        ),
-    ] = None,
-    sep: Sep = None,
-    decimal: Decimal = ".",
     as_json: Json = False,
 ) -> None:
     """Predict every row of a table with a fitted model.
@@ -89,49 +56,40 @@ def predict(
       covey predict fit test.csv --target months --target dead
     """
     with complaints():
-        check_there(model, what="model file")
-        check_there(*data)
+        check_there(settings.model, what="model file")
+        check_there(*settings.data)
         check_out(out)
         from covey.persistence import import_skops
 
         import_skops()  # needed to read the model; importing it first is fastest
         from covey.workflow import predict_table
 
-        with stages(["loading", "reading", "predicting"], quiet=as_json) as told:
-            made = predict_table(
-                model, data, target=target or (), keep=keep or (), at=at or (), drop_missing=drop_missing,
-                handle_unknown=handle_unknown, sep=sep, decimal=decimal, told=told,
-            )  # fmt: skip
-        for message in made.notices:
+        with stages(["loading", "reading", "predicting"], quiet=as_json) as show:
+            prediction = predict_table(settings, show)
+        table, scores = prediction.table, prediction.scores
+        for message in prediction.notices:
             notice(message)
         if out is not None:
-            write(made.table, out)
+            write(table, out)
         if as_json:
-            content: Any = (
-                {"out": str(out)}
-                if out is not None
-                else made.table.astype(object).where(made.table.notna(), None).to_dict("list")
-            )
-            typer.echo(json.dumps({"rows": len(made.table), **made.scores, **content}, ensure_ascii=False, default=str))
+            content: Any = {"out": str(out)}
+            if out is None:
+                content = table.astype(object).where(table.notna(), None).to_dict("list")
+            typer.echo(json.dumps({"rows": len(table), **scores, **content}, ensure_ascii=False, default=str))
             return
         if out is None:
             from covey.tables.spreadsheet import guarded
 
-            guarded(made.table).to_csv(sys.stdout, index=False)
+            guarded(table).to_csv(sys.stdout, index=False)
         else:
-            typer.echo(f"{len(made.table)} predictions: {out}", err=True)
-        if made.scores:
-            typer.echo(_told(made.scores), err=True)
+            typer.echo(f"{len(table)} predictions: {out}", err=True)
+        if scores:
+            typer.echo(", ".join(_in_words(name, value) for name, value in scores.items()), err=True)
 
 
-def _told(scores: dict[str, float]) -> str:
-    """The scores of the predictions, in one line."""
-    words = {"r2": "R^2", "rmse": "root mean squared error", "log_loss": "log loss", "accuracy": "accuracy"}
-    words |= {"deviance_explained": "share of the deviance explained", "deviance": "mean deviance"}
-    shown = []
-    for name, value in scores.items():
-        kind = next((kind for kind in words if name == kind or name.startswith(f"{kind}_")), name)
-        of = plain(name.removeprefix(kind).removeprefix("_"))
-        digits = ".4g" if kind in ("rmse", "deviance", "log_loss") else ".4f"
-        shown.append(f"{words.get(kind, kind)}{f' of {of}' if of else ''} {value:{digits}}")
-    return ", ".join(shown)
+def _in_words(name: str, value: float) -> str:
+    """A score in words, such as ``R^2 of y 0.9000`` for the key ``r2_y``."""
+    kind = next(kind for kind in SCORES if name == kind or name.startswith(f"{kind}_"))
+    words, digits = SCORES[kind]
+    response = plain(name.removeprefix(kind).removeprefix("_"))
+    return f"{words}{f' of {response}' if response else ''} {value:{digits}}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from covey.designs.dense import DenseDesign
 from covey.designs.factors import Factors, count_factors, find_factors
 from covey.designs.memmap import MemmapDesign
-from covey.designs.opening import open_design as open
 from covey.designs.parquet import ParquetDesign
 from covey.designs.protocol import Design, Moments
 from covey.designs.repeated import RepeatedColumns
@@ -62,6 +61,26 @@ def as_design(X: Any, *, name: str = "X") -> Design:
         return DenseDesign(as_numeric_matrix(X, name=name), columns=column_names(X), name=name)
     design: Design = import_module(module).wrap(X, name=name)
     return design
+
+
+def open(path: str | Path, **options: Any) -> MemmapDesign | ParquetDesign | ZarrDesign:
+    """Open an .npy file, a Parquet file or folder of them, or a Zarr array as a design.
+
+    The options are those of `MemmapDesign`, `ParquetDesign` or `ZarrDesign`: `memory_budget`, `dtype`, `columns`, ...
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.suffix == ".npy" or "shape" in options:
+        return MemmapDesign(path, **options)
+    if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
+        return ParquetDesign(path, **options)
+    if path.is_dir() and any((path / mark).exists() for mark in ("zarr.json", ".zarray")):
+        return ZarrDesign(path, **options)
+    raise ValueError(
+        f"{path} cannot be opened as a design; it must be an .npy file, a .parquet file or a folder of them, a Zarr "
+        "array, or a raw file with shape= and file_dtype=."
+    )
 
 
 def is_table(X: Any, *, name: str = "X") -> bool:

@@ -15,7 +15,7 @@ import dask
 from dask.base import get_scheduler
 from dask.utils import parse_timedelta
 
-__all__ = ["WorkersLostError", "compute", "first_failure", "keep", "patience"]
+__all__ = ["WorkersLostError", "compute", "first_failure", "patience"]
 
 # How long a cluster may be without workers: long enough for a worker to restart, not for a user to lose patience.
 PATIENCE = "60 s"
@@ -60,19 +60,13 @@ def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:
         if client is not None:
             futures = client.compute(list(tasks))
             _until_done(client, futures)
-            return next(((i, own.exception()) for i, own in enumerate(futures) if own.status == "error"), None)
+            return next(((i, task.exception()) for i, task in enumerate(futures) if task.status == "error"), None)
         for i, task in enumerate(tasks):
             try:
                 dask.compute(task)
             except Exception as error:
                 return i, error
         return None
-
-
-def keep(tasks: Sequence[Any]) -> list[Any]:
-    """The same collections, persisted on the workers; on a cluster this does not wait for them."""
-    with _client():
-        return list(dask.persist(*tasks))
 
 
 @contextmanager
@@ -110,7 +104,7 @@ def _wait(client: Any, futures: list[Any]) -> tuple[Any, ...]:
             "use smaller chunks or larger workers."
         ) from error
     except (CancelledError, OSError) as error:
-        if any(own.status == "error" for own in futures):
+        if any(future.status == "error" for future in futures):
             raise  # an error inside a task, for instance from reading a file
         raise WorkersLostError(
             f"The Dask scheduler at {_address(client)} is gone, or has lost data that cannot be computed again "

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.designs.dense_moments import dense_moments
 from covey.designs.protocol import NORMS_AT_A_TIME, Design, Moments
-from covey.designs.rows import RESIDUALS, part_grams, weighted_residuals
-from covey.designs.sums import RowSums, accumulate, row_sums
+from covey.designs.rows import part_grams, row_slices
 from covey.layout import columns_of
 
 __all__ = ["DenseDesign"]
@@ -19,12 +19,6 @@ Array = NDArray[Any]
 
 # Views that BLAS cannot read are copied this many numbers at a time (4 MiB of float64).
 COPY_NUMBERS = 2**19
-
-# Columns are summed without a shift if their squared mean is at most this many times their variance: that multiplies
-# the round-off error by at most this factor, less than a shift by an arbitrary row may.
-MOST_LOST = 64.0
-# The number of rows used to guess means and spreads of columns, and the size of an X that is shifted without a guess.
-SAMPLE, SMALL = 16, 2**17
 
 
 class DenseDesign(Design):
@@ -41,78 +35,21 @@ class DenseDesign(Design):
     """
 
     def __init__(self, X: Array, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
-        super().__init__(columns=columns, name=name)
+        super().__init__(X.shape, X.dtype, columns=columns, name=name)
         self.X = X
         n, p = X.shape
         self._in_blas_order = (X.strides[1] == X.itemsize and X.strides[0] >= p * X.itemsize) or (
             X.strides[0] == X.itemsize and X.strides[1] >= n * X.itemsize
         )
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.X.shape[0], self.X.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        return self.X.dtype
-
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
-        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`.
-
-        If a column's mean is large compared with its spread, the row of largest weight is subtracted from every row, so
-        that a constant column gives exact zeros and a column with a large mean loses at most a factor n of precision:
-        that row lies within ``sqrt(n)`` standard deviations of the mean. Other columns are summed without a shift,
-        which needs no copy. A few rows decide which columns are shifted; if that was wrong, the group is read again.
-        """
+        """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
         self.n_passes += 1
-        if not centre:
-            shift = np.zeros(members.size)
-            sums = row_sums(self.X, y, q, members, starts, shift, scale)
-            self._check(sums)
-            return sums.moments(starts, shift, scale, centre=False)
-        row = self.X[int(np.argmax(q))].astype(np.float64)[members]
-        far = self._far_from_zero()
-        shift = row if far is None else np.where(far[members], row, 0.0)
-        sums = row_sums(self.X, y, q, members, starts, shift, scale)
-        self._check(sums)
-        made = sums.moments(starts, shift, scale, centre=True)
-        if far is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                lost = ((made.mean - shift) * scale) ** 2 > MOST_LOST * made.variance
-            self._read_again(made, lost & (shift != row), y, q, members, starts, row, scale)
-        return made
-
-    def _check(self, sums: RowSums) -> None:
-        """Refuse columns with non-finite values if the sums are not finite; these may also just have overflowed."""
-        if not np.isfinite(sums.total).all():
+        moments = dense_moments(self.X, y, q, members, starts, centre=centre, scale=scale)
+        if not np.isfinite(moments.variance).all():
+            # nothing is refused if sums merely overflowed
             self.refuse(np.flatnonzero(~np.isfinite(self.largest())))
-
-    def _far_from_zero(self) -> NDArray[np.bool_] | None:
-        """Columns whose mean seems large compared with their spread; None if X is small enough to shift all columns."""
-        if self.X.size <= SMALL:
-            return None
-        some = self.X[:: max(1, self.shape[0] // SAMPLE)][:SAMPLE]
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = some.mean(axis=0, dtype=np.float64)
-            return mean**2 > MOST_LOST / 4 * (np.einsum("ij,ij->j", some, some) / some.shape[0] - mean**2)
-
-    def _read_again(
-        self, made: Moments, lost: Array, y: Array, q: Array, members: Array, starts: Array, row: Array, scale: Array
-    ) -> None:
-        """Recompute the moments of some columns' groups in place, with all of their columns shifted."""
-        if not lost.any():
-            return
-        group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        which = np.unique(group[lost])
-        own = np.isin(group, which)
-        edges = np.concatenate([[0], np.cumsum(np.diff(starts)[which])])
-        again = row_sums(self.X, y, q, members[own], edges, row[own], scale[own])
-        better = again.moments(edges, row[own], scale[own], centre=True)
-        made.mean[own], made.variance[own], made.correlation[own] = better.mean, better.variance, better.correlation
-        lengths = np.diff(made.block_starts)
-        made.blocks[np.repeat(np.isin(np.arange(lengths.size), which), lengths)] = better.blocks
+        return moments
 
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p).
@@ -131,7 +68,7 @@ class DenseDesign(Design):
             out += R[:, a : a + step] @ np.ascontiguousarray(self.X[a : a + step])
         return out
 
-    def take(self, columns: Array) -> Array:
+    def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""
         return columns_of(self.X, columns).astype(np.float64, copy=False)
 
@@ -139,48 +76,25 @@ class DenseDesign(Design):
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return columns_of(self.X, columns) @ np.asarray(coefs).T + intercepts
 
-    def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
-    ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
-        n, m = self.shape[0], len(coefs)
-        if n * m <= RESIDUALS:
-            return self.correlate(weighted_residuals(columns_of(self.X, columns), y, weights, which, coefs, intercepts))
-        self.n_passes += 1
-        out = np.zeros((m, self.shape[1]))
-        step = max(RESIDUALS // m, 1)
-        if not self._in_blas_order:
-            step = min(step, max(1, COPY_NUMBERS // self.shape[1]))
-        for a in range(0, n, step):
-            at, X = slice(a, a + step), self.X[a : a + step]
-            R = weighted_residuals(columns_of(X, columns), y[at], [w[at] for w in weights], which, coefs, intercepts)
-            accumulate(R.T, X if self._in_blas_order else np.ascontiguousarray(X), out)
-        return out.astype(self.dtype, copy=False)
+    def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
+        """The group norms of ``R X`` in working coordinates, tile by tile.
 
-    def residual_norms(
-        self, problem: Any, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
-    ) -> Array:
-        """The group norms of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
-        if self.shape[0] * len(coefs) > RESIDUALS or not self._in_blas_order or not problem.layout.in_order:
-            return super().residual_norms(problem, weights, which, columns, coefs, intercepts)
-        # in tiles: correlations of many models with all columns would take a good part of the memory of X
+        Correlations of many models with all columns would take a good part of the memory of X.
+        """
+        if not self._in_blas_order or not problem.layout.in_order:
+            return super().gradient_norms(problem, R)
         self.n_passes += 1
-        R = weighted_residuals(columns_of(self.X, columns), problem.response, weights, which, coefs, intercepts)
         R = np.ascontiguousarray(R, dtype=self.dtype)
         norms, starts = np.empty((len(R), problem.ranks.size)), problem.layout.starts
-        for first, last in problem.tiles(max(1, NORMS_AT_A_TIME // len(R))):
+        for first, last in problem.tiles(max(1, NORMS_AT_A_TIME // max(len(R), 1))):
             norms[:, first:last] = problem.correlation_norms(R @ self.X[:, starts[first] : starts[last]], first, last)
         return norms
 
-    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
-        out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
-        step = RESIDUALS // (columns.size + 2) + 1
-        for a in range(0, self.shape[0], step):
-            at = slice(a, a + step)
-            out += part_grams(columns_of(self.X[at], columns), shift, y[at], [w[at] for w in weights])
-        return out
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w, a few rows at a time."""
+        pieces = ((at, columns_of(self.X[at], columns)) for at in row_slices(self.shape[0], columns.size))
+        return part_grams(pieces, shift, y, weights)
 
-    def largest(self) -> Array:
+    def largest(self) -> NDArray[np.float64]:
         """The largest absolute value of each column, shape (p,)."""
         return np.maximum(self.X.max(axis=0), -self.X.min(axis=0)).astype(np.float64)

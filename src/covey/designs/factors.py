@@ -18,6 +18,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from covey.designs.protocol import Design
+from covey.designs.rows import count_rows
 from covey.validation import FloatArray
 
 __all__ = ["Factors", "count_factors", "find_factors"]
@@ -39,10 +40,6 @@ COLUMNS_PER_FACTOR = 8
 SMALLEST, LARGEST = 1e-150, 1e150
 # Directions below this share of the strongest are round-off error.
 SMALLEST_SHARE = 1e-10
-# The dimensions of the Krylov space in which eigenvectors of a large matrix are computed: powers of the matrix, and
-# spare vectors per power.
-KRYLOV_STEPS, SPARE = 8, 5
-EXACT = 1e-12
 # Ratios of eigenvalues this close are equal.
 TIE = 1e-9
 
@@ -82,15 +79,8 @@ class Factors:
                 f"The factors were computed from {self.n_columns} columns, but {design.name} has {design.shape[1]}."
             )
         if not design.reads_columns:
-            made = design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
-            return np.asarray(made, dtype=np.float64)
-        return (np.asarray(design.take(self.columns)) - self.means) @ self.loadings
-
-    def explained(self, design: Design, y: Any, q: Any) -> tuple[FloatArray, float]:
-        """The least-squares fit of a response on the scores: coefficients of `columns`, and the intercept."""
-        gram = design.gram_parts(self.columns, self.means, y, [q])[0]
-        coef = self.loadings @ (self.loadings.T @ gram[1:-1, -1])
-        return coef, -float(self.means @ coef)
+            return design.predict(self.columns, self.loadings.T, -self.means @ self.loadings)
+        return (design.take(self.columns) - self.means) @ self.loadings
 
 
 def find_factors(
@@ -121,12 +111,12 @@ def find_factors(
     n, p = design.shape
     if k < 1:
         raise ValueError(f"factors must be at least 1 here, not {k}.")
-    columns, own_means, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
+    columns, centres, deviations, C = _correlations(design, q, _spread(p, SCORE_COLUMNS, n), fit_intercept, means)
     directions = _leading(C, k)
     # eigenvectors are orthogonal only up to the ratio of the eigenvalues
     root = np.linalg.cholesky(directions.T @ C @ directions) if directions.size else np.eye(directions.shape[1])
     loadings = np.linalg.solve(root, directions.T).T / deviations[:, None]
-    return Factors(columns, own_means, loadings, p)
+    return Factors(columns, centres, loadings, p)
 
 
 def count_factors(
@@ -158,7 +148,7 @@ def count_factors(
     """
     chosen = _one_per_group(members, starts, _limit(COUNT_COLUMNS, design.shape[0]))
     # a row of weight two counts as two rows
-    rows = round(design.count(q)) - fit_intercept
+    rows = round(count_rows(q)) - fit_intercept
     if min(rows, chosen.size) < COLUMNS_PER_FACTOR:
         return 0
     _, _, _, C = _correlations(design, q, chosen, fit_intercept, means)
@@ -208,12 +198,12 @@ def _correlations(
     if not np.isfinite(squares).all():
         largest = design.largest()[columns]
         design.refuse(columns[~np.isfinite(largest)])
-    own_means, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
+    centres, deviations = shift + rest, np.sqrt(np.maximum(np.diag(G), 0.0))
     varies = np.isfinite(squares) & (squares < LARGEST**2)
-    varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(own_means[varies]), SMALLEST)
+    varies[varies] = deviations[varies] > np.maximum(8 * np.finfo(float).eps * np.abs(centres[varies]), SMALLEST)
     deviations = deviations[varies]
     C = G[np.ix_(varies, varies)] / deviations / deviations[:, None]
-    return columns[varies], own_means[varies], deviations, C
+    return columns[varies], centres[varies], deviations, C
 
 
 def _leading(C: FloatArray, k: int) -> FloatArray:
@@ -221,24 +211,6 @@ def _leading(C: FloatArray, k: int) -> FloatArray:
     side = len(C)
     if side == 0:
         return np.zeros((0, 0))
-    found = _standing_out(C, k) if side >= 2 * (k + SPARE) * (KRYLOV_STEPS + 1) else None
-    values, vectors = found or scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
-    kept = values > SMALLEST_SHARE * values.max()
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-
-
-def _standing_out(G: FloatArray, k: int) -> tuple[FloatArray, FloatArray] | None:
-    """The k leading eigenvalues and eigenvectors of G from a block Krylov space; None if they have not converged."""
-    basis = last = np.linalg.qr(G @ np.random.default_rng(0).standard_normal((len(G), k + SPARE)))[0]
-    for _ in range(KRYLOV_STEPS):
-        last = G @ last
-        for _ in range(2):
-            last -= basis @ (basis.T @ last)
-            last = np.linalg.qr(last)[0]
-        basis = np.hstack([basis, last])
-    image = G @ basis
-    width = basis.shape[1]
-    values, inside = scipy.linalg.eigh(basis.T @ image, subset_by_index=[width - k, width - 1])
-    vectors = basis @ inside
-    residual = np.abs(image @ inside - vectors * values).max()
-    return (values, vectors) if residual <= EXACT * values[-1] else None
+    values, vectors = scipy.linalg.eigh(C, subset_by_index=[max(0, side - k), side - 1])
+    strong = values > SMALLEST_SHARE * values.max()
+    return np.asarray(vectors[:, strong] / np.sqrt(values[strong]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
-from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
 
 __all__ = ["MemmapDesign", "wrap"]
 
@@ -26,7 +27,7 @@ def wrap(X: np.memmap[Any, Any], *, name: str = "X") -> Design:
     return DenseDesign(np.asarray(X), name=name) if X.nbytes <= MEMORY_BUDGET else design
 
 
-class MemmapDesign(StreamedDesign):
+class MemmapDesign(RowsOnDisk):
     """A matrix in a file, streamed in row blocks.
 
     Parameters
@@ -60,9 +61,9 @@ class MemmapDesign(StreamedDesign):
     ...     path = pathlib.Path(folder, "x.npy")
     ...     np.save(path, X)
     ...     design = MemmapDesign(path, memory_budget=2**14)
-    ...     found = limit_path(design, X[:, :4].sum(axis=1), 4, max_groups=1)
-    >>> design.block_rows, found.entered[0][0]
-    (12, 0)
+    ...     found = limit_path(design, X[:, :4].sum(axis=1), 4, max_groups=3)
+    >>> design.block_rows, found.entered[0][0], design.n_passes
+    (12, 0, 2)
     """
 
     def __init__(
@@ -77,105 +78,123 @@ class MemmapDesign(StreamedDesign):
         memory_budget: int = MEMORY_BUDGET,
         name: str = "X",
     ) -> None:
-        super().__init__(memory_budget=memory_budget, columns=columns, name=name)
-        self._mapped: Array | None = None
         if isinstance(source, np.memmap):
-            self._from_memmap(source)
+            self.place = _in_memmap(source)
         elif shape is not None:
-            self._set(Path(source), tuple(shape), np.dtype(file_dtype), int(offset))
+            self.place = _Place.in_order(Path(source), tuple(shape), np.dtype(file_dtype), int(offset))
         else:
-            self._from_npy(Path(source))
-        if len(self._shape) != 2 or 0 in self._shape:
-            raise ValueError(f"{self.where} has shape {self._shape}; it must have two dimensions, rows and columns.")
-        if columns is not None and len(columns) != self._shape[1]:
-            raise ValueError(f"There are {len(columns)} names in columns=; {self.where} has {self._shape[1]} columns.")
-        self._dtype = float_type(self._file_dtype, dtype, str(self.where))
+            self.place = _in_npy(Path(source))
+        stored, where = self.place.shape, str(self.place.path or name)
+        if len(stored) != 2 or 0 in stored:
+            raise ValueError(f"{where} has shape {stored}; it must have two dimensions, rows and columns.")
+        if columns is not None and len(columns) != stored[1]:
+            raise ValueError(f"There are {len(columns)} names in columns=; {where} has {stored[1]} columns.")
+        kind = float_type(self.place.dtype, dtype, where)
+        super().__init__(stored, kind, memory_budget=memory_budget, columns=columns, name=name)
         self.check()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._shape[0], self._shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        return self._dtype
 
     def check(self) -> None:
         """Raise if the file is missing or too short: reading a map of it would crash the process."""
+        self.place.check(self.name)
+
+    def stream(self) -> Iterator[Array]:
+        """All rows, block by block."""
+        return (self.read(start, stop) for start, stop in self.steps())
+
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start to stop as a C-contiguous array of `dtype`."""
+        place, width = self.place, self.shape[1] * self.place.dtype.itemsize
+        if place.mapped is not None:
+            rows = place.mapped[start:stop]
+        else:
+            assert place.path is not None
+            raw = np.empty((stop - start) * place.stride - (place.stride - width), dtype=np.uint8)
+            _read_into(place.path, raw, place.offset + start * place.stride)
+            strides = (place.stride, place.dtype.itemsize)
+            rows = np.ndarray((stop - start, self.shape[1]), place.dtype, raw.data, 0, strides)
+        return np.ascontiguousarray(rows, dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an array lies in a file.
+
+    Attributes
+    ----------
+    path : Path or None
+    shape, dtype
+        Of the stored numbers.
+    offset, stride, end : int
+        Bytes before the first row, from one row to the next, and up to the end of the last one.
+    mapped : ndarray or None
+        The mapped array, if rows cannot be read from the file directly.
+    """
+
+    path: Path | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+    stride: int
+    end: int
+    mapped: Array | None = None
+
+    @classmethod
+    def in_order(cls, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> _Place:
+        """Numbers in C order from an offset on."""
+        stride = (shape[1] if len(shape) > 1 else 1) * dtype.itemsize
+        return cls(path, shape, dtype, offset, stride, offset + int(np.prod(shape)) * dtype.itemsize)
+
+    def check(self, name: str) -> None:
+        """Raise if the file is missing or too short."""
         if self.path is None:
             return
         try:
             size = os.stat(self.path).st_size
         except FileNotFoundError:
-            raise FileNotFoundError(f"{self.path}, which holds {self.name}, does not exist.") from None
-        if size < self._end:
+            raise FileNotFoundError(f"{self.path}, which holds {name}, does not exist.") from None
+        if size < self.end:
             raise ValueError(
-                f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self._file_dtype} need "
-                f"{self._end:,} bytes, and the file has {size:,}. Write it again."
+                f"{self.path} is truncated: {self.shape[0]} rows of {self.shape[1]} {self.dtype} need "
+                f"{self.end:,} bytes, and the file has {size:,}. Write it again."
             )
 
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
-        p, item = self.shape[1], self._file_dtype.itemsize
-        if self._mapped is not None:
-            rows = self._mapped[start:stop]
-        else:
-            assert self.path is not None
-            raw = np.empty(((stop - start) * self._stride - (self._stride - p * item),), dtype=np.uint8)
-            _read_into(self.path, raw, self._offset + start * self._stride)
-            rows = np.ndarray((stop - start, p), self._file_dtype, raw.data, 0, (self._stride, item))
-        return np.ascontiguousarray(rows, dtype=self.dtype)
 
-    # ------------------------------------------------------------------ layout of the file
+def _in_npy(path: Path) -> _Place:
+    """The place of the array of an .npy file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    with path.open("rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(file)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is not an .npy file ({error}); give shape= and file_dtype= for raw numbers."
+            ) from None
+        place = _Place.in_order(path, shape, dtype, file.tell())
+    if not fortran or len(shape) != 2 or min(shape) < 2:
+        return place
+    # columns are contiguous, so rows are read through a map
+    float_type(dtype, np.float64, str(path))
+    place.check("X")
+    return replace(place, mapped=np.load(path, mmap_mode="r"))
 
-    @property
-    def where(self) -> Any:
-        """The file, for messages."""
-        return self.name if self.path is None else self.path
 
-    def _set(self, path: Path | None, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> None:
-        self.path, self._shape, self._file_dtype, self._offset = path, shape, dtype, offset
-        self._stride = (shape[1] if len(shape) > 1 else 1) * dtype.itemsize
-        self._end = offset + int(np.prod(shape)) * dtype.itemsize
-
-    def _from_npy(self, path: Path) -> None:
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no file {path}.")
-        with path.open("rb") as file:
-            try:
-                version = np.lib.format.read_magic(file)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, fortran, dtype = read(file)
-            except ValueError as error:
-                raise ValueError(
-                    f"{path} is not an .npy file ({error}); give shape= and file_dtype= for raw numbers."
-                ) from None
-            self._set(path, shape, dtype, file.tell())
-        if fortran and min(shape, default=0) > 1:
-            # columns are contiguous, so rows are read through a map
-            float_type(dtype, np.float64, str(path))
-            self.check()
-            self._mapped = np.load(path, mmap_mode="r")
-
-    def _from_memmap(self, X: np.memmap[Any, Any]) -> None:
-        """Find the rows of a memmap, or of a view of one, in its file."""
-        path = Path(X.filename) if X.filename is not None else None
-        self._set(path, X.shape, X.dtype, 0)
-        source = X._mmap  # type: ignore[attr-defined]
-        if path is not None and isinstance(source, mmap.mmap):
-            start = np.frombuffer(source, dtype=np.uint8).__array_interface__["data"][0]
-            granularity = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
-            self._offset = X.__array_interface__["data"][0] - start + granularity
-        rows_in_order = X.ndim == 2 and X.strides[1] == X.itemsize and X.strides[0] >= X.shape[1] * X.itemsize
-        if path is None or not rows_in_order or X.mode == "c":
-            # other memory orders, and changes that are only in memory, need the map
-            self._mapped = np.asarray(X)
-        if rows_in_order:
-            self._stride = X.strides[0]
-        ahead = sum((size - 1) * max(step, 0) for size, step in zip(X.shape, X.strides, strict=True))
-        self._end = self._offset + ahead + X.itemsize
+def _in_memmap(X: np.memmap[Any, Any]) -> _Place:
+    """The place of a memmap, or of a view of one, in its file."""
+    path = Path(X.filename) if X.filename is not None else None
+    offset, source = 0, X._mmap  # type: ignore[attr-defined]
+    if path is not None and isinstance(source, mmap.mmap):
+        start = np.frombuffer(source, dtype=np.uint8).__array_interface__["data"][0]
+        granularity = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
+        offset = X.__array_interface__["data"][0] - start + granularity
+    rows_in_order = X.ndim == 2 and X.strides[1] == X.itemsize and X.strides[0] >= X.shape[1] * X.itemsize
+    # other memory orders, and changes that are only in memory, need the map
+    mapped = np.asarray(X) if path is None or not rows_in_order or X.mode == "c" else None
+    ahead = sum((size - 1) * max(step, 0) for size, step in zip(X.shape, X.strides, strict=True))
+    stride = X.strides[0] if rows_in_order else 0
+    return _Place(path, X.shape, X.dtype, offset, stride, offset + ahead + X.itemsize, mapped)
 
 
 def _read_into(path: Path, buffer: Array, offset: int) -> None:

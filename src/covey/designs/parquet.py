@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
 from covey.optional import optional
 from covey.validation import name_columns
 
@@ -18,7 +18,7 @@ __all__ = ["ParquetDesign"]
 Array = NDArray[Any]
 
 
-class ParquetDesign(StreamedDesign):
+class ParquetDesign(RowsOnDisk):
     """The rows of all Parquet files of a folder, in the order of their names, streamed in row blocks.
 
     Parameters
@@ -70,23 +70,12 @@ class ParquetDesign(StreamedDesign):
         schema = self._open(self.files[0]).schema_arrow
         chosen = [c for c in (schema.names if columns is None else columns) if c not in set(drop)]
         _find(schema, [*chosen, *drop], self.files[0])
-        super().__init__(memory_budget=memory_budget, columns=chosen, name=name)
         self._types = {c: schema.field(c).type for c in chosen}
         self._counts = [self._rows_of(file) for file in self.files]
         if not chosen or sum(self._counts) == 0:
             raise ValueError(f"{self.path} holds {sum(self._counts)} rows and {len(chosen)} columns for {name}.")
-        self._dtype = self._choose_type(dtype)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        assert self.columns is not None
-        return sum(self._counts), len(self.columns)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        return self._dtype
+        shape = sum(self._counts), len(chosen)
+        super().__init__(shape, self._choose_type(dtype), memory_budget=memory_budget, columns=chosen, name=name)
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Any column of the files, for instance the response, as a float64 array."""
@@ -104,24 +93,6 @@ class ParquetDesign(StreamedDesign):
                 yield self._to_array(batch)
             if done != count:
                 raise ValueError(f"{file} had {count} rows, but now has {done}.")
-
-    def read(self, start: int, stop: int) -> Array:
-        """Rows start to stop as a C-contiguous array of `dtype`."""
-        ends = np.cumsum(self._counts)
-        parts: list[Array] = []
-        for i in range(int(np.searchsorted(ends, start, side="right")), len(self.files)):
-            first = int(ends[i]) - self._counts[i]
-            if first >= stop:
-                break
-            opened, top = self._open(self.files[i]), first
-            for g in range(opened.num_row_groups):
-                count = opened.metadata.row_group(g).num_rows
-                if top < stop and top + count > start:
-                    table = opened.read_row_group(g, columns=self.columns)
-                    rows = table.slice(max(start - top, 0), stop - max(start, top))
-                    parts.extend(self._to_array(batch) for batch in rows.combine_chunks().to_batches())
-                top += count
-        return np.concatenate(parts)
 
     def check(self) -> None:
         """Raise if a file is gone."""

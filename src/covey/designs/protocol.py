@@ -1,37 +1,30 @@
 """Design: the few operations through which the rest of the library accesses X.
 
-X is read once for its moments, and then only for products with many models and for Gram rows, so any kind of storage
-that implements these operations supports the whole method. Nothing here centres, scales or copies X: `covey.preprocess`
-does that on the results, with each group's small factor.
+X is read once for its moments, and then only for products with many models and for Gram matrices of some columns, so
+any kind of storage that implements these operations supports the whole method. Nothing here centres, scales or copies
+X: `covey.preprocess` does that on the results, with each group's small factor. Row vectors (the response, weights,
+masks) are numpy arrays in the memory of this process for every kind of storage.
 
 A new kind of storage subclasses `Design`, implements the abstract operations, overrides derived ones if it has a faster
-way, and is added to the table in `covey.designs` and to `tests/designs/test_contract.py`.
+way, and is added to the table in `covey.designs` and to `tests/storage_kinds.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.designs.cholesky import factor_groups
+from covey.designs.cholesky import GroupFactors, factor_groups
 from covey.designs.row_keys import dense_rank_keys
-from covey.designs.rows import hash_rows, hold_out, part_grams, split_masks, standard_response, weighted_residuals
-from covey.designs.scoring import ColumnError, GramError, ModelError
-from covey.validation import as_response, as_sample_weight, name_columns
+from covey.designs.rows import RESIDUALS, hash_rows, part_grams
+from covey.validation import name_columns
 
-__all__ = [
-    "LARGEST_BLOCK",
-    "NORMS_AT_A_TIME",
-    "Design",
-    "Moments",
-    "block_offsets",
-    "diagonals",
-]
+__all__ = ["LARGEST_BLOCK", "NORMS_AT_A_TIME", "Design", "Moments", "block_offsets", "diagonals"]
 
 Array = NDArray[Any]
 
@@ -40,6 +33,9 @@ NORMS_AT_A_TIME = 2**16
 
 # Numbers that are hashed at a time (8 MiB), and that are compared (1 MiB).
 KEYS_AT_A_TIME, EXTREMES_AT_A_TIME = 2**20, 2**17
+
+# Residuals of at least this many models are multiplied with X together: with fewer, reading X would take longer.
+FEWEST_MODELS = 16
 
 # Numbers that are ranked at a time: in cache if columns can be read, otherwise 256 MiB.
 RANKED_AT_A_TIME, RANKED_IN_A_PASS = 2**17, 2**25
@@ -98,11 +94,13 @@ class Design(ABC):
     """A matrix X of n rows and p columns, in any kind of storage.
 
     ``q`` below are row weights that add up to one; a subset of the rows is selected by giving the others weight zero.
-    Row vectors (``y``, ``q``, masks) have the type that `rows` returns: numpy arrays, unless a design stores them where
-    X is. Callers use elementwise numpy functions, ``@``, ``sum`` and ``max`` on them, but no indexing.
 
     Attributes
     ----------
+    shape : (int, int)
+        Rows and columns.
+    dtype : numpy dtype
+        float32 or float64: the precision of products.
     columns : sequence of str or None
         Column names, for messages and groups.
     name : str
@@ -111,30 +109,19 @@ class Design(ABC):
         The number of passes over X so far.
     reads_columns : bool
         Whether k columns can be read as an (n, k) array at a cost proportional to k; otherwise `take` reads all of X.
-    holds_rows : bool
-        Whether row vectors are numpy arrays; if not, folds are made where the rows are stored.
     on_device : bool
-        Whether products of columns are computed on the device of X.
+        Whether X is on a device, where products are computed.
     """
 
     reads_columns: bool = True
-    holds_rows: bool = True
     on_device: bool = False
 
-    def __init__(self, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
+    def __init__(self, shape: Sequence[int], dtype: Any, *, columns: Sequence[str] | None, name: str) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype = np.dtype(dtype)
         self.columns = columns
         self.name = name
         self.n_passes = 0
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64: the precision of products."""
 
     # ------------------------------------------------------------------ abstract operations
 
@@ -151,53 +138,83 @@ class Design(ABC):
         """The product ``R X`` for R of shape (k, n); shape (k, p). One pass."""
 
     @abstractmethod
-    def take(self, columns: Array) -> Array:
+    def take(self, columns: Array) -> NDArray[np.float64]:
         """Some columns as a dense float64 array, shape (n, k)."""
-
-    @abstractmethod
-    def largest(self) -> Array:
-        """The largest absolute value of each column, shape (p,). One pass, used only for columns of extreme scale."""
 
     # ------------------------------------------------------------------ derived operations
 
-    def extremes(self, columns: Array, weight: Any) -> Array:
+    def device_columns(self, columns: Array) -> Any:
+        """Some columns in float64 where X is stored: a numpy array, or a tensor on the device of X; shape (n, k)."""
+        return self.take(columns)
+
+    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Array:
+        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
+        return self.take(columns) @ np.asarray(coefs).T + intercepts
+
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w. At most one pass.
+
+        The parts are disjoint: no row has a positive weight in two of them. `y` has shape (n,) or (n, m); the result
+        has shape (n_parts, k + 1 + m, k + 1 + m).
+        """
+        return part_grams([(slice(None), self.take(columns))], shift, y, weights)
+
+    def residual_products(
+        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
+    ) -> Array:
+        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,), or (n, m) for several responses
+        weights : sequence of ndarray, shape (n,)
+            Non-negative; zero for rows that are not used.
+        which : ndarray of int, shape (n_models,)
+            The position of each model's weights.
+        columns : ndarray of int, shape (k,)
+        coefs, intercepts : ndarray, shapes (n_models, k) and (n_models,), or (n_models, k, m) and (n_models, m)
+
+        Returns
+        -------
+        ndarray of `dtype`, shape (n_models, p), or (n_models, m, p)
+            Residuals are computed in double precision for any X.
+        """
+        (n, p), k, m = self.shape, columns.size, 1 if y.ndim == 1 else y.shape[1]
+        B = np.asarray(coefs, dtype=np.float64).reshape(len(coefs), k, m).transpose(0, 2, 1)
+        levels = np.asarray(intercepts, dtype=np.float64).reshape(len(coefs), m)
+        q = np.stack(list(weights))
+        step = max(1, max(FEWEST_MODELS, RESIDUALS // n) // m)
+        out = np.empty((len(coefs), m, p), dtype=self.dtype)
+        for a in range(0, len(coefs), step):
+            at = slice(a, a + step)
+            count = len(levels[at])
+            fitted = self.predict(columns, B[at].reshape(count * m, k), levels[at].ravel())
+            R = y.T - fitted.T.reshape(count, m, n)
+            R *= q[which[at]][:, None, :]
+            out[at] = self.correlate(R.reshape(count * m, n)).reshape(count, m, p)
+        return out if y.ndim == 2 else out[:, 0]
+
+    def gradient_norms(self, problem: Any, R: Array) -> NDArray[np.float64]:
+        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`, for R of shape (k, n); (k, n_groups)."""
+        norms: NDArray[np.float64] = problem.all_norms(self.correlate(R))
+        return norms
+
+    def extremes(self, columns: Array, weight: Array) -> Array:
         """The least and the largest value of some columns over the rows of positive weight; shape (2, k)."""
-        used = np.flatnonzero(np.asarray(weight) > 0)
+        used = np.flatnonzero(weight > 0)
         out = np.empty((2, len(columns)))
         step = max(1, EXTREMES_AT_A_TIME // self.shape[0])
         for a in range(0, len(columns), step):
-            own = slice(a, a + step)
-            X = np.asarray(self.take(columns[own]))
+            at = slice(a, a + step)
+            X = self.take(columns[at])
             X = X if used.size == len(X) else X[used]
-            out[0, own], out[1, own] = X.min(axis=0), X.max(axis=0)
+            out[0, at], out[1, at] = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         return out
 
-    def rows(self, values: Any, *, name: str = "y") -> Any:
-        """A finite float64 vector with one entry per row."""
-        return as_response(values, self.shape[0], name=name)
-
-    def weights(self, values: Any) -> Any:
-        """Row weights that add up to one; equal ones for None."""
-        return as_sample_weight(values, self.shape[0])
-
-    def total(self, values: Any) -> float:
-        """The sum of a row vector."""
-        return float(values.sum())
-
-    def count(self, weight: Any) -> float:
-        """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
-        return float(weight.sum()) / float(weight[weight > 0].min())
-
-    def standard(self, y: Any, q: Any, *, centre: bool) -> tuple[Any, float, float]:
-        """The response, centred if requested and scaled to unit mean square, with its mean and its scale."""
-        return standard_response(y, q, centre=centre)
-
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p). One pass."""
-        Z = self.take(columns) @ loadings - offset
-        if offset.any():
-            Z -= q @ Z  # round-off error left in the mean would be multiplied by the means of X
-        return self.correlate(Z.T * q)
+    def largest(self) -> NDArray[np.float64]:
+        """The largest absolute value of each column, shape (p,); used only for constant or extreme columns."""
+        n, p = self.shape
+        return np.abs(self.extremes(np.arange(p), np.ones(n))).max(axis=0)
 
     def triangles(self, q: Array, pieces: list[Array], means: list[Array], gains: list[Array]) -> list[Array]:
         """The R factors of ``sqrt(q) (X[:, piece] - mean) * gain`` for several sets of columns. At most one pass.
@@ -211,101 +228,28 @@ class Design(ABC):
         ]
 
     def factor_groups(
-        self, blocks: Array, block_starts: Array, starts: Array, scale: Array, root: Array, alive: Array
-    ) -> tuple[Array, Array, Array, Array]:
+        self, moments: Moments, starts: Array, scale: Array, root: Array, alive: NDArray[np.bool_]
+    ) -> GroupFactors:
         """Factors that orthonormalise every group, from its Gram block; see `covey.designs.cholesky`."""
-        return factor_groups(blocks, block_starts, starts, scale, root, alive)
+        return factor_groups(moments.blocks, moments.block_starts, starts, scale, root, alive)
 
-    def errors(self, y: Any, weight: Any) -> ModelError:
-        """The weighted mean squared error of linear models on the rows of positive weight."""
-        return ColumnError(self, y, weight) if self.reads_columns else GramError(self, y, weight)
-
-    def predict(self, columns: Array, coefs: Array, intercepts: Array) -> Any:
-        """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
-        return self.take(columns) @ np.asarray(coefs).T + intercepts
-
-    def residual_products(
-        self, y: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
-    ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p).
-
-        One pass for any number m of models.
-
-        Parameters
-        ----------
-        y : row vector
-        weights : sequence of row vectors
-            Non-negative; zero for rows that are not used.
-        which : ndarray of int, shape (m,)
-            The position of each model's weights.
-        columns : ndarray of int, shape (k,)
-        coefs, intercepts : ndarray, shapes (m, k) and (m,)
-
-        Returns
-        -------
-        ndarray of `dtype`, shape (m, p)
-            Residuals are computed in double precision for any X.
-        """
-        return self.correlate(weighted_residuals(self.take(columns), y, weights, which, coefs, intercepts))
-
-    def residual_norms(
-        self, problem: Any, weights: Sequence[Any], which: Array, columns: Array, coefs: Array, intercepts: Array
-    ) -> Array:
-        """The group norms of `residual_products` in the coordinates of a `WorkingProblem`; (m, n_groups)."""
-        return np.asarray(
-            problem.all_norms(self.residual_products(problem.response, weights, which, columns, coefs, intercepts))
-        )
-
-    def gram_parts(self, columns: Array, shift: Array, y: Any, weights: Sequence[Any]) -> Array:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2), float64.
-
-        At most one pass. The parts are disjoint: no row has a positive weight in two of them.
-        """
-        return part_grams(self.take(columns), shift, y, weights)
-
-    def row_keys(self, columns: Array) -> Array:
+    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,); equal rows have equal keys."""
         key = np.zeros(self.shape[0], dtype=np.uint64)
         tile = max(1, KEYS_AT_A_TIME // max(self.shape[0], 1))
         for a in range(0, columns.size, tile):
-            own = columns[a : a + tile]
-            key += hash_rows(np.asarray(self.take(own)), own)
+            key += hash_rows(self.take(columns[a : a + tile]), columns[a : a + tile])
         return key
 
-    def rank_keys(self, marks: Any, weight: Any) -> Any:
+    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
         """Keys of the rows from the ranks of their values, given marks of the rows; see `covey.designs.row_keys`."""
         n, p = self.shape
         # without cheap access to columns, every tile is a pass over X
         tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // n)
-        parts = [
-            self.together(dense_rank_keys, self.take(np.arange(a, min(a + tile, p))), marks, weight)
-            for a in range(0, p, tile)
-        ]
-        return sum(parts[1:], parts[0])
-
-    def hold_out(self, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
-        """A mask of rows to hold out: about `fraction` of the weight, equal rows on the same side."""
-        return hold_out(self, y, weight, fraction, random_state, classes)
-
-    def together(self, function: Callable[..., Array], *vectors: Any) -> Any:
-        """A row vector computed from whole row vectors: ``function(*vectors)``."""
-        return function(*map(np.asarray, vectors))
-
-    def fact(self, function: Callable[..., Any], *vectors: Any) -> Any:
-        """A small result computed from whole row vectors."""
-        return function(*map(np.asarray, vectors))
-
-    def splits(self, cv: Any, y: Any, labels: Any) -> list[tuple[Any, Any]]:
-        """Masks of the training and the held-out rows of each fold; `labels` are for grouped splitters."""
-        return split_masks(self.shape[0], cv, y, labels)
-
-    def gradient_norms(self, problem: Any, R: Array) -> Array:
-        """The group norms of ``R X`` in the coordinates of a `WorkingProblem`; (k, n_groups). One pass."""
-        return np.asarray(problem.all_norms(np.asarray(self.correlate(R))))
-
-    def device_columns(self, columns: Array) -> Any:
-        """Some columns in float64, where X lives; shape (n, k)."""
-        return self.take(columns)
+        keys = np.zeros(n, dtype=np.uint64)
+        for a in range(0, p, tile):
+            keys += dense_rank_keys(self.take(np.arange(a, min(a + tile, p))), marks, weight)
+        return keys
 
     # ------------------------------------------------------------------ for messages
 

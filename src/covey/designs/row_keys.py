@@ -10,8 +10,7 @@ All sums are of 64-bit integers and wrap around: they are exact in any order.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +36,7 @@ ROUNDS = (False, True, True)
 SHARE = 2.0**-40
 
 
-def canonical_keys(design: Design, rank: Any, weight: Any, together: Any, fact: Any) -> tuple[Any, Any]:
+def canonical_keys(design: Design, rank: NDArray[np.intp], weight: FloatArray) -> tuple[Keys, Keys]:
     """Two keys per row: one that depends on no order and no units, and one that only equal rows share.
 
     The first is also shared by rows that nothing can tell apart, because exchanging them and some columns gives the
@@ -46,18 +45,16 @@ def canonical_keys(design: Design, rank: Any, weight: Any, together: Any, fact: 
 
     Parameters
     ----------
-    rank : row vector of int
+    rank : ndarray of int, shape (n,)
         The rank of each row's response.
-    together, fact : callable
-        Apply a function to complete row vectors, as `Design.together` and `Design.fact` do.
     """
-    same = together(_zero_unused, design.row_keys(np.arange(design.shape[1])), weight)
-    n_distinct = fact(_n_distinct, same, weight)
-    keys = together(np.zeros_like, same)
+    same = np.where(weight > 0, design.row_keys(np.arange(design.shape[1])), np.uint64(0))
+    n_distinct = _n_distinct(same, weight)
+    keys = np.zeros_like(same)
     for counted in ROUNDS:
-        marks = together(partial(_marks, counted=counted), same, rank, keys, weight)
-        keys = together(_zero_unused, design.rank_keys(marks, weight), weight)
-        if fact(_n_distinct, keys, weight) >= n_distinct:
+        marks = _marks(same, rank, keys, weight, counted)
+        keys = np.where(weight > 0, design.rank_keys(marks, weight), np.uint64(0))
+        if _n_distinct(keys, weight) >= n_distinct:
             break
     return keys, same
 
@@ -115,10 +112,6 @@ def _marks(same: Keys, rank: NDArray[np.intp], keys: Keys, weight: FloatArray, c
     out = np.zeros(weight.size, dtype=np.uint64)
     out[used[first]] = mix(mix(mix(keys[used[first]]) + response[first]) + occurs)
     return out
-
-
-def _zero_unused(keys: Keys, weight: FloatArray) -> Keys:
-    return np.where(weight > 0, keys, np.uint64(0))
 
 
 def _n_distinct(keys: Keys, weight: FloatArray) -> int:

@@ -1,19 +1,18 @@
-"""Rows in memory: residuals of models, second moments of parts, the scale of the response, and held-out rows.
+"""Row vectors: second moments of parts of the rows, the scale of the response, folds and held-out rows.
 
 The choice of held-out rows depends on their positions and the seed; equal rows stay together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import PredefinedSplit, check_cv
 
-from covey.validation import FloatArray
+from covey.validation import FloatArray, on_host
 
 if TYPE_CHECKING:
     from covey.designs.protocol import Design
@@ -22,54 +21,54 @@ __all__ = [
     "KEY_COLUMNS",
     "MIXED",
     "RESIDUALS",
-    "check_size",
-    "check_spread",
+    "count_rows",
     "hash_rows",
     "hold_out",
     "key_columns",
     "mix",
     "part_grams",
+    "row_slices",
     "split_masks",
     "standard_response",
-    "weighted_residuals",
 ]
 
 
 Array = NDArray[Any]
 
-# The number of residuals, or of entries of columns, that are held at a time (16 MiB).
+# The number of residuals, or of entries of columns, that are in memory at a time (16 MiB).
 RESIDUALS = 2**21
 
 
-def weighted_residuals(
-    own: Array, y: Array, weights: Sequence[Array], which: Array, coefs: Array, intercepts: Array
+def row_slices(n: int, n_columns: int) -> Iterator[slice]:
+    """Consecutive rows, as many at a time as fit the memory for entries of columns."""
+    step = RESIDUALS // (n_columns + 2) + 1
+    return (slice(a, a + step) for a in range(0, n, step))
+
+
+def part_grams(
+    pieces: Iterable[tuple[slice, Array]], shift: Array, y: Array, weights: Sequence[Array]
 ) -> NDArray[np.float64]:
-    """``weights[which[j]] (y - own coefs[j] - intercepts[j])`` for every model j; shape (n_models, n_rows).
+    """``A' diag(w) A`` with ``A = [1, X - shift, y]`` for every w, summed over pieces of the rows of X.
 
-    ``own`` holds the models' columns of these rows, in any precision; residuals are in double precision.
+    X has k columns; y has shape (n,) or (n, m). The result has shape (n_parts, k + 1 + m, k + 1 + m).
     """
-    R = np.asarray(np.asarray(coefs, dtype=np.float64) @ own.T, dtype=np.float64)
-    R += np.asarray(intercepts)[:, None]
-    np.subtract(y, R, out=R)
-    if len(weights) == 1:
-        R *= weights[0]
-    else:
-        R *= np.stack(list(weights))[which]
-    return R
-
-
-def part_grams(own: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
-    """``A' diag(w) A`` with ``A = [1, own - shift, y]`` for every w; shape (n_parts, k + 2, k + 2)."""
-    A = np.empty((own.shape[0], own.shape[1] + 2))
-    A[:, 0], A[:, -1] = 1.0, y
-    np.subtract(own, shift, out=A[:, 1:-1])
-    out = np.zeros((len(weights), A.shape[1], A.shape[1]))
-    for w, into in zip(weights, out, strict=True):
-        used = np.flatnonzero(w)
-        part = A[used] * np.sqrt(w[used])[:, None]
-        # BLAS computes only half of a matrix times its own transpose
-        np.matmul(part.T, part, out=into)
+    k, m = len(shift), 1 if y.ndim == 1 else y.shape[1]
+    out = np.zeros((len(weights), k + 1 + m, k + 1 + m))
+    for at, X in pieces:
+        A = np.empty((X.shape[0], k + 1 + m))
+        A[:, 0], A[:, k + 1 :] = 1.0, y[at].reshape(-1, m)
+        np.subtract(X, shift, out=A[:, 1 : k + 1])
+        for w, total in zip(weights, out, strict=True):
+            used = np.flatnonzero(w[at])
+            part = A[used] * np.sqrt(w[at][used])[:, None]
+            # BLAS computes only half of a matrix times its own transpose
+            total += part.T @ part
     return out
+
+
+def count_rows(weight: FloatArray) -> float:
+    """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
+    return float(weight.sum()) / float(weight[weight > 0].min())
 
 
 # The number of columns hashed to find equal rows: first a few, then more, and all of them if rows are still equal.
@@ -85,7 +84,8 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     largest = float(np.abs(used).max())
     if largest == 0:
         return np.zeros_like(y), 0.0, 1.0
-    check_size(largest)
+    if largest > LARGEST_RESPONSE:
+        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
     unit = np.where(q > 0, y / largest, 0.0)
     mean = float(q @ unit) if centre else 0.0
     unit = np.where(q > 0, unit - mean, 0.0)
@@ -93,24 +93,18 @@ def standard_response(y: FloatArray, q: FloatArray, *, centre: bool) -> tuple[Fl
     # the round-off error of a constant response is not a signal
     if size <= 8 * np.finfo(float).eps * abs(mean):
         return np.zeros_like(y), mean * largest, 1.0
-    check_spread(size * largest)
+    if size * largest < SMALLEST_RESPONSE:
+        raise ValueError(f"y varies by only {size * largest:.3g}, whose square underflows: change the units.")
     return unit / size, mean * largest, size * largest
 
 
-def check_size(largest: float) -> None:
-    """Refuse a response whose largest absolute value is too large."""
-    if largest > LARGEST_RESPONSE:
-        raise ValueError(f"y has values of {largest:.3g}, whose squares overflow: change the units.")
-
-
-def check_spread(spread: float) -> None:
-    """Refuse a response whose standard deviation is too small."""
-    if spread < SMALLEST_RESPONSE:
-        raise ValueError(f"y varies by only {spread:.3g}, whose square underflows: change the units.")
-
-
 def split_masks(n: int, cv: Any, y: FloatArray, labels: Any) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Training and held-out rows of each fold, for anything that scikit-learn accepts as `cv`."""
+    """Training and held-out rows of each fold, for anything that scikit-learn accepts as `cv`.
+
+    A Dask array holds labels of the rows, one fold per label.
+    """
+    if type(cv).__module__.partition(".")[0] == "dask":
+        cv = PredefinedSplit(np.unique(on_host(cv), return_inverse=True)[1])
     pairs: list[tuple[NDArray[np.bool_], NDArray[np.bool_]]] = []
     if not hasattr(cv, "split") and np.iterable(cv):
         given = iter(cv)  # scikit-learn would unpack the pairs without a check
@@ -150,7 +144,9 @@ def _row_mask(rows: Any, n: int, title: str) -> NDArray[np.bool_]:
     return mask
 
 
-def hold_out(design: Design, y: Any, weight: Any, fraction: float, random_state: Any, classes: Any = None) -> Any:
+def hold_out(
+    design: Design, y: FloatArray, weight: FloatArray, fraction: float, random_state: Any, classes: Any = None
+) -> NDArray[np.bool_]:
     """A mask of rows to hold out: about `fraction` of the weight, within every class if `classes` is given.
 
     The choice depends on the seed and on the positions of the rows: rows are numbered in order, and equal rows get the
@@ -159,31 +155,29 @@ def hold_out(design: Design, y: Any, weight: Any, fraction: float, random_state:
     p = design.shape[1]
     for count in sorted({min(count, p) for count in (*KEY_COLUMNS, p)}):
         keys = design.row_keys(key_columns(p, count))
-        n_numbers, all_differ = design.fact(_count_numbers, y, weight, keys)
+        n_numbers, all_differ = _count_numbers(y, weight, keys)
         if all_differ:
             break
     if n_numbers < 2:
         raise ValueError(
             "Rows cannot be held out: all rows are equal. Choose another way, for instance selection='ebic'."
         )
-    seeded = partial(_held_rows, fraction=fraction, random_state=random_state)
-    return design.together(seeded, y, weight, keys, *([] if classes is None else [classes]))
+    return _held_rows(y, weight, keys, classes, fraction, random_state)
 
 
 def _held_rows(
     y: FloatArray,
     weight: FloatArray,
     keys: NDArray[np.uint64],
-    classes: NDArray[np.intp] | None = None,
-    *,
+    classes: NDArray[np.intp] | None,
     fraction: float,
     random_state: Any,
 ) -> NDArray[np.bool_]:
     """The mask, given a key for every row."""
-    used, own = row_numbers(y, weight, keys)
-    n = int(own.max()) + 1
+    used, number = row_numbers(y, weight, keys)
+    n = int(number.max()) + 1
     place = np.random.default_rng(random_state).permutation(n)
-    shares = np.bincount(own, weights=weight[used])
+    shares = np.bincount(number, weights=weight[used])
     out = np.zeros(n, dtype=bool)
     if classes is None:
         order = np.argsort(place)
@@ -193,7 +187,7 @@ def _held_rows(
         out[order[: min(n_held, n - 1)]] = True
     else:
         label = np.empty(n, dtype=np.intp)
-        label[own] = classes[used]
+        label[number] = classes[used]
         for value in np.unique(label):
             members = np.flatnonzero(label == value)
             members = members[np.argsort(place[members])]
@@ -206,7 +200,7 @@ def _held_rows(
                 "Rows cannot be held out: every class has too few rows. Give more rows, or choose selection='ebic'."
             )
     held = np.zeros(weight.size, dtype=bool)
-    held[used] = out[own]
+    held[used] = out[number]
     return held
 
 
@@ -219,28 +213,28 @@ def row_numbers(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The rows of positive weight, and their numbers in order; rows that are equal in X and y have the same number.
 
-    If many rows differ only in their response, as in a table of a few categories, every row gets its own number: equal
-    rows are not repetitions there.
+    If many rows differ only in their response, as in a table of a few categories, all rows get different
+    numbers: equal rows are not repetitions there.
     """
     used = np.flatnonzero(weight > 0)
     keys = keys[used]
     response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
-    _, first, own = np.unique(mix(keys) + response, return_index=True, return_inverse=True)
+    _, first, position = np.unique(mix(keys) + response, return_index=True, return_inverse=True)
     alike = np.unique(keys, return_inverse=True)[1]
     several = np.bincount(alike[first], minlength=used.size)[alike] > 1
     if weight[used][several].sum() > MIXED * weight[used].sum():
         return used, np.arange(used.size)
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first)] = np.arange(first.size)
-    return used, number[own]
+    return used, number[position]
 
 
 def _count_numbers(y: FloatArray, weight: FloatArray, keys: NDArray[np.uint64]) -> tuple[int, bool]:
     """The number of distinct row numbers, and whether all rows differ."""
-    used, own = row_numbers(y, weight, keys)
+    used, number = row_numbers(y, weight, keys)
     response = hash_rows(np.asarray(y, dtype=float).reshape(len(y), -1)[used])
     all_differ = np.unique(mix(keys[used]) + response).size == used.size
-    return int(own.max(initial=-1)) + 1, bool(all_differ)
+    return int(number.max(initial=-1)) + 1, bool(all_differ)
 
 
 def hash_rows(values: NDArray[Any], columns: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:

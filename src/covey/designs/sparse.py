@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from covey.designs.protocol import Design, Moments, block_offsets
 from covey.designs.row_keys import sparse_rank_keys
-from covey.designs.rows import RESIDUALS, mix, part_grams
+from covey.designs.rows import mix, part_grams, row_slices
 from covey.validation import check_sparse
 
-__all__ = ["SparseColumns", "SparseDesign", "wrap"]
+__all__ = ["SparseDesign", "wrap"]
 
 Array = NDArray[Any]
 
@@ -28,41 +28,7 @@ def wrap(X: Any, *, name: str = "X") -> SparseDesign:
     return SparseDesign(X, name=name)
 
 
-class SparseColumns:
-    """Compressed columns, with the part of the `Design` protocol that the near groups need."""
-
-    reads_columns = True
-    on_device = False
-
-    def __init__(self, X: sp.csc_array) -> None:
-        self.X = X
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self.X.shape[0]), int(self.X.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        return np.dtype(self.X.dtype)
-
-    def correlate(self, R: Array) -> Array:
-        """The product ``R X`` for R of shape (k, n); shape (k, p)."""
-        # sums are in double precision
-        out = self.X.T @ np.ascontiguousarray(np.asarray(R).T, dtype=np.float64)
-        return np.ascontiguousarray(out.T, dtype=self.dtype)
-
-    def gram_rows(self, q: Array, columns: Array, loadings: Array, offset: Array) -> Array:
-        """``Z' diag(q) X`` with ``Z = X[:, columns] loadings - offset``; shape (k, p)."""
-        return self.correlate((self.X[:, columns] @ loadings - offset).T * q)
-
-    def take(self, columns: Array) -> Array:
-        """Some columns as a dense float64 array, shape (n, k)."""
-        return self.X[:, columns].toarray().astype(np.float64, copy=False)
-
-
-class SparseDesign(SparseColumns, Design):
+class SparseDesign(Design):
     """A scipy sparse matrix behind the `Design` protocol.
 
     It takes the memory of the stored values in column order (a CSC matrix is kept by reference, other formats are
@@ -79,7 +45,6 @@ class SparseDesign(SparseColumns, Design):
     """
 
     def __init__(self, X: Any, *, columns: Sequence[str] | None = None, name: str = "X") -> None:
-        Design.__init__(self, columns=columns, name=name)
         if X.ndim != 2:
             raise ValueError(f"{name} must have two dimensions (rows, columns), not shape {X.shape}.")
         if 0 in X.shape:
@@ -87,14 +52,15 @@ class SparseDesign(SparseColumns, Design):
         if X.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers, not {X.dtype}; complex data not supported.")
         check_sparse(X, name)
-        made = sp.csc_array(X)
-        if made.dtype not in (np.float32, np.float64):
-            made = made.astype(np.float64)
-        if not made.has_canonical_format:
-            made = made.copy() if np.shares_memory(made.data, getattr(X, "data", made.data)) else made
-            made.sum_duplicates()
-        self.X = made
-        self.reads_columns = made.shape[0] <= made.shape[1]
+        stored = sp.csc_array(X)
+        if stored.dtype not in (np.float32, np.float64):
+            stored = stored.astype(np.float64)
+        if not stored.has_canonical_format:
+            stored = stored.copy() if np.shares_memory(stored.data, getattr(X, "data", stored.data)) else stored
+            stored.sum_duplicates()
+        super().__init__(stored.shape, stored.dtype, columns=columns, name=name)
+        self.X = stored
+        self.reads_columns = self.shape[0] <= self.shape[1]
 
     def moments(self, y: Array, q: Array, members: Array, starts: Array, *, centre: bool, scale: Array) -> Moments:
         """Means, variances, correlations with y and Gram blocks of the groups, of the columns times `scale`."""
@@ -117,9 +83,16 @@ class SparseDesign(SparseColumns, Design):
     def correlate(self, R: Array) -> Array:
         """The product ``R X`` for R of shape (k, n); shape (k, p)."""
         self.n_passes += 1
-        return super().correlate(R)
+        # sums are in double precision
+        out = self.X.T @ np.ascontiguousarray(np.asarray(R).T, dtype=np.float64)
+        return np.ascontiguousarray(out.T, dtype=self.dtype)
 
-    def largest(self) -> Array:
+    def take(self, columns: Array) -> NDArray[np.float64]:
+        """Some columns as a dense float64 array, shape (n, k)."""
+        dense: NDArray[np.float64] = self.X[:, columns].toarray().astype(np.float64, copy=False)
+        return dense
+
+    def largest(self) -> NDArray[np.float64]:
         """The largest absolute value of each column, shape (p,)."""
         out = np.zeros(self.shape[1])
         filled = np.diff(self.X.indptr) > 0
@@ -143,44 +116,24 @@ class SparseDesign(SparseColumns, Design):
         """``X[:, columns] coefs' + intercepts`` for several models as rows of `coefs`; shape (n, n_models)."""
         return self.X[:, columns] @ np.asarray(coefs).T + intercepts
 
-    def residual_products(
-        self, y: Array, weights: Sequence[Array], which: Array, columns: Array, coefs: Array, intercepts: Array
-    ) -> Array:
-        """``sum_i w_i (y_i - X[i, columns] coefs[j] - intercepts[j]) x_i`` with ``w = weights[which[j]]``; (m, p)."""
-        self.n_passes += 1
-        coefs, intercepts = np.asarray(coefs, dtype=np.float64), np.asarray(intercepts)
-        out = np.empty((len(coefs), self.shape[1]), dtype=self.dtype)
-        own, q = self.X[:, columns], np.stack(list(weights))
-        # stored values are read once per model in any case, so models are handled a few at a time
-        step = max(1, RESIDUALS // self.shape[0])
-        for a in range(0, len(coefs), step):
-            at = slice(a, a + step)
-            R = y - (own @ coefs[at].T + intercepts[at]).T
-            out[at] = SparseColumns.correlate(self, R * q[which[at]])
-        return out
+    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w, a few rows at a time."""
+        some = self.X[:, columns].tocsr()
+        pieces = ((at, some[at].toarray()) for at in row_slices(self.shape[0], columns.size))
+        return part_grams(pieces, shift, y, weights)
 
-    def gram_parts(self, columns: Array, shift: Array, y: Array, weights: Sequence[Array]) -> Array:
-        """``A' diag(w) A`` with ``A = [1, X[:, columns] - shift, y]`` for every w; (n_parts, k + 2, k + 2)."""
-        own = self.X[:, columns].tocsr()
-        out = np.zeros((len(weights), columns.size + 2, columns.size + 2))
-        step = RESIDUALS // (columns.size + 2) + 1
-        for a in range(0, self.shape[0], step):
-            at = slice(a, a + step)
-            out += part_grams(own[at].toarray(), shift, y[at], [w[at] for w in weights])
-        return out
-
-    def row_keys(self, columns: Array) -> Array:
+    def row_keys(self, columns: Array) -> NDArray[np.uint64]:
         """A 64-bit hash of some columns of each row, shape (n,), from the stored values."""
         X = self.X[:, columns]
         salts = mix(columns.astype(np.uint64) + np.uint64(1))
         zeros = mix(salts)
-        own = np.repeat(np.arange(columns.size), np.diff(X.indptr))
+        column = np.repeat(np.arange(columns.size), np.diff(X.indptr))
         # adding zero turns -0.0 into 0.0
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)
         key = np.full(self.shape[0], zeros.sum(dtype=np.uint64))
-        np.add.at(key, X.indices, mix(bits ^ salts[own]) - zeros[own])
+        np.add.at(key, X.indices, mix(bits ^ salts[column]) - zeros[column])
         return key
 
-    def rank_keys(self, marks: Array, weight: Array) -> Array:
+    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
         """The keys of the rows from the ranks of their values, given marks of the rows."""
-        return sparse_rank_keys(self.X, marks, np.asarray(weight))
+        return sparse_rank_keys(self.X, marks, weight)

@@ -67,19 +67,19 @@ def sparse_moments(
                 stamps[indices[i]] = j
             for v in range(u + 1, size):
                 k = starts[l] + v
-                both, own, other, shared, count = 0.0, 0.0, 0.0, 0.0, 0
+                both, left, right, shared, count = 0.0, 0.0, 0.0, 0.0, 0
                 for i in range(indptr[members[k]], indptr[members[k] + 1]):
                     r = indices[i]
                     if stamps[r] == j and q[r] > 0:
                         d = data[i] * scale[k] - mean[k]
                         both += q[r] * deviations[r] * d
-                        own += q[r] * deviations[r]
-                        other += q[r] * d
+                        left += q[r] * deviations[r]
+                        right += q[r] * d
                         shared += q[r]
                         count += 1
                 neither = 0.0
                 if filled[j] + filled[k] - count < n_used:
                     neither = max(1.0 - weight[j] - weight[k] + shared, 0.0)
-                value = both - mean[k] * (sums[j] - own) - mean[j] * (sums[k] - other) + neither * mean[j] * mean[k]
+                value = both - mean[k] * (sums[j] - left) - mean[j] * (sums[k] - right) + neither * mean[j] * mean[k]
                 blocks[at + u * size + v] = value
                 blocks[at + v * size + u] = value

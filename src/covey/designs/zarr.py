@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from covey.designs.streamed import MEMORY_BUDGET, StreamedDesign, float_type
+from covey.designs.row_blocks import MEMORY_BUDGET, RowsOnDisk, float_type
 from covey.optional import optional
 
 __all__ = ["ZarrDesign", "wrap"]
@@ -25,7 +25,7 @@ def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
     return ZarrDesign(X, name=name)
 
 
-class ZarrDesign(StreamedDesign):
+class ZarrDesign(RowsOnDisk):
     """A two-dimensional Zarr array, streamed in row blocks.
 
     Blocks consist of whole chunks if the budget allows, so that a pass decompresses every chunk once.
@@ -56,7 +56,6 @@ class ZarrDesign(StreamedDesign):
         memory_budget: int = MEMORY_BUDGET,
         name: str = "X",
     ) -> None:
-        super().__init__(memory_budget=memory_budget, columns=columns, name=name)
         if missing_chunks not in ("error", "fill"):
             raise ValueError(f"missing_chunks must be 'error' or 'fill', not {missing_chunks!r}.")
         self.array = _open(source) if isinstance(source, str | Path) else source
@@ -70,18 +69,9 @@ class ZarrDesign(StreamedDesign):
             raise ValueError(
                 f"There are {len(columns)} names in columns=; {self.where} has {self.array.shape[1]} columns."
             )
-        self._dtype = float_type(np.dtype(self.array.dtype), dtype, self.where)
+        kind = float_type(np.dtype(self.array.dtype), dtype, self.where)
+        super().__init__(self.array.shape, kind, memory_budget=memory_budget, columns=columns, name=name)
         self.check()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self.array.shape[0]), int(self.array.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        return self._dtype
 
     @property
     def block_rows(self) -> int:
@@ -108,6 +98,10 @@ class ZarrDesign(StreamedDesign):
         keys = map(self.array.metadata.encode_chunk_key, product(*map(range, self.array.cdata_shape)))
         first = next((key for key in keys if not (folder / key).exists()), None)
         return f", the first one {first}" if first is not None else ""
+
+    def stream(self) -> Iterator[Array]:
+        """All rows, block by block."""
+        return (self.read(start, stop) for start, stop in self.steps())
 
     def read(self, start: int, stop: int) -> Array:
         """Rows start to stop as a C-contiguous array of `dtype`."""

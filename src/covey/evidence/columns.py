@@ -55,7 +55,7 @@ def read_columns(problem: Problem) -> tuple[Columns, NDArray[np.intp]]:
             "read them into an array first."
         )
     rows = problem.weight > 0
-    X, weight = np.asarray(design.take(groups.members), dtype=float)[rows], problem.weight[rows]
+    X, weight = design.take(groups.members)[rows], problem.weight[rows]
     design.refuse(groups.members[~np.isfinite(X).all(axis=0)])
     q = weight / weight.sum()
     always = np.array(sorted(problem.always), dtype=np.intp)

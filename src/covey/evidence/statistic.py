@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.designs import as_design
+from covey.designs.rows import count_rows
 from covey.evidence.columns import Columns
 from covey.groups import Groups
 from covey.layout import offsets
 from covey.search.paths import Paths
 from covey.search.problem import Parts, Problem, pose
-from covey.search.splits import count_rows
 from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray

@@ -29,6 +29,7 @@ TRUSTED = (
     "covey.search.criteria.InformationCriterion",
     "covey.search.criteria.Size",
     "covey.search.splits.Folds",
+    "covey.search.splits.HoldOut",
     "covey.losses.classes.Binomial",
     "covey.losses.classes.Multinomial",
     "covey.losses.cox.Cox",
@@ -37,7 +38,6 @@ TRUSTED = (
     "covey.losses.log_link.Poisson",
     "covey.losses.squared.MultiSquared",
     "covey.losses.squared.Squared",
-    "covey.search.splits.HoldOut",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     # a fitted SplineTransformer holds scipy's splines, and these hold the function that made their arrays
@@ -48,24 +48,12 @@ TRUSTED = (
     *(
         f"sklearn.model_selection._split.{name}"
         for name in (
-            "GroupKFold",
-            "GroupShuffleSplit",
-            "KFold",
-            "LeaveOneGroupOut",
-            "LeaveOneOut",
-            "LeavePGroupsOut",
-            "LeavePOut",
-            "PredefinedSplit",
-            "RepeatedKFold",
-            "RepeatedStratifiedKFold",
-            "ShuffleSplit",
-            "StratifiedGroupKFold",
-            "StratifiedKFold",
-            "StratifiedShuffleSplit",
-            "TimeSeriesSplit",
+            "GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "LeavePGroupsOut",
+            "LeavePOut", "PredefinedSplit", "RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit",
+            "StratifiedGroupKFold", "StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit",
         )
     ),
-)
+)  # fmt: skip
 
 
 LARGER = "give covey.load a larger largest= if you know where it comes from."
@@ -182,11 +170,12 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
     except TooLargeError as reason:
         raise ModelFileError(f"{path} is too large: {reason}; {LARGER}") from None
     except Exception as reason:
-        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_said(reason)}).") from None
+        raise ModelFileError(f"{path} is not a model file, or it is damaged ({_in_words(reason)}).") from None
     foreign = sorted(held - set(TRUSTED))
     if foreign:
         raise ModelFileError(
             f"{path} requests {', '.join(foreign[:6])}, which covey does not trust; nothing was loaded."
+            + " Another version of covey may have written it: fit the model again." * foreign[0].startswith("covey.")
         )
     if unchecked:
         raise ModelFileError(f"{path} requests {', '.join(unchecked[:6])}; nothing was loaded: {UNCHECKED}")
@@ -196,11 +185,14 @@ def load(file: str | Path, *, largest: int = LARGEST) -> Any:
         model = skops.loads(content, trusted=list(TRUSTED))
         check_contents(model)
     except Exception as reason:
-        raise ModelFileError(f"{path} is damaged ({_said(reason)}); write it again with covey.save.") from None
+        raise ModelFileError(
+            f"{path} is damaged, or written by another version of covey ({_in_words(reason)}); fit the model again and "
+            "write it with covey.save."
+        ) from None
     return model
 
 
-def _said(reason: Exception) -> str:
+def _in_words(reason: Exception) -> str:
     return f"{type(reason).__name__}: {str(reason).splitlines()[0] if str(reason) else ''}".rstrip(": ")
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST", "TooLargeError", "foreign_types", "inspect"]
-
 # The most bytes of a decompressed file; a model with a million columns has a tenth of that.
 LARGEST = 2**30
 
@@ -60,8 +58,7 @@ def inspect(content: bytes, *, largest: int = LARGEST) -> set[str]:
 
 def foreign_types(types: set[str]) -> list[str]:
     """The scikit-learn types among these whose arrays cannot be checked."""
-    own = (name for name in types if name.startswith("sklearn."))
-    return sorted(name for name in own if name.split(".")[1] not in CHECKED)
+    return sorted(name for name in types if name.startswith("sklearn.") and name.split(".")[1] not in CHECKED)
 
 
 def _sizes(archive: zipfile.ZipFile, largest: int) -> dict[str, int]:

@@ -1,16 +1,15 @@
-"""Checks of the attributes of fitted estimators that come from a file.
+"""The attributes of fitted estimators that come from a file, and the kind that each of them must have.
 
-Each estimator has an entry in `FITTED` with its attributes besides those in `MODEL`; lengths of its own are in
-`LENGTHS`.
+There is one check per kind: an array with a shape rule, a sparse matrix, a list, or a value of a type. The plain fields
+of a path are checked by their annotations. A shape rule names the lengths of the axes, such as ``"outputs columns"``;
+``one`` in front of it means that a single output has no axis.
 """
 
 from __future__ import annotations
 
 import numbers
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -20,126 +19,63 @@ from covey.groups import Groups
 from covey.losses import Loss
 from covey.path import Path
 
-__all__ = ["FITTED", "LENGTHS", "PATH", "Check", "Each", "Kind", "Numbers", "Sparse"]
+Lengths = Mapping[str, int]
+Check = Callable[[Any, Lengths], bool]
 
 
-@dataclass(frozen=True)
-class Check(ABC):
-    """A condition on a value; `optional` values may be None, and `absent` ones may be missing."""
+def _array(*shapes: str, least: float = -np.inf, integer: bool = False) -> Check:
+    """Finite real numbers in an array of one of these shapes; ``""`` is a single number."""
 
-    optional: bool = False
-    absent: bool = False
-
-    def __call__(self, value: Any, lengths: Mapping[str, int], name: str) -> None:
-        """Raise a `ValueError` that names the attribute."""
-        if not (self.optional and value is None) and not self.holds(value, lengths):
-            raise ValueError(f"{name} is not as it was written")
-
-    @abstractmethod
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        """Whether the value meets the condition."""
-
-
-@dataclass(frozen=True)
-class Numbers(Check):
-    """Real numbers in an array of a shape such as ``"outputs columns"``; ``""`` for one number.
-
-    With several shapes, one of them must match; a length that the model does not have is not checked.
-    """
-
-    shapes: tuple[str, ...] = ("",)
-    least: float = -np.inf
-    finite: bool = True
-    whole: bool = False
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
+    def holds(value: Any, lengths: Lengths) -> bool:
         if isinstance(value, bool) or not isinstance(value, np.ndarray | np.number | numbers.Real):
             return False
         array = np.asarray(value)
-        if array.dtype.kind not in ("iu" if self.whole else "fiu") or not _is_ordinary(array):
+        if array.dtype.kind not in ("iu" if integer else "fiu") or not _is_ordinary(array):
             return False
-        if not any(_fits(array.shape, shape.split(), lengths) for shape in self.shapes):
-            return False
-        return not (self.finite and not np.isfinite(array).all()) and bool((array >= self.least).all())
+        fits = any(_fits(array.shape, shape.split(), lengths) for shape in shapes)
+        return fits and bool(np.isfinite(array).all()) and bool((array >= least).all())
+
+    return holds
 
 
-@dataclass(frozen=True)
-class Sparse(Check):
+def _sparse(n_times: str, width: str) -> Check:
     """A `scipy.sparse.csr_array` of finite numbers; the lengths of a side are multiplied."""
 
-    rows: str = ""
-    columns: str = ""
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        shape = tuple(int(np.prod([lengths[name] for name in side.split()])) for side in (self.rows, self.columns))
-        if (
-            not isinstance(value, sp.csr_array)
-            or value.shape != shape
-            or value.dtype.kind != "f"
-            or not _is_ordinary(value)
-        ):
+    def holds(value: Any, lengths: Lengths) -> bool:
+        shape = tuple(int(np.prod([lengths[name] for name in side.split()])) for side in (n_times, width))
+        if not isinstance(value, sp.csr_array) or value.shape != shape or value.dtype.kind != "f":
             return False
-        return bool(np.isfinite(value.data).all())
+        return _is_ordinary(value) and bool(np.isfinite(value.data).all())
+
+    return holds
 
 
-@dataclass(frozen=True)
-class Each(Check):
+def _each(entry: Check, length: str = "") -> Check:
     """A list or array with entries of one kind, and of the given length, if any."""
 
-    kind: Any = object
-    length: str = ""
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
+    def holds(value: Any, lengths: Lengths) -> bool:
         if isinstance(value, np.ndarray):
             value = value.tolist() if value.ndim == 1 else None
-        if not isinstance(value, list | tuple) or (self.length and len(value) != lengths[self.length]):
+        if not isinstance(value, list | tuple) or (length and len(value) != lengths[length]):
             return False
-        return all(
-            self.kind.holds(v, lengths) if isinstance(self.kind, Check) else isinstance(v, self.kind) for v in value
-        )
+        return all(entry(item, lengths) for item in value)
+
+    return holds
 
 
-@dataclass(frozen=True)
-class Event(Check):
-    """A pair of a group index and a time."""
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        return (
-            isinstance(value, tuple | list)
-            and len(value) == 2
-            and Numbers(whole=True).holds(value[0], lengths)
-            and Numbers().holds(value[1], lengths)
-        )
-
-
-@dataclass(frozen=True)
-class Kind(Check):
+def _is(kind: Any) -> Check:
     """A value of a type."""
-
-    kind: Any = object
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        return isinstance(value, self.kind)
+    return lambda value, lengths: isinstance(value, kind)
 
 
-@dataclass(frozen=True)
-class OneOf(Check):
-    """One of a few values."""
-
-    values: tuple[Any, ...] = ()
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        return any(type(value) is type(own) and value == own for own in self.values)
+def _or_none(check: Check) -> Check:
+    return lambda value, lengths: value is None or check(value, lengths)
 
 
-@dataclass(frozen=True)
-class Length(Check):
-    """A number that is one of the lengths."""
-
-    length: str = ""
-
-    def holds(self, value: Any, lengths: Mapping[str, int]) -> bool:
-        return Numbers(whole=True).holds(value, lengths) and value == lengths[self.length]
+def _is_event(value: Any, lengths: Lengths) -> bool:
+    """Whether a value is a pair of a group index and a time."""
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    return pair and _array("", integer=True)(value[0], lengths) and _array("")(value[1], lengths)
 
 
 def _is_ordinary(array: Any) -> bool:
@@ -147,71 +83,70 @@ def _is_ordinary(array: Any) -> bool:
     return bool(array.dtype.isnative) and (array.dtype.kind != "f" or array.dtype in (np.float32, np.float64))
 
 
-def _fits(shape: tuple[int, ...], wanted: list[str], lengths: Mapping[str, int]) -> bool:
-    if wanted == ["one"]:  # a single output has no axis
-        return lengths["outputs"] == 1 and shape == ()
+def _fits(shape: tuple[int, ...], wanted: list[str], lengths: Lengths) -> bool:
+    """Whether a shape follows a rule; a length that the model does not have is not checked."""
     if wanted[:1] == ["one"]:
         return lengths["outputs"] == 1 and _fits(shape, wanted[1:], lengths)
     return len(shape) == len(wanted) and all(lengths.get(name, n) == n for name, n in zip(wanted, shape, strict=True))
 
 
-EVENTS = Each(kind=Event())
+# Plain values, by their annotations.
+PLAIN = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool, Groups: Groups}
 
 PATH: dict[str, Check] = {
-    "n_outputs": Numbers(whole=True, least=1),
-    "times": Numbers(shapes=("times",)),
-    "coefs": Sparse(rows="times", columns="outputs columns"),
-    "intercepts": Numbers(shapes=("one times", "times outputs")),
-    "groups": Kind(kind=Groups),
-    "entered": EVENTS,
-    "status": Kind(kind=str),
-    "message": Kind(kind=str),
-    "penalties": Numbers(shapes=("times",), optional=True),
-    "strengths": Sparse(rows="times", columns="groups", optional=True),
-    "parts": Sparse(rows="times", columns="outputs members", optional=True),
-    "ends_apart": Kind(kind=bool),
-    "stepwise": Kind(kind=bool),
+    **{name: _is(PLAIN[hint]) for name, hint in get_type_hints(Path).items() if hint in PLAIN},
+    "n_outputs": _array("", integer=True, least=1),
+    "times": _array("times"),
+    "coefs": _sparse("times", "outputs columns"),
+    "intercepts": _array("one times", "times outputs"),
+    "entered": _each(_is_event),
+    "penalties": _or_none(_array("times")),
+    "strengths": _or_none(_sparse("times", "groups")),
+    "parts": _or_none(_sparse("times", "outputs members")),
 }
 
 MODEL: dict[str, Check] = {
-    "path_": Kind(kind=Path),
-    "groups_": Kind(kind=Groups),
-    "loss_": Kind(kind=Loss),
-    "coef_": Numbers(shapes=("one columns", "outputs columns")),
-    "intercept_": Numbers(shapes=("one", "outputs")),
-    "group_norms_": Numbers(shapes=("groups",), least=0),
-    "group_strengths_": Numbers(shapes=("groups",), least=0),
-    "selected_groups_": Each(),
-    "always_groups_": Each(),
-    "recipe_": Kind(kind=str),
-    "shrunk_": Kind(kind=bool),
-    "candidates_": Kind(kind=pd.DataFrame),
-    "fold_frequencies_": Numbers(shapes=("groups",), least=0, optional=True),
-    "n_splits_": Numbers(whole=True, least=0),
-    "n_features_in_": Length(length="columns"),
-    "feature_names_in_": Each(kind=str, length="columns", absent=True),
+    "path_": _is(Path),
+    "groups_": _is(Groups),
+    "loss_": _is(Loss),
+    "coef_": _array("one columns", "outputs columns"),
+    "intercept_": _array("one", "outputs"),
+    "group_norms_": _array("groups", least=0),
+    "group_strengths_": _array("groups", least=0),
+    "selected_groups_": _each(_is(object)),
+    "always_groups_": _each(_is(object)),
+    "recipe_": _is(str),
+    "shrunk_": _is(bool),
+    "candidates_": _is(pd.DataFrame),
+    "fold_frequencies_": _or_none(_array("groups", least=0)),
+    "n_splits_": _array("", integer=True, least=0),
+    "n_features_in_": lambda value, lengths: _array("", integer=True)(value, lengths) and value == lengths["columns"],
+    "feature_names_in_": _each(_is(str), "columns"),
     # parameters used to describe the fitted model; `fit` reads and checks the others
-    "rule": OneOf(values=("min", "1se")),
-    "average": Kind(kind=bool | np.bool_),
+    "rule": lambda value, lengths: isinstance(value, str) and value in ("min", "1se"),
+    "average": _is(bool | np.bool_),
 }
+
+# Attributes that a fitted model may lack.
+ABSENT = frozenset({"feature_names_in_"})
 
 FITTED: dict[str, dict[str, Check]] = {
     "covey.estimators.regressor.GroupSparseRegressor": MODEL,
     "covey.estimators.classifier.GroupSparseClassifier": MODEL
     | {
-        "classes_": Each(length="classes"),
-        "coef_": Numbers(shapes=("outputs columns",)),
-        "intercept_": Numbers(shapes=("outputs",)),
+        "classes_": _each(_is(object), "classes"),
+        "coef_": _array("outputs columns"),
+        "intercept_": _array("outputs"),
     },
     "covey.estimators.cox.GroupSparseCox": MODEL
     | {
-        "strata_": Each(length="strata", optional=True),
-        "baseline_times_": Numbers(shapes=("events",)),
-        "baseline_strata_": Numbers(shapes=("events",), whole=True, least=0),
-        "baseline_hazards_": Numbers(shapes=("events",), least=0),
-        "event_times_": Numbers(shapes=("event_times",)),
-        "censoring_times_": Numbers(shapes=("censorings",)),
-        "censoring_survival_": Numbers(shapes=("censorings",), least=0),
+        "strata_": _or_none(_each(_is(object), "strata")),
+        "baseline_times_": _array("events"),
+        "baseline_strata_": _array("events", integer=True, least=0),
+        "baseline_hazards_": _array("events", least=0),
+        "event_times_": _array("event_times"),
+        "censoring_times_": _array("censorings"),
+        "censoring_survival_": _array("censorings", least=0),
     },
 }
 

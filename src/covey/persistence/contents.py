@@ -12,12 +12,10 @@ from scipy.interpolate import BSpline
 from sklearn.pipeline import Pipeline
 
 from covey.groups import Groups
-from covey.persistence.attributes import FITTED, LENGTHS, PATH, Check
+from covey.persistence.attributes import ABSENT, FITTED, LENGTHS, PATH, Check
 from covey.persistence.encoders import check_encoder, check_widths
 
-__all__ = ["check_contents"]
-
-# What scikit-learn's transformers may be told to return.
+# What scikit-learn's transformers may be set to return.
 OUTPUTS = ("default", "pandas", "polars")
 
 
@@ -54,12 +52,12 @@ def check_contents(model: Any) -> None:
 
 def _parts(model: Any) -> Iterator[Any]:
     """All parts of a model, inner parts first, each once."""
-    left, found, seen = [model], [], set()
+    left, found, visited = [model], [], set()
     while left:
         part = left.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | float | complex | bool | type(None) | type):
+        if id(part) in visited or isinstance(part, str | bytes | int | float | complex | bool | type(None) | type):
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         found.append(part)
         if isinstance(part, dict):
             left += [*part, *part.values()]
@@ -104,7 +102,7 @@ def _check_dataclass(part: Any) -> None:
 def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     """Check that a fitted model has all its attributes, and that they agree with each other."""
     absent = [name for name in model.get_params(deep=False) if name not in vars(model)]
-    absent += [name for name in wanted if name not in vars(model) and not wanted[name].absent]
+    absent += [name for name in wanted if name not in vars(model) and name not in ABSENT]
     fitted = any(name.endswith("_") and name in vars(model) for name in wanted)
     if absent and (fitted or absent[0] not in wanted):
         raise ValueError(f"{type(model).__name__} has no {absent[0]}")
@@ -114,12 +112,12 @@ def _check_estimator(model: Any, wanted: dict[str, Check]) -> None:
     lengths = {
         "columns": groups.n_columns, "groups": groups.n_groups, "members": groups.members.size,
         "times": np.size(path.times), "outputs": path.n_outputs,
-        **{name: np.size(getattr(model, own)) for name, own in LENGTHS.items() if own in vars(model)},
+        **{length: np.size(getattr(model, name)) for length, name in LENGTHS.items() if name in vars(model)},
     }  # fmt: skip
-    for table, part in ((PATH, path), (wanted, model)):
-        for name, check in table.items():
-            if hasattr(part, name):
-                check(getattr(part, name), lengths, name)
+    for part, checks in ((path, PATH), (model, wanted)):
+        for name, check in checks.items():
+            if hasattr(part, name) and not check(getattr(part, name), lengths):
+                raise ValueError(f"{name} is not as it was written")
     _check_agreement(model)
 
 

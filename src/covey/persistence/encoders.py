@@ -61,25 +61,27 @@ def _check_categories(part: Any) -> None:
     """Compute the number of columns per feature again from the categories, dropped and infrequent ones."""
     held = vars(part)
     categories = part.categories_
-    if not isinstance(categories, list) or not all(isinstance(own, np.ndarray) and own.ndim == 1 for own in categories):
+    if not isinstance(categories, list) or not all(
+        isinstance(values, np.ndarray) and values.ndim == 1 for values in categories
+    ):
         raise ValueError("categories_ is not as it was written")
     n = len(categories)
     dropped = _per_feature(held, "_drop_idx_after_grouping", n)
     infrequent = _per_feature(held, "_infrequent_indices", n)
     mappings = _per_feature(held, "_default_to_infrequent_mappings", n)
     widths = []
-    for own, drop, rare, mapping in zip(categories, dropped, infrequent, mappings, strict=True):
-        if own.dtype.kind in "iufb":  # looked up by bisection; a missing value comes last
-            known = own[~np.isnan(own)] if own.dtype.kind == "f" else own
-            if (known[1:] <= known[:-1]).any() or known.size < own.size - 1:
+    for values, drop, rare, mapping in zip(categories, dropped, infrequent, mappings, strict=True):
+        if values.dtype.kind in "iufb":  # looked up by bisection; a missing value comes last
+            known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+            if (known[1:] <= known[:-1]).any() or known.size < values.size - 1:
                 raise ValueError("categories_ are not in order")
-        size = own.size
+        size = values.size
         if rare is not None:
-            if not _are_indices(rare, own.size) or np.unique(rare).size != rare.size or not rare.size:
+            if not _are_indices(rare, values.size) or np.unique(rare).size != rare.size or not rare.size:
                 raise ValueError("infrequent categories that do not exist")
             size -= rare.size - 1
         if (rare is None) != (mapping is None) or (
-            mapping is not None and (not _are_indices(mapping, size) or mapping.shape != own.shape)
+            mapping is not None and (not _are_indices(mapping, size) or mapping.shape != values.shape)
         ):
             raise ValueError("infrequent categories do not belong to categories_")
         if drop is not None and not (_is_index(drop) and 0 <= drop < size):

@@ -14,7 +14,7 @@ from covey.groups import Groups
 from covey.layout import alike, gathered, offsets, run
 from covey.validation import FloatArray, name_columns
 
-__all__ = ["Standardize", "block_diagonal", "check_standardize", "group_factors", "times_factors", "to_columns"]
+__all__ = ["Standardize", "block_diagonal", "check_standardize", "group_factors", "times_factors"]
 
 Standardize = Literal["group", "column", "block", False]
 
@@ -59,22 +59,13 @@ def group_factors(
             spread = np.repeat(_typical(spread, groups.starts), groups.sizes)
         gain = np.divide(1.0, spread, out=np.zeros(groups.n_columns), where=alive)
         return _diagonal_factors(gain, alive, groups)
-    factors, factor_starts, ranks, doubtful = design.factor_groups(
-        moments.blocks, moments.block_starts, groups.starts, scale, root, alive
-    )
+    factors, factor_starts, ranks, doubtful = design.factor_groups(moments, groups.starts, scale, root, alive)
     if doubtful.size == 0:
         return factors, factor_starts, ranks
-    redone = _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful)
-    pieces = []
-    for l in range(groups.n_groups):
-        T = redone.get(l)
-        if T is None:
-            pieces.append(factors[factor_starts[l] : factor_starts[l + 1]])
-        else:
-            ranks[l] = T.shape[1]
-            pieces.append(T.ravel())
-    lengths = np.array([piece.size for piece in pieces])
-    return np.concatenate(pieces), offsets(lengths), ranks
+    pieces: list[FloatArray] = np.split(factors, factor_starts[1:-1])
+    for l, T in _factors_from_columns(design, moments, groups, q, scale, root, alive, doubtful).items():
+        ranks[l], pieces[l] = T.shape[1], T.ravel()
+    return np.concatenate(pieces), offsets(ranks * groups.sizes), ranks
 
 
 def _diagonal_factors(
@@ -120,9 +111,9 @@ def _factors_from_columns(
     live = {int(l): np.flatnonzero(alive[groups.starts[l] : groups.starts[l + 1]]) for l in which}
     out: dict[int, FloatArray] = {l: np.zeros((int(groups.sizes[l]), 0)) for l in live}
     filled = [l for l in live if live[l].size]
-    own = [groups.starts[l] + live[l] for l in filled]
-    gains = [scale[at] / root[at] for at in own]
-    triangles = design.triangles(q, [groups.members[at] for at in own], [moments.mean[at] for at in own], gains)
+    places = [groups.starts[l] + live[l] for l in filled]
+    gains = [scale[at] / root[at] for at in places]
+    triangles = design.triangles(q, [groups.members[at] for at in places], [moments.mean[at] for at in places], gains)
     for l, R, gain in zip(filled, triangles, gains, strict=True):
         R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True)
         diagonal = np.abs(np.diag(R))
@@ -163,24 +154,10 @@ def times_factors(X: Array, factors: Array, sizes: Array, ranks: Array) -> Array
         read, written = (
             (from_[at][:, None] + np.arange(width)).ravel() for from_, width in ((starts, size), (out_starts, rank))
         )
-        own = X[:, run(read) or read].reshape(n, at.size, size).transpose(1, 0, 2)
-        if (whole := run(written)) is not None:
+        columns = X[:, run(read) or read].reshape(n, at.size, size).transpose(1, 0, 2)
+        if (consecutive := run(written)) is not None:
             # without a copy: these are most of the columns in memory
-            np.matmul(own, T, out=out[:, whole].reshape(n, at.size, rank).transpose(1, 0, 2))
+            np.matmul(columns, T, out=out[:, consecutive].reshape(n, at.size, rank).transpose(1, 0, 2))
         else:
-            out[:, written] = (own @ T).transpose(1, 0, 2).reshape(n, at.size * rank)
-    return out
-
-
-def to_columns(factors: Array, sizes: Array, ranks: Array, W: Array) -> Array:
-    """``T_l w_l`` of some groups, group by group, for models as rows of W; shape (n_models, sum of sizes)."""
-    starts, factor_starts, own_starts = offsets(sizes), offsets(sizes * ranks), offsets(ranks)
-    out = np.zeros((W.shape[0], int(starts[-1])))
-    for (size, rank), at in alike(sizes, ranks):
-        if rank == 0:
-            continue
-        T = gathered(factors, factor_starts[at], size * rank).reshape(-1, size, rank)
-        w = W[:, (own_starts[at][:, None] + np.arange(rank)).ravel()].reshape(-1, at.size, rank)
-        b = w.transpose(1, 0, 2) @ T.transpose(0, 2, 1)
-        out[:, (starts[at][:, None] + np.arange(size)).ravel()] = b.transpose(1, 0, 2).reshape(W.shape[0], -1)
+            out[:, written] = (columns @ T).transpose(1, 0, 2).reshape(n, at.size * rank)
     return out

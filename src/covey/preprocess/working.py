@@ -11,26 +11,19 @@ With row weights q that add up to one, the inner product is ``<a, b> = sum_i q_i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import as_design
 from covey.designs.protocol import NORMS_AT_A_TIME
+from covey.designs.rows import standard_response
 from covey.groups import Groups
 from covey.layout import Layout, alike, gathered, offsets, run, spans
-from covey.preprocess.factoring import (
-    Standardize,
-    block_diagonal,
-    check_standardize,
-    group_factors,
-    times_factors,
-)
-from covey.validation import FloatArray
+from covey.preprocess.factoring import Standardize, block_diagonal, check_standardize, group_factors, times_factors
+from covey.validation import FloatArray, as_response, as_sample_weight
 
 __all__ = ["WorkingProblem", "prepare"]
 
@@ -58,9 +51,6 @@ class WorkingProblem:
     ranks, starts : ndarray
         The number of working columns of each group, and where they start.
     y_mean, y_scale : float
-    column_scale : float
-        Without standardisation, the constant that all columns were divided by; 1 if each group or column has its own
-        scale.
     response : ndarray, shape (n,)
         y~.
     correlation : ndarray, shape (r,)
@@ -77,7 +67,6 @@ class WorkingProblem:
     starts: NDArray[np.intp]
     y_mean: float
     y_scale: float
-    column_scale: float
     response: FloatArray
     correlation: FloatArray
 
@@ -85,16 +74,6 @@ class WorkingProblem:
     def n_columns(self) -> int:
         """The number of working columns, at most p."""
         return int(self.starts[-1])
-
-    def factor(self, l: int) -> FloatArray:
-        """``T_l``: from the working coordinates of group l to its columns; shape (p_l, rank_l)."""
-        flat = self.factors[self.factor_starts[l] : self.factor_starts[l + 1]]
-        return flat.reshape(int(self.layout.starts[l + 1] - self.layout.starts[l]), int(self.ranks[l]))
-
-    @cached_property
-    def factor_matrix(self) -> sp.csr_array:
-        """All factors as one block-diagonal matrix, from working columns to columns in the groups' layout; (p, r)."""
-        return block_diagonal(self.factors, self.layout.sizes, self.ranks)
 
     def group_norms(self, g: Array) -> FloatArray:
         """The norm of a vector in working coordinates on each group; zero for a group without working columns."""
@@ -108,34 +87,34 @@ class WorkingProblem:
         edges = sorted({*edges, self.ranks.size})
         return list(pairwise(edges))
 
-    def correlation_norms(self, rows: Array, first: int, last: int) -> FloatArray:
+    def correlation_norms(self, correlations: Array, first: int, last: int) -> NDArray[np.float64]:
         """Group norms in working coordinates, given correlations with the columns of the groups from first to last."""
         starts = self.layout.starts[first : last + 1] - self.layout.starts[first]
         ranks, factor_starts = self.ranks[first:last], self.factor_starts[first : last + 1]
-        out = np.zeros((rows.shape[0], last - first))
+        out = np.zeros((len(correlations), last - first))
         for (size, rank), at in alike(np.diff(starts), ranks):
             if rank == 0:
                 continue
             T = gathered(self.factors, factor_starts[at], size * rank).reshape(-1, size, rank)
-            own = (starts[at][:, None] + np.arange(size)).ravel()
-            block = rows[:, run(own) or own].reshape(rows.shape[0], at.size, size).transpose(1, 0, 2)
-            made = block.astype(np.float64, copy=False) @ T
-            out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", made, made))
+            columns = (starts[at][:, None] + np.arange(size)).ravel()
+            block = correlations[:, run(columns) or columns].reshape(len(out), at.size, size).transpose(1, 0, 2)
+            g = block.astype(np.float64, copy=False) @ T
+            out[:, at] = np.sqrt(np.einsum("lmk,lmk->ml", g, g))
         return out
 
-    def all_norms(self, raw: Array) -> FloatArray:
+    def all_norms(self, correlations: Array) -> NDArray[np.float64]:
         """Group norms in working coordinates, given correlations with the design's columns; (m, n_groups)."""
-        norms, layout = np.empty((len(raw), self.ranks.size)), self.layout
-        for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(raw), 1))):
+        norms, layout = np.empty((len(correlations), self.ranks.size)), self.layout
+        for first, last in self.tiles(max(1, NORMS_AT_A_TIME // max(len(correlations), 1))):
             columns = layout.members[layout.starts[first] : layout.starts[last]]
-            norms[:, first:last] = self.correlation_norms(raw[:, run(columns) or columns], first, last)
+            norms[:, first:last] = self.correlation_norms(correlations[:, run(columns) or columns], first, last)
         return norms
 
     def working_columns(self, which: NDArray[np.intp]) -> FloatArray:
         """``Z_l`` of some groups, side by side; shape (n, sum of ranks)."""
-        own = spans(self.layout.starts, which)
-        mean = self.mean[own]
-        X = self.design.take(self.layout.members[own])
+        at = spans(self.layout.starts, which)
+        mean = self.mean[at]
+        X = self.design.take(self.layout.members[at])
         if mean.any():
             X = X - mean
         Z = times_factors(X, self.factors_of(which)[0], self.layout.sizes[which], self.ranks[which])
@@ -149,30 +128,22 @@ class WorkingProblem:
 
     def gram_rows(self, which: list[int]) -> Array:
         """``Z_l' diag(q) Z`` for some groups, stacked; shape (sum of ranks, r)."""
-        rows = self.design.gram_rows(self.q, *self.combination(which))
+        Z = self.working_columns(np.array(which, dtype=np.intp))
         # Z has mean zero, so the other side does not have to be centred
-        return self.to_working(rows)
+        correlations = self.design.correlate(Z.T * self.q)[:, self.layout.members]
+        factors = block_diagonal(self.factors, self.layout.sizes, self.ranks)
+        return np.ascontiguousarray((factors.T @ correlations.T).T)
 
     def combination(self, which: list[int]) -> tuple[Array, Array, Array]:
         """The columns, loadings and offset that give the working columns of some groups."""
         groups = np.array(which, dtype=np.intp)
-        own, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
-        loadings = np.zeros((own.size, int(ranks.sum())))
+        at, sizes, ranks = spans(self.layout.starts, groups), self.layout.sizes[groups], self.ranks[groups]
+        loadings = np.zeros((at.size, int(ranks.sum())))
         # for each row of each factor: its width, and the group's first column
         wide, left = np.repeat(ranks, sizes), np.repeat(offsets(ranks)[:-1], sizes)
-        at = np.repeat(np.arange(own.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
-        loadings.flat[at + np.arange(at.size)] = self.factors_of(groups)[0]
-        return self.layout.members[own], loadings, self.mean[own] @ loadings
-
-    def to_working(self, rows: Array) -> Array:
-        """Convert correlations with the design's columns to working columns; shape (k, p) to (k, r)."""
-        if not self.layout.in_order:
-            rows = rows[:, self.layout.members]
-        return np.ascontiguousarray((self.factor_matrix.T @ rows.T).T, dtype=rows.dtype)
-
-    def to_user(self, l: int, w: Array) -> FloatArray:
-        """Coefficients of group l on the user's scale; ``w`` may hold several models as rows."""
-        return (w @ self.factor(l).T) * self.y_scale
+        entries = np.repeat(np.arange(at.size) * loadings.shape[1] + left - offsets(wide)[:-1], wide)
+        loadings.flat[entries + np.arange(entries.size)] = self.factors_of(groups)[0]
+        return self.layout.members[at], loadings, self.mean[at] @ loadings
 
     def from_user(self, which: NDArray[np.intp], coef: Array) -> FloatArray:
         """The working coefficients of some groups, group by group, closest to the user's ``coef`` of shape (p,)."""
@@ -182,16 +153,16 @@ class WorkingProblem:
         columns, starts, out = offsets(sizes), offsets(ranks), np.empty(int(ranks.sum()))
         # groups of the same shape at once: the factors have full rank
         for rank, size in {(int(r), int(s)) for r, s in zip(ranks, sizes, strict=True) if r > 0}:
-            alike = np.flatnonzero((ranks == rank) & (sizes == size))
-            T = factors[factor_starts[alike][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
-            b = wanted[columns[alike][:, None] + np.arange(size)]
+            at = np.flatnonzero((ranks == rank) & (sizes == size))
+            T = factors[factor_starts[at][:, None] + np.arange(size * rank)].reshape(-1, size, rank)
+            b = wanted[columns[at][:, None] + np.arange(size)]
             # in units of each column: entries of 1e150 would swamp entries of 1e-150
             unit = np.abs(T).max(axis=2)
             unit[unit == 0] = 1.0
             T, b = T / unit[..., None], b / unit
             Q, R = np.linalg.qr(T)
             w = np.linalg.solve(R, (b[:, None, :] @ Q).transpose(0, 2, 1))
-            out[starts[alike][:, None] + np.arange(rank)] = w[..., 0]
+            out[starts[at][:, None] + np.arange(rank)] = w[..., 0]
         return out
 
 
@@ -223,21 +194,20 @@ def prepare(
     check_standardize(standardize)
     design = as_design(X)
     p = design.shape[1]
-    made = Groups.coerce(groups, p, getattr(design, "columns", None))
-    response = design.rows(y)
-    q = design.weights(sample_weight)
-    unit_y, y_mean, y_scale = design.standard(response, q, centre=fit_intercept)
+    groups = Groups.coerce(groups, p, design.columns)
+    q = as_sample_weight(sample_weight, design.shape[0])
+    unit_y, y_mean, y_scale = standard_response(as_response(y, design.shape[0]), q, centre=fit_intercept)
 
     scale = np.ones(p)
-    moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
+    moments = design.moments(unit_y, q, groups.members, groups.starts, centre=fit_intercept, scale=scale)
     variance = moments.variance
     odd = ~((variance > SMALLEST_VARIANCE) & (variance < LARGEST_VARIANCE))
-    if odd.any() and (largest := design.largest()[made.members])[odd].any():
+    if odd.any() and (largest := design.largest()[groups.members])[odd].any():
         # scaling by a power of two is exact
         scale = np.exp2(-np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000).astype(float))
-        moments = design.moments(unit_y, q, made.members, made.starts, centre=fit_intercept, scale=scale)
+        moments = design.moments(unit_y, q, groups.members, groups.starts, centre=fit_intercept, scale=scale)
         variance = moments.variance
-    factors, factor_starts, ranks = group_factors(design, moments, made, q, scale, variance, standardize)
+    factors, factor_starts, ranks = group_factors(design, moments, groups, q, scale, variance, standardize)
     largest_factor = float(np.abs(factors).max(initial=0.0))
     if largest_factor and np.log10(largest_factor) + np.log10(y_scale) > LARGEST_COEFFICIENT:
         raise ValueError(
@@ -245,14 +215,12 @@ def prepare(
             f"(above 1e{LARGEST_COEFFICIENT}): change the units of {design.name} or y, or drop these columns."
         )
     # factors apply to unscaled columns, but the moments were computed from scaled ones
-    matrix = block_diagonal(factors, made.sizes, ranks)
+    matrix = block_diagonal(factors, groups.sizes, ranks)
     correlation = matrix.T @ (moments.correlation / scale)
     # a copy, because numba would compile its functions again for the read-only arrays of the groups
-    layout = Layout(made.members, made.starts.copy(), made.is_contiguous)
+    layout = Layout(groups.members, groups.starts.copy(), groups.is_contiguous)
     problem = WorkingProblem(
         design=design, layout=layout, q=q, mean=moments.mean, factors=factors, factor_starts=factor_starts,
-        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale,
-        column_scale=1.0 / float(factors.max()) if standardize is False and factors.any() else 1.0,
-        response=unit_y, correlation=correlation,
+        ranks=ranks, starts=offsets(ranks), y_mean=y_mean, y_scale=y_scale, response=unit_y, correlation=correlation,
     )  # fmt: skip
-    return problem, made
+    return problem, groups

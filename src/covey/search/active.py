@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from covey.search.arrays import beside, host, like
-from covey.search.newton import Fit, Solver, minimise
+from covey.search.newton import Curvature, Fit, Solver, minimise
 from covey.search.observations import Observations
 from covey.search.table import Table
 from covey.validation import FloatArray
@@ -63,6 +63,7 @@ class ActiveSet:
         # the independent columns, and the Cholesky factor of their Gram matrix
         self.basis: list[int] = []
         self._R: FloatArray = np.empty((0, 0))
+        self._curvature = Curvature()
         self._add(np.arange(self.A.shape[1]))
         self.widths, self.ends = [self.A.shape[1]], [len(self.basis)]
         start = np.zeros((self.A.shape[1], response.n_outputs))
@@ -139,6 +140,7 @@ class ActiveSet:
         for history in (self.widths, self.ends, self.models, self.separated):
             del history[n_groups + 1 :]  # type: ignore[attr-defined]
         self.A, self.basis, self._R = self.A[:, :width], self.basis[:k], self._R[:k, :k]
+        self._curvature.truncate(width)
         self.eta = self.predictor(n_groups)
 
     def replace_rows(self, response: Observations) -> None:
@@ -195,7 +197,11 @@ class ActiveSet:
             unit = ridge * self.response.null_curvature(self.table.posed.intercept)
             penalty = np.where(np.asarray(self.basis) < self.n_first, 0.0, unit)
         start = start if every else start[self.basis]
-        fit = minimise(self.response, A, start, penalty, solver=self._solver(), rough=self.rough)
+        curvature = None
+        if every and not self.response.loss.quadratic:
+            curvature = self._curvature
+            curvature.extend(A)
+        fit = minimise(self.response, A, start, penalty, solver=self._solver(), curvature=curvature, rough=self.rough)
         if every:
             return fit
         coef = np.zeros((self.A.shape[1], self.response.n_outputs))

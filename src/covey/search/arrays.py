@@ -23,10 +23,7 @@ def like(values: FloatArray, model: Any) -> Any:
 
 def beside(left: Any, right: Any) -> Any:
     """Two tables of columns as one, column by column in memory."""
-    if isinstance(left, np.ndarray):
-        out = np.empty((left.shape[0], left.shape[1] + right.shape[1]), order="F")
-        out[:, : left.shape[1]], out[:, left.shape[1] :] = left, right
-        return out
-    import torch
-
-    return torch.hstack([left, right])
+    shape = (left.shape[0], left.shape[1] + right.shape[1])
+    out = np.empty(shape, order="F") if isinstance(left, np.ndarray) else left.new_empty(shape)
+    out[:, : left.shape[1]], out[:, left.shape[1] :] = left, right
+    return out

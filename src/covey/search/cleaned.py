@@ -19,7 +19,7 @@ from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.elimination import Eliminated, eliminate_all
-from covey.search.newton import minimise
+from covey.search.newton import Curvature, minimise
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic
 from covey.search.recipes import Model, Recipe, Training
@@ -104,6 +104,8 @@ class CleanedRound:
         self.levels: FloatArray = np.empty((0, active.response.n_outputs))
         self.place: dict[Cleaned, int] = {}
         self._penalty: FloatArray | None = None
+        # the last set that was fitted: its groups, the second derivative of the loss, and the minimiser
+        self._last: tuple[frozenset[int], Curvature, FloatArray | None] = frozenset(), Curvature(), None
 
     @property
     def intercept(self) -> int:
@@ -132,6 +134,7 @@ class CleanedRound:
             # with perfect separation there is no curvature left
             k = len(coef) - self.intercept
             ridge = self.training.posed.settings.elimination_ridge * self.penalty[:k, :k]
+            self._last = frozenset(self.groups[:prefix]), Curvature(), None
             coef = self._minimised(np.arange(len(coef)), coef, ridge)[0]
         return Quadratic.around(active, prefix, coef, ridge)
 
@@ -173,8 +176,14 @@ class CleanedRound:
     def finish(self) -> None:
         """Replace what was read off the quadratic model by the minimisers themselves."""
         if not self.active.response.loss.quadratic:
-            # from the smallest set on: separation carries over to larger sets
-            for i in sorted(range(len(self.recipes)), key=lambda i: self.recipes[i].n_groups):
+
+            def left(i: int) -> list[int]:
+                return self.sets[replace(self.recipes[i], ridge=0.0)]
+
+            # from the smallest set on: separation carries over to larger sets; from the largest ridge on: each fit starts
+            # from the one before
+            order = sorted(range(len(self.recipes)), key=lambda i: (len(left(i)), left(i), -self.recipes[i].ridge))
+            for i in order:
                 coef, self.sizes[i], _ = self._refitted(i)
                 self._put(i, coef)
 
@@ -227,6 +236,10 @@ class CleanedRound:
     def _fitted(self, left: Sequence[int], groups: frozenset[int], ridge: float, start: FloatArray) -> FloatArray:
         """The minimiser on some groups, with a small ridge if it lies at infinity; zero elsewhere."""
         at, training = self._at(left), self.training
+        if self._last[0] != groups:
+            self._last = groups, Curvature(), None
+        elif self._last[2] is not None:
+            start = self._last[2]
         columns = np.concatenate([np.arange(self.intercept), self.intercept + at])
         if not ridge and not any(gone <= groups for gone in training.infinite):
             coef, status = self._minimised(columns, start)
@@ -248,9 +261,12 @@ class CleanedRound:
         if ridge is not None:
             penalty = np.zeros((columns.size, columns.size))
             penalty[self.intercept :, self.intercept :] = ridge
-        fit = minimise(self.active.response, A, start[columns], penalty, rough=self.training.rough)
+        curvature = self._last[1]
+        fit = minimise(self.active.response, A, start[columns], penalty, curvature=curvature, rough=self.training.rough)
         coef = np.zeros_like(start)
         coef[columns] = fit.coef
+        if fit.status == "converged":
+            self._last = self._last[0], curvature, coef
         return coef, fit.status
 
     def _least_norm(self, at: NDArray[np.intp], coef: FloatArray) -> tuple[FloatArray, int]:

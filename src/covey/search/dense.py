@@ -22,8 +22,7 @@ from covey.layout import offsets
 from covey.progress import tell
 from covey.search.arrays import host
 from covey.search.judge import Judge
-from covey.search.newton import factorised, minimise
-from covey.search.observations import Observations
+from covey.search.newton import Curvature, minimise
 from covey.search.recipes import Model, Recipe, Training
 from covey.search.ridges import Penalties, inverse_roots
 from covey.search.settings import Settings
@@ -131,7 +130,7 @@ class ScaledColumns:
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
-        self._grams: dict[int, FloatArray] = {}
+        self._curvatures: dict[int, Curvature] = {}
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """For each rank, the groups of that rank and their stacked roots."""
@@ -152,9 +151,10 @@ class ScaledColumns:
         """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
         V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
         if V.shape[1] <= V.shape[0]:
-            gram = self._gram(training) if training.response.loss.quadratic else None
+            curvature = self._curvature(training)
             solved = [
-                _ridge(training, V, penalty * share, gram) for penalty, share in zip(penalties, by_column, strict=True)
+                _ridge(training, V, penalty * share, curvature)
+                for penalty, share in zip(penalties, by_column, strict=True)
             ]
         else:
             solved = []
@@ -165,16 +165,11 @@ class ScaledColumns:
                 solved.append((level, (B.T @ multipliers) * gains[:, None]))
         return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
 
-    def _gram(self, training: Training) -> FloatArray:
-        """The second derivative of a quadratic loss, which does not depend on the penalty."""
-        if training.number not in self._grams:
-            response = training.response
-            A = _with_one(response, self.V, self.posed.intercept)
-            gram = response.gram(np.zeros((len(A), response.n_outputs)), A)
-            if len(gram) > MOST_KEPT:
-                return gram
-            self._grams[training.number] = gram
-        return self._grams[training.number]
+    def _curvature(self, training: Training) -> Curvature:
+        """The second derivative of the loss without a penalty, kept from fit to fit."""
+        if self.V.shape[1] > MOST_KEPT:
+            return Curvature()
+        return self._curvatures.setdefault(training.number, Curvature())
 
     def _norms(self, coef: FloatArray) -> FloatArray:
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
@@ -285,10 +280,6 @@ def _inner(B: FloatArray) -> FloatArray:
     return np.asarray(B @ B.T)
 
 
-def _with_one(response: Observations, B: FloatArray, intercept: bool) -> FloatArray:
-    return np.hstack([response.one[:, None], B]) if intercept else B
-
-
 def _predictors(training: Training, table: FloatArray, fits: Sequence[RidgeFit]) -> FloatArray:
     scored = training.scored
     coefs = np.stack([fit.coef for fit in fits], axis=-1)
@@ -304,16 +295,15 @@ def _unit(training: Training, squares: float) -> float:
 
 
 def _ridge(
-    training: Training, B: FloatArray, penalty: FloatArray, gram: FloatArray | None = None
+    training: Training, B: FloatArray, penalty: FloatArray, curvature: Curvature
 ) -> tuple[FloatArray, FloatArray]:
-    """Intercepts and coefficients of the penalised minimiser; `gram` is the second derivative, if it is known."""
+    """Intercepts and coefficients of the penalised minimiser."""
     response, i = training.response, int(training.posed.intercept)
     start = np.zeros((i + B.shape[1], response.n_outputs))
     start[:i] = response.null
-    weights = np.concatenate([np.zeros(i), penalty])
-    A = _with_one(response, B, bool(i))
-    solver = None if gram is None else factorised(gram + np.diag(weights))
-    fit = minimise(response, A, start, weights, solver=solver, rough=training.rough)
+    penalties = np.concatenate([np.zeros(i), penalty])
+    A = np.hstack([response.one[:, None], B]) if i else B
+    fit = minimise(response, A, start, penalties, curvature=curvature, rough=training.rough)
     return (fit.coef[0] if i else np.zeros(response.n_outputs)), fit.coef[i:]
 
 
@@ -330,7 +320,8 @@ def _wide_ridges(
     response, intercept = training.response, training.posed.intercept
     if not response.loss.quadratic:
         root = RowRoot(inner)
-        solved = [_ridge(training, root.L, np.full(root.L.shape[1], penalty)) for penalty in penalties]
+        curvature = Curvature()
+        solved = [_ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature) for penalty in penalties]
         return [(level, root.multipliers(a)) for level, a in solved]
     # the normal equations in the rows; the direction of the intercept is projected out
     used = np.flatnonzero(response.used)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from covey.designs import Design, as_design
+from covey.designs.rows import count_rows
 from covey.groups import Groups
 from covey.layout import offsets
 from covey.losses import Loss, get_loss
@@ -17,7 +18,6 @@ from covey.path import Path
 from covey.preprocess import Standardize
 from covey.search.paths import Knots, Paths
 from covey.search.problem import Parts, Posed, Problem, pose
-from covey.search.splits import count_rows
 from covey.search.table import Table
 from covey.threads import fitting_threads
 from covey.validation import FloatArray, as_response, as_sample_weight, on_host, whole

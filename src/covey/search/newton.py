@@ -1,7 +1,8 @@
 """The minimiser of any loss on some columns: reweight, solve, step back where the loss rises.
 
 Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A quadratic
-loss takes one step. If H is diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of
+loss takes one step; for others ``A'HA`` is kept from step to step, and from one fit to the next on the same columns, as
+long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of
 a row interact, small systems are formed in full; large ones are solved by conjugate gradients, preconditioned by the
 factorisation for the rows' mean curvature, so that memory does not grow with the square of the number of outputs.
 """
@@ -16,10 +17,10 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from covey.search.arrays import host, like
-from covey.search.observations import Observations
+from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
-__all__ = ["Fit", "Solver", "factorised", "minimise"]
+__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
 
 Solver = Callable[[FloatArray], FloatArray]
 
@@ -37,6 +38,10 @@ MOST_STEPS = 200
 # near a finite minimum Newton's method shrinks it faster than SHRINKS. After SLOW_STEPS slow steps in a row, `_recedes`
 # tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
+
+# A second derivative from an earlier model is used as long as a step with it shrinks the gradient to this share. A rough
+# fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
+KEPT_SHRINKS, KEPT_ROUGH = 0.3, 0.1
 
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
@@ -61,6 +66,38 @@ MOST_UNKNOWNS = 400
 
 # Conjugate gradients end at this share of the first residual, or at the root of the gradient's size if that is less.
 INEXACT, MOST_PRODUCTS = 0.1, 50
+
+
+class Curvature:
+    """``A'HA`` at a recent model, for fits on the same columns."""
+
+    def __init__(self) -> None:
+        self.K: FloatArray | None = None
+        self._weight: FloatArray | None = None
+
+    def renew(self, response: Observations, A: Any, eta: FloatArray) -> None:
+        """Compute it at a model."""
+        if response.loss.coupled:
+            self.K = response.gram(eta, A)
+        else:
+            self._weight = response.curvature(eta)
+            self.K = weighted_gram(A, self._weight)
+
+    def extend(self, A: Any) -> None:
+        """Take in the columns of A that come after those known."""
+        if self.K is None or len(self.K) == A.shape[1]:
+            return
+        if self._weight is None:
+            self.K = None
+            return
+        k, K = len(self.K), np.empty((A.shape[1], A.shape[1]))
+        border = host(A.T @ (A[:, k:] * like(self._weight[:, None], A)))
+        K[:k, :k], K[:, k:], K[k:, :k] = self.K, border, border[:k].T
+        self.K = K
+
+    def truncate(self, n_columns: int) -> None:
+        """Keep the first columns."""
+        self.K = None if self.K is None else self.K[:n_columns, :n_columns]
 
 
 @dataclass(frozen=True)
@@ -91,6 +128,7 @@ def minimise(
     penalty: FloatArray | None = None,
     *,
     solver: Solver | None = None,
+    curvature: Curvature | None = None,
     rough: bool = False,
 ) -> Fit:
     """Minimise the total loss of ``A coef`` plus ``coef' penalty coef / 2`` for every output.
@@ -105,6 +143,8 @@ def minimise(
         Positive semidefinite.
     solver : callable, optional
         Solves systems with the second derivative of a quadratic loss, if that is known already.
+    curvature : Curvature, optional
+        The second derivative of the loss on these columns at an earlier model; updated.
     rough : bool
         Stop as soon as the model is good enough to be scored.
     """
@@ -112,34 +152,47 @@ def minimise(
     eta = _product(A, coef)
     if len(coef) == 0:
         return Fit(coef, eta, "converged", 0)
+    curvature = curvature or Curvature()
     if response.loss.quadratic:
-        direction = (solver or factorised(_hessian(response, A, eta, penalty)))(
-            _gradient(response.score(eta), A, coef, penalty)
-        )
+        if solver is None:
+            if curvature.K is None:
+                curvature.renew(response, A, eta)
+            solver = factorised(_added(curvature.K, penalty))
+        direction = solver(_gradient(response.score(eta), A, coef, penalty))
         return Fit(coef + direction, eta + _product(A, direction), "converged", 1)
     squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
     enough = ROUGH * _scale(response, eta) if rough else 0.0
     value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
+    fresh, last = True, np.inf
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough
         score = response.score(eta)
         gradient = _gradient(score, A, coef, penalty)
         size = float((np.abs(gradient) / unit).max())
-        # a gradient larger than at the null model means a bad start, where slow steps are normal
-        slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
+        if fresh:
+            # a gradient larger than at the null model means a bad start, where slow steps are normal
+            slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= TOLERANCE:
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
-        direction = _direction(response, A, eta, gradient, penalty, squares, size)
+        fresh = curvature.K is None or not response.isotropic or size > KEPT_SHRINKS * last
+        if fresh:
+            curvature.renew(response, A, eta)
+        last = size
+        direction = _direction(response, A, eta, gradient, penalty, squares, size, curvature.K)
         move = _product(A, direction)
         if slow > SLOW_STEPS and penalty is None and _recedes(response, score, eta, value, move):
             return Fit(coef, eta, "separated", step)
         # 3. shorter steps until the loss falls enough
         found = _search(response, eta, coef, value, gradient, direction, move, penalty)
+        if found is None and not fresh:
+            last = 0.0
+            continue
         if response.bounded and (found is None or found[0] < 1):  # the better of two directions
-            other = _direction(response, A, eta, gradient, penalty, squares, size, bounding=True)
+            bound = response.gram(eta, A, bounding=True)
+            other = _direction(response, A, eta, gradient, penalty, squares, size, bound)
             image = _product(A, other)
             safe = _search(response, eta, coef, value, gradient, other, image, penalty)
             if safe is not None and (found is None or safe[1] < found[1]):
@@ -149,14 +202,16 @@ def minimise(
         length, value, lowered = found[0], found[1], value - found[1]
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
-        moved = _reach(response, move)
-        if length == 1.0 and float((gradient * direction).sum()) <= enough and not (slow and moved > FAR):
+        moved, promised = _reach(response, move), float((gradient * direction).sum())
+        if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (slow and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
         still = still + 1 if lowered <= 4 * EPS * abs(value) and size <= np.sqrt(TOLERANCE) else 0
         if still > STILL_STEPS:
             return Fit(coef, eta, "converged", step)
-        before, reach = (size, moved) if length == 1.0 else (np.inf, 0.0)
+        if length < 1.0:
+            last = 0.0
+        before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
 
 
@@ -184,16 +239,13 @@ def _value(response: Observations, eta: FloatArray, coef: FloatArray, penalty: F
     return total if penalty is None else total + 0.5 * float((coef * _times(penalty, coef)).sum())
 
 
-def _hessian(
-    response: Observations, A: Any, eta: FloatArray, penalty: FloatArray | None, bounding: bool = False
-) -> FloatArray:
-    K = response.gram(eta, A, bounding)
-    return K if penalty is None else _added(K, penalty)
-
-
-def _added(K: FloatArray, penalty: FloatArray) -> FloatArray:
+def _added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
+    """A copy of K plus the penalty."""
+    if penalty is None:
+        return K.copy()
     if penalty.ndim == 2:
         return K + penalty
+    K = K.copy()
     K.flat[:: len(K) + 1] += penalty
     return K
 
@@ -243,15 +295,14 @@ def _direction(
     penalty: FloatArray | None,
     squares: FloatArray,
     size: float,
-    *,
-    bounding: bool = False,
+    K: FloatArray,
 ) -> FloatArray:
-    """The step to the minimum of the loss's quadratic model, or, if `bounding`, of one above the loss."""
+    """The step to the minimum of a quadratic model with second derivative K for every output."""
     k, m = gradient.shape
     if not response.isotropic and k * m <= MOST_UNKNOWNS:
         solve = factorised(_full_hessian(response, host(A), eta, penalty), np.tile(squares, m), JITTER)
         return np.ascontiguousarray(solve(gradient.T.reshape(-1, 1)).reshape(m, k).T)
-    solve = factorised(_hessian(response, A, eta, penalty, bounding), squares, JITTER)
+    solve = factorised(_added(K, penalty), squares, JITTER)
     if response.isotropic:
         return solve(gradient)
 

@@ -14,7 +14,7 @@ from covey.losses.on_rows import LossOnRows
 from covey.search.arrays import host, like
 from covey.validation import FloatArray
 
-__all__ = ["Observations", "contrasts"]
+__all__ = ["Observations", "contrasts", "weighted_gram"]
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,7 @@ class Observations:
         """
         if self.loss.coupled:
             return self.on_rows.gram(self._to_loss(eta), host(A), bounding)
-        B = A * like(np.sqrt(self.curvature(eta, bounding)), A)[:, None]
-        return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
+        return weighted_gram(A, self.curvature(eta, bounding))
 
     def curvature_product(self, eta: FloatArray, direction: FloatArray) -> FloatArray:
         """The second derivative of the total times a direction; shape (n_rows, n_outputs)."""
@@ -146,6 +145,12 @@ class Observations:
 
     def _from_loss(self, values: FloatArray) -> FloatArray:
         return values @ self.contrasts.T if self.loss.vector else values[:, None]
+
+
+def weighted_gram(A: Any, weight: FloatArray) -> FloatArray:
+    """``A' diag(weight) A``, computed where A lives."""
+    B = A * like(np.sqrt(weight), A)[:, None]
+    return host(B.T @ B)  # BLAS computes only half of a matrix times its transpose
 
 
 def contrasts(loss: Loss, n_outputs: int) -> FloatArray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from covey.designs.rows import count_rows
 from covey.search.cleaned import clean
 from covey.search.paths import Paths
 from covey.search.problem import Parts, Problem, pose
 from covey.search.search import trainings_of
-from covey.search.splits import count_rows
 from covey.search.table import Table
 from covey.threads import fitting_threads
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from covey.designs import Design, as_design
 from covey.designs.row_keys import canonical_keys
-from covey.designs.rows import MIXED, hold_out, split_masks
+from covey.designs.rows import MIXED, count_rows, hold_out, split_masks
 from covey.losses import Loss, Squared
 from covey.losses.offsets import read_offset
 from covey.search.problem import Parts, Split, Validation
 from covey.validation import FloatArray, on_host, whole
 
-__all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "count_rows", "counts"]
+__all__ = ["Folds", "HoldOut", "MissingClassError", "balanced_folds", "counts"]
 
 SQUARED = Squared()
 
@@ -73,7 +73,7 @@ class Folds:
         k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
         classes, keys = loss.classes(y) is not None, ()
         if classes or loss.coupled or _is_tied(balance, weight, k):
-            keys = canonical_keys(design, _used_ranks(balance, weight), weight, _here, _here)
+            keys = canonical_keys(design, _used_ranks(balance, weight), weight)
         return balanced_folds(balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)
 
 
@@ -296,10 +296,6 @@ def _is_tied(y: FloatArray, weight: FloatArray, k: int) -> bool:
     return bool(shares.max(initial=0.0) * k > shares.sum())
 
 
-def _here(function: Callable[..., Any], *vectors: Any) -> Any:
-    return function(*map(np.asarray, vectors))
-
-
 def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], list[Split]]:
     """Labels of disjoint parts such that all training and test sets are unions of them."""
     memberships = np.array([mask for pair in pairs for mask in pair])
@@ -309,12 +305,6 @@ def _from_splitter(pairs: Sequence[tuple[Any, Any]]) -> tuple[NDArray[np.intp], 
         for f in range(len(pairs))
     ]
     return labels.ravel(), splits
-
-
-def count_rows(weight: FloatArray) -> float:
-    """The number of rows, counted by weight in units of the least weight: a row of twice the weight is two rows."""
-    weight = np.asarray(weight)
-    return float(weight.sum()) / float(weight[weight > 0].min())
 
 
 def counts(weight: FloatArray, labels: NDArray[np.intp], loss: Loss, y: FloatArray) -> list[float]:

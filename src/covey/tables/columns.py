@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from covey.tables.complaint import TableError, listed, near
+from covey.tables.complaint import Column, TableError, listed, near
 from covey.tables.unreadable import complaint, read_unreadable
-
-__all__ = ["apart", "find_columns", "missing_values", "numbers", "numeric_frame", "to_numbers"]
 
 
 def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
@@ -24,10 +22,10 @@ def find_columns(name: str, columns: Sequence[str], option: str) -> list[str]:
     """
     found: list[str] = []
     for part in apart([name], columns):
-        own = [part] if part in columns else _matching(part, columns)
-        if not own:
+        matching = [part] if part in columns else _matching(part, columns)
+        if not matching:
             raise TableError(f"{option} {part!r} matches no column: {near(part, columns)}")
-        found += own
+        found += matching
     return list(dict.fromkeys(found))
 
 
@@ -37,11 +35,11 @@ def apart(given: Sequence[str], columns: Collection[str]) -> list[str]:
     >>> apart(["age,sex", "a,b"], ["age", "sex", "a,b"])
     ['age', 'sex', 'a,b']
     """
-    made: list[str] = []
+    names: list[str] = []
     for name in given:
-        whole = "," not in name or name in columns or _matching(name, columns)
-        made += [name] if whole else [part.strip() for part in name.split(",") if part.strip()]
-    return made
+        is_one = "," not in name or name in columns or _matching(name, columns)
+        names += [name] if is_one else [part.strip() for part in name.split(",") if part.strip()]
+    return names
 
 
 def _matching(name: str, columns: Collection[str]) -> list[str]:
@@ -54,6 +52,14 @@ def missing_values(frame: pd.DataFrame) -> dict[str, int]:
     return {str(name): int(count) for name, count in counts[counts > 0].items()}
 
 
+def complete_rows(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The rows with a value in each of these columns, and a notice if that leaves some out."""
+    complete = frame.dropna(subset=list(columns)).reset_index(drop=True)
+    left_out = len(frame) - len(complete)
+    notice = f"--drop-missing left out {left_out} of {len(frame)} rows with missing values; {len(complete)} are left."
+    return complete, (notice,) if left_out else ()
+
+
 def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFrame:
     """The same columns as floats.
 
@@ -62,21 +68,21 @@ def numeric_frame(frame: pd.DataFrame, remedy: str | None = None) -> pd.DataFram
     plain = [dtype.kind in "fiub" if isinstance(dtype, np.dtype) else False for dtype in frame.dtypes]
     if all(plain):
         # in one block: pandas would otherwise convert ten thousand columns one by one
-        made = pd.DataFrame(frame.to_numpy(dtype=float), columns=frame.columns, index=frame.index)
+        numeric = pd.DataFrame(frame.to_numpy(dtype=float), columns=frame.columns, index=frame.index)
     else:
         read = {name: _read(column) for name, column in frame.items()}
         odd = [read_unreadable(frame[name], bad) for name, (_, bad) in read.items() if bad.any()]
         if odd:
             raise TableError(complaint(odd, remedy))
-        made = pd.DataFrame({name: values.astype(float) for name, (values, _) in read.items()}, index=frame.index)
-    infinite = np.isinf(made.to_numpy()).any(axis=0)
+        numeric = pd.DataFrame({name: values.astype(float) for name, (values, _) in read.items()}, index=frame.index)
+    infinite = np.isinf(numeric.to_numpy()).any(axis=0)
     if infinite.any():
-        which = listed(made.columns[infinite])
+        which = listed(numeric.columns[infinite])
         raise TableError(f"Values are infinite in {which}; {remedy or 'leave such columns out with --drop'}.")
-    return made
+    return numeric
 
 
-def to_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+def to_numbers(column: Column) -> Column:
     """Parse a column as numbers; values that are not numbers become missing."""
     try:
         return pd.to_numeric(column, errors="coerce")
@@ -93,7 +99,7 @@ def _float(value: Any) -> Any:
         return np.inf
 
 
-def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
+def numbers(column: Column, remedy: str) -> Column:
     """The column as floats, with missing values kept; a value that is not a number is reported with its row."""
     found, bad = _read(column)
     if bad.any():
@@ -101,10 +107,38 @@ def numbers(column: pd.Series[Any], remedy: str) -> pd.Series[Any]:
     return found.astype(float)
 
 
-def _read(column: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
+def _read(column: Column) -> tuple[Column, Any]:
     """A column parsed as numbers, and a mask of the rows where that failed."""
     times = pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column)
     if times or column.dtype.kind == "c":
         return column, np.ones(len(column), dtype=bool)
     found = to_numbers(column)
     return found, (found.isna() & column.notna()).to_numpy()
+
+
+def number_column(column: Column, option: str) -> Any:
+    """A column with a finite number in every row."""
+    values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
+    _refuse_missing(np.isnan(values), column, option)
+    if not np.isfinite(values).all():
+        raise TableError(f"{option} {column.name!r} is infinite in row {int(np.argmin(np.isfinite(values))) + 1}.")
+    return values
+
+
+def labels(column: Column, option: str) -> Any:
+    """Labels, one in every row: integers, booleans or text."""
+    _refuse_missing(column.isna().to_numpy(), column, option)
+    if pd.api.types.is_bool_dtype(column):
+        return column.to_numpy(dtype=bool)
+    if pd.api.types.is_numeric_dtype(column):
+        values = number_column(column, option)
+        if (values == np.rint(values)).all() and np.abs(values).max() < 2**53:
+            return values.astype(np.int64)
+    return np.array([str(value) for value in column.tolist()], dtype=str)
+
+
+def _refuse_missing(missing: Any, column: Column, option: str) -> None:
+    n = int(missing.sum())
+    if n:
+        rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
+        raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

@@ -1,11 +1,15 @@
-"""The error for unusable tables, and helpers for its messages."""
+"""The error for unusable tables, helpers for its messages, and the type of a column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any, TypeAlias
 
-__all__ = ["TableError", "listed", "near"]
+import pandas as pd
+
+# A column of a table.
+Column: TypeAlias = "pd.Series[Any]"
 
 
 class TableError(ValueError):

@@ -15,12 +15,10 @@ from covey.groups.checks import is_separator
 from covey.tables.complaint import TableError, listed, near
 from covey.tables.reading import read_table
 
-__all__ = ["read_groups"]
-
 Specs = str | Sequence[str] | None
 
 
-def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = ()) -> Groups:
+def read_groups(specs: Specs, columns: Sequence[str], *, ungrouped: Collection[str] = ()) -> Groups:
     """Read ``--groups``.
 
     A file of (column, group); a size; a separator such as ``_`` or ``sep:__`` that ends the group's name;
@@ -32,7 +30,7 @@ def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = 
     specs : None, str or sequence of str
         Several are patterns; with None each column is its own group.
     columns : sequence of str
-    own : collection of str
+    ungrouped : collection of str
         Columns that may be missing from a file or not match a regular expression; each is then its own group.
 
     Examples
@@ -54,9 +52,9 @@ def read_groups(specs: Specs, columns: Sequence[str], *, own: Collection[str] = 
         if is_separator(spec):
             return _by_separator(spec.removeprefix("sep:"), columns)
         if spec.startswith("regex:"):
-            return _by_expression(spec[6:], columns, own)
+            return _by_expression(spec[6:], columns, ungrouped)
     if len(wanted) == 1 and Path(wanted[0]).is_file():
-        return _from_file(Path(wanted[0]), columns, own)
+        return _from_file(Path(wanted[0]), columns, ungrouped)
     return _by_patterns(wanted, columns)
 
 
@@ -74,7 +72,7 @@ def _by_separator(separator: str, columns: Sequence[str]) -> Groups:
         raise TableError(f"--{reason}") from None
 
 
-def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -> Groups:
+def _by_expression(pattern: str, columns: Sequence[str], ungrouped: Collection[str]) -> Groups:
     try:
         expression = re.compile(pattern)
     except re.error as reason:
@@ -87,7 +85,7 @@ def _by_expression(pattern: str, columns: Sequence[str], own: Collection[str]) -
     for name in columns:
         found = expression.match(name)
         label = found.group(1) if found else None
-        if label is None and name not in own:
+        if label is None and name not in ungrouped:
             raise TableError(
                 f"--groups regex:{pattern} does not match the start of column {name!r}; every column needs a "
                 "group. Leave it out with --drop, or make the expression more general."
@@ -128,7 +126,7 @@ def _stem(pattern: str) -> str:
     return pattern.rstrip("*?").rstrip("_.-: ") or pattern
 
 
-def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Groups:
+def _from_file(path: Path, columns: Sequence[str], ungrouped: Collection[str]) -> Groups:
     table = read_table(path)
     if table.shape[1] != 2:
         raise TableError(f"{path} must have two columns, column and group, not {table.shape[1]}.")
@@ -140,7 +138,7 @@ def _from_file(path: Path, columns: Sequence[str], own: Collection[str]) -> Grou
     known = set(names)
     complaints = (
         ("names columns that the data lack", sorted(known - set(columns))),
-        ("gives no group to", [name for name in columns if name not in known and name not in own]),
+        ("gives no group to", [name for name in columns if name not in known and name not in ungrouped]),
         ("names columns more than once", sorted(twice)),
         ("has no group beside", sorted(names[table.iloc[:, 1].isna()])),
     )

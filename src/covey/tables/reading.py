@@ -12,8 +12,6 @@ from covey.optional import optional
 from covey.tables.complaint import TableError, listed
 from covey.tables.text import LONGEST_LINE, SEPARATORS, check_names, read_text
 
-__all__ = ["find_files", "read_table", "read_tables"]
-
 KINDS = (*SEPARATORS, ".parquet", ".feather")
 OTHER_NAMES = {".pq": ".parquet", ".arrow": ".feather"}
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["guarded", "unguarded"]
-
 # The first characters of a formula in Excel, LibreOffice and Google Sheets, including full-width forms. Apostrophes
 # before them are guards already, or text that looks like one.
 FORMULA = re.compile("'*[=+\\-@\\t\\r\uff1d\uff0b\uff0d\uff20]")
@@ -29,15 +27,15 @@ def unguarded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
-    made = frame.copy(deep=False)
+    changed = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
             column = frame.iloc[:, j].astype(object)
             other = {value: change(value) for value in column.unique() if isinstance(value, str)}
             if any(value != shown for value, shown in other.items()):
-                made.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
-    made.columns = frame.columns.map(change)
-    return made
+                changed.isetitem(j, column.map(lambda value, other=other: other.get(value, value)).to_numpy())
+    changed.columns = frame.columns.map(change)
+    return changed
 
 
 def _guard(value: Any) -> Any:

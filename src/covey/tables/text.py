@@ -14,8 +14,6 @@ import pandas as pd
 from covey.tables.complaint import TableError, listed
 from covey.tables.spreadsheet import unguarded
 
-__all__ = ["LONGEST_LINE", "SEPARATORS", "check_names", "read_text"]
-
 # Enough for three million columns of twenty characters. A file with a longer line has no line breaks or is not a table,
 # and a parser would hold the line in memory several times before failing.
 LONGEST_LINE = 64 * 2**20

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Unreadable", "complaint", "has_decimal_commas", "is_identifier", "read_unreadable"]
+from covey.tables.complaint import Column
 
 # A column with more distinct values than this share of the rows is an identifier or free text: a category seen only
 # once says nothing about other rows. A few repeated values do not turn the rest into categories.
@@ -49,7 +49,7 @@ class Unreadable:
     option: str = ""
 
 
-def is_identifier(column: pd.Series[Any]) -> bool:
+def is_identifier(column: Column) -> bool:
     """Whether nearly every row has a different value.
 
     >>> is_identifier(pd.Series(["p1", "p2", "p3"])), is_identifier(pd.Series(["a", "b", "a"]))
@@ -59,7 +59,7 @@ def is_identifier(column: pd.Series[Any]) -> bool:
     return len(known) > 1 and known.nunique() >= MOSTLY_DIFFERENT * len(known)
 
 
-def has_decimal_commas(column: pd.Series[Any]) -> bool:
+def has_decimal_commas(column: Column) -> bool:
     """Whether a column of text holds numbers such as 1,5.
 
     >>> has_decimal_commas(pd.Series(["1,5", "2"])), has_decimal_commas(pd.Series(["1,5", "low"]))
@@ -69,7 +69,7 @@ def has_decimal_commas(column: pd.Series[Any]) -> bool:
     return _all_match(DECIMAL_COMMA, texts) and any("," in text for text in texts)
 
 
-def read_unreadable(column: pd.Series[Any], bad: Any) -> Unreadable:
+def read_unreadable(column: Column, bad: Any) -> Unreadable:
     """Describe a column whose values in the rows `bad` are not numbers."""
     name = str(column.name)
     drop, without = f"--drop {_shell(name)}", f"leave the column out with --drop {_shell(name)}"

@@ -151,7 +151,7 @@ def check_assumptions(
     one_of(algorithm, (1, 2), "algorithm")
     X, groups = read_design(X, groups)
     n = X.shape[0]
-    response = X.rows(y) if isinstance(X, Design) else as_response(y, n)
+    response = as_response(y, n)
     if not isinstance(X, Design):
         check_scale(response, "y")
     w, sigma_found, estimated = _truth(X, response, groups, coef)

@@ -1,7 +1,7 @@
 """Column blocks: read a design a few groups at a time.
 
 X may be a dense array, a scipy sparse matrix, or any `covey.designs.Design`, whose columns are read as dense blocks or,
-if they are remote, through their Gram rows only. The p x p Gram is never formed.
+if they are remote, through their Gram products only. The p x p Gram is never formed.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ class _Remote:
     @cached_property
     def gram_rows(self) -> FloatArray:
         """``X_members' X / (n scale^2)``, shape (k, p)."""
-        k = self.members.size
-        rows = self.design.gram_rows(self.design.weights(None), self.members, np.eye(k) / self.scale, np.zeros(k))
-        return np.asarray(rows, dtype=np.float64) / self.scale
+        columns = self.design.take(self.members) / self.scale
+        return self.design.correlate(columns.T / len(columns)).astype(np.float64) / self.scale
 
 
 def read_design(X: Any, groups: Any) -> tuple[Any, Groups]:
@@ -154,7 +153,7 @@ def stays_away(X: Any) -> bool:
 
 def own_grams(X: Design, groups: Groups, scale: float) -> Iterator[FloatArray]:
     """``X_l'X_l / (n scale^2)`` of every group, from one reading of a design with remote columns."""
-    q, size = X.weights(None), np.full(X.shape[1], 1 / scale)
+    q, size = np.full(X.shape[0], 1 / X.shape[0]), np.full(X.shape[1], 1 / scale)
     made = X.moments(q, q, groups.members, groups.starts, centre=False, scale=size)
     for l, k in enumerate(groups.sizes):
         flat = made.blocks[made.block_starts[l] : made.block_starts[l + 1]]
@@ -185,7 +184,7 @@ def cross(left: Block, right: Block, n: int) -> FloatArray:
 def dense_columns(X: Any, columns: NDArray[np.intp]) -> FloatArray:
     """Some columns as a dense float64 array."""
     if isinstance(X, Design):
-        return np.asarray(X.take(columns), dtype=np.float64)
+        return X.take(columns)
     part = X[:, columns]
     return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
 
@@ -211,7 +210,7 @@ def column_norms(X: Any) -> FloatArray:
     if isinstance(X, Design):
         # powers of two near the largest values prevent overflow and are exact
         scale = np.exp2(-np.frexp(X.largest())[1].clip(-1000, 1000).astype(float))
-        return np.sqrt(_moments(X, X.weights(None), scale).variance) / scale
+        return np.sqrt(_moments(X, np.full(n, 1 / n), scale).variance) / scale
     if sp.issparse(X):
         largest = np.zeros(p)
         filled = np.diff(X.indptr) > 0
@@ -237,4 +236,5 @@ def _moments(X: Design, r: Any, scale: FloatArray | None = None) -> Moments:
     """Sums over rows, column by column."""
     p = X.shape[1]
     alone = np.arange(p), np.arange(p + 1)
-    return X.moments(r, X.weights(None), *alone, centre=False, scale=np.ones(p) if scale is None else scale)
+    q = np.full(X.shape[0], 1 / X.shape[0])
+    return X.moments(r, q, *alone, centre=False, scale=np.ones(p) if scale is None else scale)

@@ -109,7 +109,7 @@ class _GramRefit:
     rounding = 1e-12
 
     def __init__(self, X: Design, y: Any) -> None:
-        self.X, self.q, self.n = X, X.weights(None), X.shape[0]
+        self.X, self.n = X, X.shape[0]
         self.total = float(y @ y)
         self.first = self.correlation = correlate(X, y)
         self.rows = np.empty((0, X.shape[1]))
@@ -117,8 +117,7 @@ class _GramRefit:
     def on(self, columns: NDArray[np.intp]) -> tuple[FloatArray, int, float]:
         """Weights, rank and residual sum of squares."""
         new = columns[self.rows.shape[0] :]
-        read = self.X.gram_rows(self.q, new, np.eye(new.size), np.zeros(new.size))
-        self.rows = np.concatenate([self.rows, self.n * np.asarray(read, dtype=np.float64)])
+        self.rows = np.concatenate([self.rows, self.X.correlate(self.X.take(new).T)])
         G, c = self.rows[:, columns], self.first[columns]
         weights, _, rank, _ = np.linalg.lstsq(G, c, rcond=None)
         self.correlation = self.first - weights @ self.rows

@@ -1,22 +1,23 @@
 """The work behind the commands, without a terminal: from a table to a fit in a folder, and to predictions."""
 
+from covey.settings import FitSettings, PredictSettings, StabilitySettings, TableSettings
 from covey.workflow.fit import Fit, fit_table
 from covey.workflow.folder import FILES, check_out, write_fit
-from covey.workflow.predict import Prediction, load_fit, predict_table
+from covey.workflow.predict import Prediction, predict_table
 from covey.workflow.problem import Problem, pose
-from covey.workflow.settings import FitSettings, TableSettings
 from covey.workflow.trace import trace_table
 
 __all__ = [
     "FILES",
     "Fit",
     "FitSettings",
+    "PredictSettings",
     "Prediction",
     "Problem",
+    "StabilitySettings",
     "TableSettings",
     "check_out",
     "fit_table",
-    "load_fit",
     "pose",
     "predict_table",
     "trace_table",

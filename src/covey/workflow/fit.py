@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import pandas as pd
@@ -12,26 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor
-from covey.estimators.base import GroupSparseEstimator
 from covey.evidence import NestedScore, StabilitySelection
 from covey.evidence.stability import default_first
-from covey.losses import get_loss
 from covey.report.held_out import HeldOut
 from covey.selection import Size
+from covey.settings import FitSettings
 from covey.tables import TableError
 from covey.wording import as_options
-from covey.workflow.always import read_always
-from covey.workflow.nested import repeat_fit
-from covey.workflow.problem import Problem, pose
-from covey.workflow.response import FAMILIES
-from covey.workflow.scores import Scores, score
-from covey.workflow.settings import FitSettings, Told, silent
+from covey.workflow.problem import Problem, Show, pose, show_nothing
+from covey.workflow.scores import Scores, repeat_fit, score
 from covey.workflow.stability import select_by_halves
-from covey.workflow.survival import check_ties
-from covey.workflow.survival_predict import about_survival
 from covey.workflow.tables import coefficients_table, groups_table, output_names
-
-__all__ = ["SELECTIONS", "Fit", "fit_table"]
 
 # The most groups that a half-sample looks for, as a share of all: beyond it, random draws would be found often too.
 MOST_OF_HALF = 0.5
@@ -41,35 +33,17 @@ SELECTIONS = ("holdout", "ebic", "bic", "gcv", "discrepancy")
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted table.
-
-    Attributes
-    ----------
-    settings : FitSettings
-    problem : Problem
-    model : Pipeline
-        Predicts from the raw table.
-    scores : Scores
-    converged : bool
-    notices : tuple of str
-        Warnings of the fit, in words.
-    seconds : float
-        Duration of the fit alone.
-    nested : NestedScore or None
-        The score on rows that played no part in choosing the model.
-    stability : StabilitySelection or None
-        How often each group is found in random halves of the rows, if requested.
-    """
+    """A fitted table."""
 
     settings: FitSettings
     problem: Problem
-    model: Pipeline
+    model: Pipeline  # predicts from the raw table
     scores: Scores
     converged: bool
-    notices: tuple[str, ...]
-    seconds: float
-    nested: NestedScore | None = None
-    stability: StabilitySelection | None = None
+    notices: tuple[str, ...]  # warnings of the fit, in words
+    seconds: float  # duration of the fit alone
+    nested: NestedScore | None = None  # the score on rows that played no part in choosing the model
+    stability: StabilitySelection | None = None  # how often each group is found in random halves of the rows
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -104,7 +78,7 @@ class Fit:
         return coefficients_table(self.estimator, self.problem)
 
 
-def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
+def fit_table(settings: FitSettings, show: Show = show_nothing) -> Fit:
     """Read the table, expand it, fit it, and score the fit.
 
     Raises
@@ -113,31 +87,36 @@ def fit_table(settings: FitSettings, told: Told = silent) -> Fit:
         With a reason and a remedy; `TableError` if the table is at fault.
     """
     check_settings(settings)  # before a large table is read
-    problem = pose(settings.table, told)
+    problem = pose(settings, show)
+    response = problem.response
     estimator = make_estimator(settings, problem)
-    told("fitting")
+    show("fitting")
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(problem.X, problem.y, problem.weight, problem.offset)
     seconds = time.perf_counter() - begin
     converged = not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    notices = [*problem.notices, *([f"{problem.response.hint}."] if problem.response.hint else [])]
-    notices += list(dict.fromkeys(as_options(str(w.message)) for w in caught))
-    nested, why = _nested(settings, problem, estimator, told)
-    notices += [why] if why else []
+    notices = [*problem.notices, *([f"{response.hint}."] if response.hint else [])]
+    notices += dict.fromkeys(as_options(str(w.message)) for w in caught)
+    nested = None
+    if settings.nested:
+        try:
+            nested = repeat_fit(problem, estimator, settings.seed, show)
+        except ValueError as reason:
+            notices.append(f"No held-out score: {as_options(str(reason)).rstrip('.')}.")
     model = Pipeline([("columns", problem.transformer), ("model", estimator)])
     # facts about the table that `covey predict` needs; saved with the model
     model.table_ = {
-        "targets": list(problem.response.targets), "offset": settings.table.offset,
-        "survival": about_survival(problem.settings, problem.y), "dates": problem.dates,
+        "targets": list(response.targets), "offset": settings.offset, "survival": response.survival,
+        "dates": problem.dates,
     }  # fmt: skip
-    scores = score(problem, estimator, nested)
     stability = None
     if settings.stability:
-        told("halving")
+        show("halving")
         stability = _stability(settings, problem, estimator)
         notices += stability.remarks
+    scores = score(problem, estimator, nested)
     return Fit(settings, problem, model, scores, converged, tuple(notices), seconds, nested, stability)
 
 
@@ -147,54 +126,45 @@ def _stability(settings: FitSettings, problem: Problem, estimator: Any) -> Stabi
     n_groups = problem.groups.n_groups - len(always)
     found = min(len(estimator.selected_groups_) - len(always), MOST_OF_HALF * n_groups)
     first = max(default_first(n_groups), int(found))
-    return select_by_halves(problem, always, settings.seed, ties=settings.options.get("ties"), n_first=first)
-
-
-def _nested(settings: FitSettings, problem: Problem, estimator: Any, told: Told) -> tuple[NestedScore | None, str]:
-    """The nested score, or the reason why there is none."""
-    if not settings.nested:
-        return None, ""
-    try:
-        return repeat_fit(problem, estimator, settings.table.impute, settings.seed, told), ""
-    except ValueError as reason:
-        return None, f"No held-out score: {as_options(str(reason)).rstrip('.')}."
+    return select_by_halves(problem, always, random_state=settings.seed, n_first=first)
 
 
 def check_settings(settings: FitSettings) -> None:
     """Refuse settings that are impossible or would have no effect."""
-    selection, family = _selection(settings.selection), settings.table.family
-    given = {*settings.options, *(["always"] if settings.always else [])}
-    if family not in FAMILIES:
-        raise TableError(f"--family must be one of {', '.join(FAMILIES)}, not {family}.")
-    check_ties(settings.table, settings.options.get("ties"))
+    families = settings.table()["family"].kind.__args__
+    if settings.family not in families:
+        raise TableError(f"--family must be one of {', '.join(families)}, not {settings.family}.")
+    selection = _selection(settings.selection)
     if not isinstance(selection, int) and selection != "holdout":
-        _refuse_idle(given & {"rule", "average"}, f"--selection {settings.selection}")
-    if settings.options.get("average"):
-        _refuse_idle(given & {"rule"}, "--average")
+        _refuse_idle(settings, f"--selection {settings.selection}", "average", "rule")
+    if settings.average:
+        _refuse_idle(settings, "--average", "rule")
 
 
-def make_estimator(settings: FitSettings, problem: Problem) -> GroupSparseEstimator:
+def _refuse_idle(settings: FitSettings, beside: str, *names: str) -> None:
+    for name in names:
+        if getattr(settings, name) is not None:
+            raise TableError(f"{settings.table()[name].flag} has no effect with {beside}.")
+
+
+def make_estimator(settings: FitSettings, problem: Problem) -> Any:
     """The estimator for these settings and this response."""
-    shared = {
+    response = problem.response
+    if response.family != "gaussian" and settings.selection == "discrepancy":
+        raise TableError(
+            f"--selection discrepancy needs squared loss, but the family is {response.family}: use 5, bic or ebic."
+        )
+    kind: Any = GroupSparseRegressor
+    if response.has_classes or response.n_events is not None:
+        kind = GroupSparseClassifier if response.has_classes else GroupSparseCox
+    values = settings.parameters() | {
+        "loss": response.loss.name,
         "groups": problem.groups,
-        "always": read_always(settings.always, problem),
+        "always": problem.find_groups(settings.always),
         "selection": _selection(settings.selection),
-        "random_state": settings.seed,
-        **dict(settings.options),
     }
-    family = problem.response.family
-    if family != "gaussian" and settings.selection == "discrepancy":
-        raise TableError(f"--selection discrepancy needs squared loss, but the family is {family}: use 5, bic or ebic.")
-    if problem.response.has_classes:
-        return GroupSparseClassifier(**shared)
-    if family == "cox":
-        return GroupSparseCox(**shared)
-    return GroupSparseRegressor(loss=get_loss(family).name, **shared)
-
-
-def _refuse_idle(given: set[str], beside: str) -> None:
-    for name in sorted(given):
-        raise TableError(f"--{name.replace('_', '-')} has no effect with {beside}.")
+    accepted = signature(kind).parameters
+    return kind(**{name: value for name, value in values.items() if name in accepted})
 
 
 def _selection(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Write a fit to a folder, completely or not at all."""
+"""Write a fit or a selection to a folder, completely or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import platform
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,34 +14,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import covey
-from covey.files import check_folder, whole_folder
+from covey.files import atomic_folder, check_folder
 from covey.persistence import dump_bytes
 from covey.report import FitReport, render
 from covey.report.effects import term_effects
 from covey.search.chosen import how_chosen
+from covey.settings import TableSettings
 from covey.tables.spreadsheet import guarded
 from covey.wording import as_options
-from covey.workflow.command import command_line
 from covey.workflow.fit import Fit
-from covey.workflow.trace import coefficients_along
-
-__all__ = ["FILES", "check_out", "describe", "write_fit"]
+from covey.workflow.problem import Problem
+from covey.workflow.stability import TableSelection
+from covey.workflow.tables import coefficients_along
 
 FILES = frozenset({"model.skops", "coefficients.csv", "groups.csv", "path.parquet", "report.html", "run.json"})
+SELECTION_FILES = frozenset({"groups.csv", "run.json"})
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops")
 
 
 def check_out(folder: Path, overwrite: bool) -> None:
     """Refuse a folder that cannot be written or holds files that are not covey's, before the work starts."""
     check_folder(folder, FILES, overwrite=overwrite)
-    own = _written(folder)
+    written = _written(folder)
     present = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [
         file.name
         for file in present
-        if (not own if file.name == "run.json" else own.get(file.name) != _checksum(file.read_bytes()))
+        if (not written if file.name == "run.json" else written.get(file.name) != _checksum(file.read_bytes()))
     ]
     if foreign:
         raise FileExistsError(
@@ -64,43 +67,57 @@ def _checksum(content: bytes) -> str:
 def write_fit(fit: Fit, folder: Path, *, overwrite: bool = False) -> None:
     """Write a fit to a temporary folder, then move it into place."""
     check_out(folder, overwrite)
+    path = io.BytesIO()
+    coefficients_along(fit.estimator.path_, fit.outputs).to_parquet(path, index=False)
     contents = {
         "model.skops": dump_bytes(fit.model),
-        "coefficients.csv": guarded(fit.coefficients_table()).to_csv(index=False).encode(),
-        "groups.csv": guarded(fit.groups_table()).to_csv(index=False).encode(),
-        "path.parquet": _parquet(fit),
+        "coefficients.csv": _csv(fit.coefficients_table()),
+        "groups.csv": _csv(fit.groups_table()),
+        "path.parquet": path.getvalue(),
         "report.html": _report(fit).encode(),
     }
-    about = describe(fit) | {"files": {name: _checksum(content) for name, content in contents.items()}}
-    contents["run.json"] = json.dumps(about, indent=2, ensure_ascii=False).encode()
-    with whole_folder(folder, FILES) as draft:
-        for name, content in contents.items():
+    files = {name: _checksum(content) for name, content in contents.items()}
+    _write(folder, FILES, contents, describe(fit) | {"files": files})
+
+
+def write_selection(selection: TableSelection, folder: Path, *, overwrite: bool = False) -> None:
+    """Write the table of groups and everything needed to repeat the run, as `write_fit` does."""
+    check_folder(folder, SELECTION_FILES, overwrite=overwrite)
+    contents = {"groups.csv": selection.groups_table().to_csv(index=False).encode()}
+    _write(folder, SELECTION_FILES, contents, describe_selection(selection))
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    return guarded(table).to_csv(index=False).encode()
+
+
+def _write(folder: Path, names: Collection[str], contents: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
+    run = json.dumps(about, indent=2, ensure_ascii=False).encode()
+    with atomic_folder(folder, names) as draft:
+        for name, content in {**contents, "run.json": run}.items():
             (draft / name).write_bytes(content)
 
 
 def describe(fit: Fit) -> dict[str, Any]:
     """A fit as plain values: its results, and everything needed to repeat it."""
-    e, problem, targets = fit.estimator, fit.problem, fit.problem.response.targets
-    table = fit.groups_table().astype(object)
-    table = table.where(table.notna(), None)  # JSON has no NaN
+    e, response = fit.estimator, fit.problem.response
+    intercept = np.asarray(e.intercept_, dtype=float).ravel().tolist()
     return {
-        "target": targets[0] if len(targets) == 1 else list(targets),
-        "family": problem.response.family,
-        "family_found": problem.response.reason or None,
-        "rows": len(problem.y),
-        "events": int(problem.y["event"].sum()) if problem.response.family == "cox" else None,
-        "columns": problem.X.shape[1],
-        "groups": problem.groups.n_groups,
+        "target": _one_or_list(response.targets),
+        "family": response.family,
+        "family_found": response.reason or None,
+        "rows": len(response.y),
+        "events": response.n_events,
+        "columns": fit.problem.X.shape[1],
+        "groups": fit.problem.groups.n_groups,
         "model": e.recipe_,
         "shrunk": e.shrunk_,
         "chosen_by": how_chosen(e),
         "groups_found": fit.n_found,
         "always": [str(name) for name in e.always_groups_],
-        "selected_groups": table[table["selected"]].drop(columns="selected").to_dict("records"),
-        "classes": [str(label) for label in e.classes_] if problem.response.has_classes else None,
-        "intercept": np.asarray(e.intercept_, dtype=float).tolist()
-        if fit.outputs
-        else float(np.ravel(e.intercept_)[0]),
+        "selected_groups": _selected(fit.groups_table()),
+        "classes": [str(label) for label in e.classes_] if response.has_classes else None,
+        "intercept": intercept if fit.outputs else intercept[0],
         "confusion": None if fit.held_out is None else fit.held_out.confusion().tolist(),
         "nested": None if fit.nested is None else fit.nested.as_dict(),
         "scores": asdict(fit.scores),
@@ -108,18 +125,53 @@ def describe(fit: Fit) -> dict[str, Any]:
         "converged": fit.converged,
         "notices": list(fit.notices),
         "seed": fit.settings.seed,
-        "settings": {
-            **{name: value for name, value in asdict(fit.settings.table).items() if name != "data"},
-            "estimator": type(e).__name__,
-            "options": _parameters(e),
-        },
+        "settings": _table_settings(fit.settings) | {"estimator": type(e).__name__, "options": _parameters(e)},
+        **_about_run(fit.problem, fit.seconds, PACKAGES),
+    }
+
+
+def describe_selection(selection: TableSelection) -> dict[str, Any]:
+    """A selection as plain values: its results, and everything needed to repeat it."""
+    found, problem, settings = selection.found, selection.problem, selection.settings
+    return {
+        "target": list(problem.response.targets),
+        "family": problem.response.family,
+        "rows": len(problem.y),
+        "columns": problem.X.shape[1],
+        "groups": found.n_groups,
+        "method": settings.method,
+        **selection.describe(),
+        "promise": found.promise(),
+        "remarks": list(found.remarks),
+        "always": [str(name) for name in found.always_groups],
+        "selected_groups": _selected(selection.groups_table()),
+        "seed": settings.seed,
+        "settings": _table_settings(settings),
+        **_about_run(problem, selection.seconds),
+    }
+
+
+def _selected(table: pd.DataFrame) -> list[Any]:
+    """The selected groups of a table of all groups; JSON has no NaN."""
+    selected = table[table["selected"]].drop(columns="selected").astype(object)
+    return selected.where(selected.notna(), None).to_dict("records")
+
+
+def _one_or_list(names: Collection[str]) -> str | list[str]:
+    return next(iter(names)) if len(names) == 1 else list(names)
+
+
+def _table_settings(settings: TableSettings) -> dict[str, Any]:
+    values = {name: getattr(settings, name) for name in TableSettings.table() if name != "data"}
+    return values | {"target": _one_or_list(settings.target)}
+
+
+def _about_run(problem: Problem, seconds: float, packages: Collection[str] = ()) -> dict[str, Any]:
+    versions = {"covey": covey.__version__, "python": platform.python_version()}
+    return {
         "inputs": [asdict(file) for file in problem.inputs],
-        "versions": {
-            "covey": covey.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in PACKAGES},
-        },
-        "seconds": round(fit.seconds, 3),
+        "versions": versions | {name: version(name) for name in packages},
+        "seconds": round(seconds, 3),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -133,39 +185,27 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _parquet(fit: Fit) -> bytes:
-    stream = io.BytesIO()
-    coefficients_along(fit.estimator.path_, fit.outputs).to_parquet(stream, index=False)
-    return stream.getvalue()
-
-
-def _membership(fit: Fit) -> list[tuple[str, str]]:
-    """All columns of the table with their groups, in the format that ``--groups`` reads."""
-    groups = fit.problem.groups
-    names = [str(groups.names[l]) for l in groups.labels]
-    return list(dict(zip(fit.problem.sources, names, strict=True)).items())
-
-
 def _report(fit: Fit) -> str:
-    table = fit.settings.table
-    files = fit.problem.inputs
-    response = fit.problem.response
+    problem, response, groups = fit.problem, fit.problem.response, fit.problem.groups
+    shown = ("data", "target", "groups", "family", "time", "event")
+    changed = {n: v for n, v in fit.settings.changed().items() if n in TableSettings.table() and n not in shown}
     settings = {
-        "data": ", ".join(file.path for file in files),
-        "sha256": ", ".join(file.sha256 for file in files),
-        "target" if response.family != "cox" else "survival": response.title,
+        "data": ", ".join(file.path for file in problem.inputs),
+        "sha256": ", ".join(file.sha256 for file in problem.inputs),
+        "target" if response.n_events is None else "survival": response.title,
         "family": f"{response.family} ({response.reason})" if response.reason else response.family,
-        "groups": " ".join(table.groups) or "each column on its own",
+        "groups": " ".join(fit.settings.groups) or "each column on its own",
         "seed": fit.settings.seed,
-        **{name: " ".join(asked) for name in ("spline", "onehot", "drop", "date") if (asked := getattr(table, name))},
-        **{name: " ".join(asked) for name in ("event_value", "strata") if (asked := getattr(table, name))},
-        **{name: asked for name in ("start", "impute", "weights", "offset") if (asked := getattr(table, name))},
+        **{name: " ".join(value) if isinstance(value, tuple) else str(value) for name, value in changed.items()},
     }
+    names = [str(groups.names[l]) for l in groups.labels]
     report = FitReport.from_model(
-        fit.estimator, fit.problem.X, fit.problem.y, sample_weight=fit.problem.weight, offset=fit.problem.offset,
+        fit.estimator, problem.X, problem.y, sample_weight=problem.weight, offset=problem.offset,
         target=response.title, outputs=response.targets, settings=settings, nested=fit.nested or 0,
-        stability=fit.stability, effects=term_effects(fit.model, fit.problem.raw, fit.nested),
-        command=command_line(fit.settings), membership=_membership(fit),
+        stability=fit.stability, effects=term_effects(fit.model, problem.raw, fit.nested),
+        command=fit.settings.command("fit", "fit"),
+        # all columns of the table with their groups, in the format that `--groups` reads
+        membership=list(dict(zip(problem.sources, names, strict=True)).items()),
     )  # fmt: skip
-    told = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
-    return render(replace(report, remarks=tuple(told)))
+    remarks = [replace(one, meaning=as_options(one.meaning), remedy=as_options(one.remedy)) for one in report.remarks]
+    return render(replace(report, remarks=tuple(remarks)))

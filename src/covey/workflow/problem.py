@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 
 from covey.groups import Groups
+from covey.settings import TableSettings
 from covey.tables import (
     TableError,
     apart,
@@ -23,16 +24,21 @@ from covey.tables import (
     missing_values,
     numeric_frame,
     read_groups,
+    read_tables,
 )
-from covey.tables import read_tables as read
+from covey.tables.columns import complete_rows, number_column
 from covey.tables.complaint import listed, near
 from covey.validation import FloatArray, as_sample_weight
-from covey.workflow.response import Response, number_column, read_offset, read_response
-from covey.workflow.settings import TableSettings, Told, silent
-from covey.workflow.survival import SurvivalColumns, check_survival, read_survival_times
+from covey.workflow.response import Response, read_offset, read_response
+from covey.workflow.survival import check_survival, survival_columns
 from covey.workflow.terms import column_sources, compact, make_transformer, read_terms
 
-__all__ = ["Input", "Problem", "pose"]
+# Called with the name of the current stage, for a progress bar.
+Show = Callable[[str], None]
+
+
+def show_nothing(stage: str) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -53,105 +59,80 @@ class Input:
 
 @dataclass(frozen=True)
 class Problem:
-    """A table as a regression problem.
+    """A table as a regression problem."""
 
-    Attributes
-    ----------
-    transformer : ColumnTransformer
-        Fitted; maps the table's columns to those of the fit.
-    X : DataFrame
-        The columns of the fit.
-    response : Response
-    weight, offset : ndarray or None
-    offset_column : str or None
-    groups : Groups
-    sources : tuple of str
-        The table column behind each column of the fit.
-    inputs : tuple of Input
-    raw : DataFrame
-        The columns of the table before expansion.
-    terms : dict of str to int
-        The expanded columns: the number of spline columns, or 0 for one-hot.
-    settings : TableSettings
-        The settings, with lists of columns split.
-    dates : dict of str to str
-        The date columns, and the day from which each is counted.
-    notices : tuple of str
-        Changes made to the table that the user should know about.
-    """
-
-    transformer: ColumnTransformer
-    X: pd.DataFrame
+    transformer: ColumnTransformer  # fitted; maps the table's columns to those of the fit
+    X: pd.DataFrame  # the columns of the fit
     response: Response
     weight: FloatArray | None
     offset: FloatArray | None
-    offset_column: str | None
     groups: Groups
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # the table column behind each column of the fit
     inputs: tuple[Input, ...]
-    raw: pd.DataFrame
-    terms: dict[str, int]
-    settings: TableSettings
-    dates: dict[str, str]
-    notices: tuple[str, ...] = ()
+    raw: pd.DataFrame  # the columns of the table before expansion
+    terms: Mapping[str, int]  # the expanded columns: the number of spline columns, or 0 for one-hot
+    settings: TableSettings  # with lists of columns split
+    dates: Mapping[str, str]  # the date columns, and the day from which each is counted
+    notices: tuple[str, ...] = ()  # changes to the table that the user should know about
 
     @property
     def y(self) -> Any:
         """The response in the form that the estimator expects."""
         return self.response.y
 
+    def find_groups(self, wanted: tuple[str, ...]) -> list[Any]:
+        """The groups with these names, or with table columns of these names, for ``--always``."""
+        groups = self.groups
+        names = {str(name): name for name in groups.names}  # with --groups SIZE names are numbers
+        found = []
+        for given in apart(wanted, {*names, *self.sources, *self.X.columns}):
+            if given in names:
+                found.append(names[given])
+                continue
+            columns = [j for j, source in enumerate(self.sources) if source == given]
+            columns = columns or [j for j, name in enumerate(self.X.columns) if name == given]
+            if not columns:
+                hint = near(given, list(dict.fromkeys([*names, *self.sources])))
+                hint = hint.replace("the columns are", "there are")
+                raise TableError(f"--always: there is no group or column {given!r}; {hint}")
+            group = int(groups.labels[columns[0]])
+            if groups.sizes[group] > len(columns):
+                raise TableError(
+                    f"--always: {given!r} is one of several columns of the group {groups.names[group]!r}: name the "
+                    "group, or give the column a group of its own."
+                )
+            found.append(groups.names[group])
+        return list(dict.fromkeys(found))
 
-def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> Problem:
-    """Read, check, expand and group.
 
-    Parameters
-    ----------
-    settings : TableSettings
-    told : callable
-    squared : str
-        Name of the command or option that needs squared loss, if any.
-    """
+def pose(settings: TableSettings, show: Show = show_nothing, *, squared: str = "") -> Problem:
+    """Read, check, expand and group; `squared` names the command that needs squared loss, if any."""
     check_survival(settings)
-    told("reading")
+    show("reading")
     files = find_files(settings.data)
-    frame = read(files, sep=settings.sep, decimal=settings.decimal)
+    frame = read_tables(files, sep=settings.sep, decimal=settings.decimal)
     inputs = tuple(Input.of(file) for file in files)
     columns = list(frame.columns)
     settings = replace(
-        settings, target=tuple(apart(settings.targets, columns)), strata=tuple(apart(settings.strata, columns))
+        settings, target=tuple(apart(settings.target, columns)), strata=tuple(apart(settings.strata, columns))
     )
-    survival = SurvivalColumns.of(settings)
     dropped = {name for given in settings.drop for name in find_columns(given, columns, "--drop")}
-    frame, notices = _without_missing(frame, settings, dropped)
-    if survival is not None:
-        response = read_survival_times(frame, survival, listed(map(str, files)))
-    else:
-        response = read_response(frame, settings.targets, settings.family, listed(map(str, files)), squared)
-    weight = offset = offset_column = None
-    if settings.weights is not None:
-        if settings.weights not in columns:
-            raise TableError(f"--weights: there is no column {settings.weights!r}; {near(settings.weights, columns)}")
-        weight = number_column(frame[settings.weights], "--weights")
-        weight = as_sample_weight(weight, len(frame), name="--weights") * len(frame)
-    if settings.offset is not None:
-        if response.family == "multinomial":
-            raise TableError(
-                "--offset: with more than two classes each needs its own offset, which one column cannot give."
-            )
-        offset_column, offset = read_offset(frame, settings.offset)
-    unused = {*dropped, *settings.targets, *(survival.every if survival else ()), settings.weights, offset_column}
+    frame, notices = _without_missing(frame, settings, dropped) if settings.drop_missing else (frame, ())
+    response = read_response(frame, settings, listed(map(str, files)), squared)
+    weight, (offset_column, offset) = _weight(frame, settings.weights), _offset(frame, settings.offset, response)
+    unused = {*dropped, *_response_columns(settings), settings.weights, offset_column}
     predictors = frame[[name for name in columns if name not in unused]]
     if predictors.shape[1] == 0:
         raise TableError(f"No column is left to predict {response.title!r} from.")
     _check_names(predictors.columns)
-    told("expanding")
+    show("expanding")
     terms = read_terms(settings.spline, settings.onehot, list(predictors.columns))
     predictors, dates = _dates_as_days(predictors, settings.date)
     raw = _typed(predictors, terms)
     if settings.handle_unknown != "error" and 0 not in terms.values():
         raise TableError("--handle-unknown is for columns of categories: name them with --onehot.")
     _check_missing(raw, settings.impute, [name for name, size in terms.items() if size == 0])
-    by_column = read_groups(settings.groups, list(raw.columns), own=list(terms))
+    by_column = read_groups(settings.groups, list(raw.columns), ungrouped=list(terms))
     transformer = make_transformer(list(raw.columns), terms, settings.impute, settings.handle_unknown)
     try:
         X = transformer.fit_transform(raw)
@@ -160,36 +141,52 @@ def pose(settings: TableSettings, told: Told = silent, *, squared: str = "") -> 
     compact(transformer)
     sources = column_sources(transformer)
     group_of = dict(zip(raw.columns, by_column.labels, strict=True))
-    labels = [by_column.names[group_of[source]] for source in sources]
-    groups = Groups.from_labels(labels, columns=list(X.columns))
+    groups = Groups.from_labels([by_column.names[group_of[name]] for name in sources], columns=list(X.columns))
     return Problem(
-        transformer, X, response, weight, offset, offset_column, groups, tuple(sources), inputs, raw, terms, settings,
-        dates, notices,
-    )  # fmt: skip
+        transformer, X, response, weight, offset, groups, tuple(sources), inputs, raw, terms, settings, dates, notices
+    )
+
+
+def _response_columns(settings: TableSettings) -> set[str]:
+    return {*settings.target, *(name for names in survival_columns(settings).values() for name in names)}
+
+
+def _weight(frame: pd.DataFrame, name: str | None) -> FloatArray | None:
+    if name is None:
+        return None
+    if name not in frame.columns:
+        raise TableError(f"--weights: there is no column {name!r}; {near(name, list(frame.columns))}")
+    return as_sample_weight(number_column(frame[name], "--weights"), len(frame), name="--weights") * len(frame)
+
+
+def _offset(frame: pd.DataFrame, given: str | None, response: Response) -> tuple[str | None, FloatArray | None]:
+    if given is None:
+        return None, None
+    if response.family == "multinomial":
+        raise TableError(
+            "--offset: with more than two classes each needs its own offset, which one column cannot give."
+        )
+    return read_offset(frame, given)
 
 
 def _without_missing(
     frame: pd.DataFrame, settings: TableSettings, dropped: Collection[str]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out rows with missing values, if requested, except for values that are imputed."""
-    if not settings.drop_missing:
-        return frame, ()
+    """Leave out rows with missing values, except for values that are imputed."""
     used = [name for name in frame.columns if name not in dropped]
     if settings.impute is not None:
-        given = (settings.weights, settings.offset, settings.time, settings.event, settings.start)
-        needed = {*settings.targets, *settings.strata, *given, (settings.offset or "").removeprefix("log:")}
+        offset = settings.offset or ""
+        needed = {*_response_columns(settings), settings.weights, offset, offset.removeprefix("log:")}
         used = [name for name in used if name in needed]
-    kept = frame.dropna(subset=used).reset_index(drop=True)
-    gone = len(frame) - len(kept)
-    if kept.empty:
+    complete, notices = complete_rows(frame, used)
+    if complete.empty:
         counts = missing_values(frame[used])
         most = max(counts, key=lambda name: counts[name])
         raise TableError(
             f"--drop-missing leaves no row: every row lacks a value, {counts[most]} of them in {most!r}. Leave out "
             "such columns with --drop, or fill them with --impute median."
         )
-    told = f"--drop-missing left out {gone} of {len(frame)} rows with missing values; {len(kept)} are left."
-    return kept, (told,) if gone else ()
+    return complete, notices
 
 
 def _dates_as_days(frame: pd.DataFrame, wanted: Collection[str]) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -207,7 +204,7 @@ def _check_names(columns: Any) -> None:
         )
 
 
-def _typed(frame: pd.DataFrame, terms: dict[str, int]) -> pd.DataFrame:
+def _typed(frame: pd.DataFrame, terms: Mapping[str, int]) -> pd.DataFrame:
     """Convert numeric columns to floats, and leave one-hot columns unchanged."""
     hot = [name for name in frame.columns if terms.get(name) == 0]
     for name in hot:
@@ -219,8 +216,8 @@ def _typed(frame: pd.DataFrame, terms: dict[str, int]) -> pd.DataFrame:
                 "rows), like an identifier or free text. Categories seen only once say nothing about other rows; "
                 f"{remedy}."
             )
-    made = numeric_frame(frame.drop(columns=hot))
-    return made if not hot else pd.concat([made, frame[hot].astype(object)], axis=1)[list(frame.columns)]
+    numeric = numeric_frame(frame.drop(columns=hot))
+    return numeric if not hot else pd.concat([numeric, frame[hot].astype(object)], axis=1)[list(frame.columns)]
 
 
 def _check_missing(frame: pd.DataFrame, impute: str | None, onehot: Collection[str]) -> None:

@@ -1,21 +1,21 @@
-"""The response of a table and its family: numbers, counts, classes, or several columns."""
+"""The response of a table and its family: numbers, counts, classes, survival times, or several columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from covey.tables import TableError, has_decimal_commas, numbers
-from covey.tables.columns import to_numbers
-from covey.tables.complaint import listed, near
+from covey.losses import Cox, Loss, get_loss
+from covey.settings import TableSettings
+from covey.tables import TableError, has_decimal_commas
+from covey.tables.columns import labels, number_column, to_numbers
+from covey.tables.complaint import Column, listed, near
+from covey.workflow.survival import read_survival_times, survival_facts, survival_title
 
-__all__ = ["CLASSES", "FAMILIES", "Response", "number_column", "read_labels", "read_offset", "read_response"]
-
-FAMILIES = ("auto", "gaussian", "huber", "poisson", "gamma", "binomial", "multinomial", "cox")
 CLASSES = ("binomial", "multinomial")
 
 # Text with more distinct values than this is probably a name or a comment, not a class.
@@ -24,84 +24,81 @@ MOST_CLASSES = 30
 # Integers with at most this many distinct values may be classes.
 FEW_VALUES = 10
 
+# What a family requires of numbers, and the rows that violate it.
+DOMAINS = {
+    "poisson": ("not be negative", lambda y: y < 0),
+    "gamma": ("be above zero", lambda y: y <= 0),
+    "binomial": ("have two classes, or shares between 0 and 1", lambda y: (y < 0) | (y > 1)),
+}
+
 
 @dataclass(frozen=True)
 class Response:
-    """The response in the form that an estimator expects.
+    """The response in the form that an estimator expects."""
 
-    Attributes
-    ----------
-    targets : tuple of str
-        The columns of the table.
-    y : ndarray
-        Numbers of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`.
-    family : str
-        One of `FAMILIES` other than "auto".
-    reason : str
-        Why this family was chosen; empty if the user set it.
-    hint : str
-        Another family that may fit; empty if none suggests itself.
-    words : str
-        Description of the response, if the column names do not suffice.
-    """
-
-    targets: tuple[str, ...]
-    y: Any
-    family: str
-    reason: str = ""
-    hint: str = ""
-    words: str = ""
+    targets: tuple[str, ...]  # the columns of the table
+    y: Any  # numbers, of shape (n_rows,) or (n_rows, n_targets), labels, or survival times made by `covey.survival`
+    family: str  # as in the settings, other than "auto"
+    reason: str  # why this family was chosen; empty if the user set it
+    hint: str  # another family that may fit; empty if none suggests itself
+    title: str  # its name, for sentences
+    loss: Loss
+    survival: Mapping[str, Any] | None = None  # the facts about survival times that predictions need
 
     @property
     def has_classes(self) -> bool:
         """Whether `y` holds labels."""
-        return self.family in CLASSES and (self.y.dtype.kind != "f")
+        return self.family in CLASSES and self.y.dtype.kind != "f"
 
     @property
-    def title(self) -> str:
-        """The name of the response."""
-        return self.words or ", ".join(self.targets)
+    def n_events(self) -> int | None:
+        """The number of events; None if these are no survival times."""
+        return None if self.survival is None else int(self.y["event"].sum())
 
 
-def read_response(frame: pd.DataFrame, targets: Sequence[str], family: str, where: str, squared: str = "") -> Response:
+def read_response(
+    frame: pd.DataFrame, settings: TableSettings, where: str = "The table", squared: str = ""
+) -> Response:
     """Read the response, and determine its family if it is "auto".
 
-    Parameters
-    ----------
-    frame : DataFrame
-    targets : sequence of str
-    family : str
-        One of `FAMILIES`.
-    where : str
-        Name of the table, for messages.
-    squared : str
-        Name of the command or option that needs squared loss, if any.
+    Messages call the table `where`; `squared` names the command that needs squared loss, if any.
     """
+    if settings.time is not None:
+        y, loss = read_survival_times(frame, settings, where), Cox(settings.ties or "efron")
+        facts = survival_facts(settings, y)
+        return Response((facts["time"], facts["event"]), y, "cox", "", "", survival_title(settings), loss, facts)
+    targets = settings.target
     for target in targets:
         if target not in frame.columns:
             raise TableError(f"{where} has no column {target!r} for --target; {near(target, list(frame.columns))}")
     if len(set(targets)) < len(targets):
         raise TableError(f"--target names {listed(sorted({t for t in targets if targets.count(t) > 1}))} twice.")
-    if len(targets) > 1:
-        if squared:
-            raise TableError(f"{squared} supports a single response: give one --target.")
-        return _several(frame, targets, family)
-    column = frame[targets[0]]
-    if family == "auto":
-        family, reason, hint = _find_family(column, squared)
-        return Response((targets[0],), _values(column, family), family, reason, hint)
-    return Response((targets[0],), _values(column, family), _as_fitted(column, family))
+    if squared and len(targets) > 1:
+        raise TableError(f"{squared} supports a single response: give one --target.")
+    read = _read_one if len(targets) == 1 else _read_several
+    y, family, reason, hint = read(frame[list(targets)], settings.family, squared)
+    return Response(targets, y, family, reason, hint, ", ".join(targets), get_loss(family))
 
 
-def _several(frame: pd.DataFrame, targets: Sequence[str], family: str) -> Response:
+def _read_several(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
     if family not in ("auto", "gaussian"):
         raise TableError(f"--family {family} is for one response: give one --target, or --family gaussian.")
-    y = np.column_stack([_varying(number_column(frame[name], "--target"), name) for name in targets])
-    reason = f"{len(targets)} responses are fitted with squared loss" if family == "auto" else ""
-    return Response(tuple(targets), y, "gaussian", reason)
+    y = np.column_stack([_varying(number_column(column, "--target"), str(name)) for name, column in frame.items()])
+    return y, "gaussian", f"{y.shape[1]} responses are fitted with squared loss" if family == "auto" else "", ""
 
 
-def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
+def _read_one(frame: pd.DataFrame, family: str, squared: str) -> tuple[Any, str, str, str]:
+    column: Column = frame.iloc[:, 0]
+    reason = hint = ""
+    if family == "auto":
+        family, reason, hint = _find_family(column, squared)
+    y, n = _values(column, family), column.nunique()
+    if family == "binomial" and n > 2 and not _is_number(column):
+        raise TableError(f"--family binomial: the target {column.name!r} has {n} classes; give --family multinomial.")
+    return y, _classes(n) if family == "multinomial" else family, reason, hint
+
+
+def _find_family(column: Column, squared: str) -> tuple[str, str, str]:
     """The family of a column, the reason, and a hint at another; classes only if it can hardly be anything else."""
     name = str(column.name)
     if not _is_number(column):
@@ -121,10 +118,11 @@ def _find_family(column: pd.Series[Any], squared: str) -> tuple[str, str, str]:
         return _classes(n), f"{name} holds {kind} with {n} different values", ""
     known = to_numbers(column).dropna()
     values, n = known.to_numpy(dtype=float), known.nunique()
-    if n == 2 and known.value_counts().min() > 1 and np.isfinite(values).all() and not squared:
+    finite = bool(np.isfinite(values).all())
+    if n == 2 and known.value_counts().min() > 1 and finite and not squared:
         return "binomial", f"{name} has only two values; --family gaussian treats them as numbers", ""
     hint = ""
-    if n > 2 and np.isfinite(values).all() and (values == np.rint(values)).all():
+    if n > 2 and finite and (values == np.rint(values)).all():
         if values.min() == 0:
             hint = f"{name} looks like counts: --family poisson fits their rates"
         elif n <= FEW_VALUES:
@@ -136,7 +134,7 @@ def _classes(n: int) -> str:
     return "binomial" if n <= 2 else "multinomial"
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
+def _is_number(column: Column) -> bool:
     """Whether a column is numeric, except perhaps for a few misspelt entries."""
     if pd.api.types.is_bool_dtype(column):
         return False
@@ -146,31 +144,14 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return len(known) > 0 and float(to_numbers(known).notna().mean()) > 0.5
 
 
-def _as_fitted(column: pd.Series[Any], family: str) -> str:
-    """The requested family; for classes, the one that suits their number."""
-    if family == "binomial" and column.nunique() > 2 and not _is_number(column):
-        n = column.nunique()
-        raise TableError(f"--family binomial: the target {column.name!r} has {n} classes; give --family multinomial.")
-    return _classes(column.nunique()) if family == "multinomial" else family
-
-
-def _values(column: pd.Series[Any], family: str) -> Any:
+def _values(column: Column, family: str) -> Any:
     """The column's values in the form that the family needs."""
     name = str(column.name)
     if family == "multinomial" or (family == "binomial" and (column.nunique() <= 2 or not _is_number(column))):
-        labels = read_labels(column, "--target")
-        if len(set(labels.tolist())) < 2:
-            raise TableError(f"The target {name!r} is {labels[0]} in every row: there is nothing to predict.")
-        classes, counts = np.unique(labels, return_counts=True)
-        if counts.min() < 2:
-            rare = listed([str(label) for label in classes[counts < 2]])
-            raise TableError(
-                f"The target {name!r} is {rare} in a single row, which cannot be used for both fitting and testing: "
-                "combine rare classes, or drop such rows."
-            )
-        return labels
+        return _read_classes(column, name)
     y = _varying(number_column(column, "--target"), name)
-    must, bad = _domain(y, family)
+    must, is_bad = DOMAINS.get(family, ("", lambda y: np.zeros(len(y), dtype=bool)))
+    bad = is_bad(y)
     if bad.any():
         row = int(np.argmax(bad))
         raise TableError(
@@ -180,33 +161,24 @@ def _values(column: pd.Series[Any], family: str) -> Any:
     return y
 
 
-def _domain(y: Any, family: str) -> tuple[str, Any]:
-    """The requirement that a family makes of the response, and the rows that violate it."""
-    if family == "poisson":
-        return "not be negative", y < 0
-    if family == "gamma":
-        return "be above zero", y <= 0
-    if family == "binomial":
-        return "have two classes, or shares between 0 and 1", (y < 0) | (y > 1)
-    return "", np.zeros(len(y), dtype=bool)
+def _read_classes(column: Column, name: str) -> Any:
+    y = labels(column, "--target")
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise TableError(f"The target {name!r} is {y[0]} in every row: there is nothing to predict.")
+    if counts.min() < 2:
+        rare = listed([str(label) for label in classes[counts < 2]])
+        raise TableError(
+            f"The target {name!r} is {rare} in a single row, which cannot be used for both fitting and testing: "
+            "combine rare classes, or drop such rows."
+        )
+    return y
 
 
 def _varying(y: Any, name: str) -> Any:
     if np.ptp(y) == 0:
         raise TableError(f"The target {name!r} is {y[0]:g} in every row: there is nothing to predict.")
     return y
-
-
-def read_labels(column: pd.Series[Any], option: str) -> Any:
-    """Class labels: integers, booleans or text."""
-    _refuse_missing(column.isna().to_numpy(), column, option)
-    if pd.api.types.is_bool_dtype(column):
-        return column.to_numpy(dtype=bool)
-    if pd.api.types.is_numeric_dtype(column):
-        values = number_column(column, option)
-        if (values == np.rint(values)).all() and np.abs(values).max() < 2**53:
-            return values.astype(np.int64)
-    return np.array([str(value) for value in column.tolist()], dtype=str)
 
 
 def read_offset(frame: pd.DataFrame, given: str) -> tuple[str, Any]:
@@ -221,19 +193,3 @@ def read_offset(frame: pd.DataFrame, given: str) -> tuple[str, Any]:
         row = int(np.argmax(values <= 0))
         raise TableError(f"--offset {given}: {name!r} is {values[row]:g} in row {row + 1}, which has no logarithm.")
     return name, np.log(values)
-
-
-def number_column(column: pd.Series[Any], option: str) -> Any:
-    """A column with a finite number in every row."""
-    values = numbers(column, f"{option} needs a number in every row").to_numpy(dtype=float)
-    _refuse_missing(np.isnan(values), column, option)
-    if not np.isfinite(values).all():
-        raise TableError(f"{option} {column.name!r} is infinite in row {int(np.argmin(np.isfinite(values))) + 1}.")
-    return values
-
-
-def _refuse_missing(missing: Any, column: pd.Series[Any], option: str) -> None:
-    n = int(missing.sum())
-    if n:
-        rows = f"{n} row{'' if n == 1 else 's'} of {len(missing)}"
-        raise TableError(f"{option} {column.name!r} is missing in {rows}; leave them out with --drop-missing.")

@@ -1,4 +1,4 @@
-"""The tables of a fit: every group, and every column with its coefficients."""
+"""The tables of a fit: every group, every column with its coefficients, and every model of the path."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from covey.path import Path
 from covey.workflow.problem import Problem
-
-__all__ = ["coefficients_table", "effect_column", "groups_table", "output_names"]
 
 
 def output_names(estimator: Any, problem: Problem) -> list[str]:
     """Names of the rows of the coefficients: several responses, or more than two classes; otherwise empty."""
     if estimator.path_.n_outputs == 1:
         return []
-    return (
-        [str(label) for label in estimator.classes_] if problem.response.has_classes else list(problem.response.targets)
-    )
+    return [str(label) for label in getattr(estimator, "classes_", problem.response.targets)]
 
 
 def groups_table(estimator: Any) -> pd.DataFrame:
@@ -49,33 +46,57 @@ def coefficients_table(estimator: Any, problem: Problem) -> pd.DataFrame:
     """
     e = estimator
     names = list(e.groups_.names)
-    columns = pd.DataFrame(
+    table = {
+        "column": ["(intercept)", *problem.X.columns],
+        "source": [None, *problem.sources],
+        "group": pd.Series([None, *(names[l] for l in e.groups_.labels)], dtype=object),
+    }
+    values = np.column_stack([np.atleast_1d(e.intercept_), np.atleast_2d(e.coef_)])
+    ends = [f"_{name}" for name in output_names(e, problem)] or [""]
+    table |= {f"coefficient{end}": row for end, row in zip(ends, values, strict=True)}
+    if e.loss_.effect is not None:
+        with np.errstate(over="ignore"):
+            # the intercept's exponential is odds or a rate, not a ratio
+            ratios = np.column_stack([np.full(len(values), np.nan), np.exp(values[:, 1:])])
+        head = e.loss_.effect.replace(" ", "_")
+        table |= {f"{head}{end}": row for end, row in zip(ends, ratios, strict=True)}
+    return pd.DataFrame(table)
+
+
+def order_table(path: Path) -> pd.DataFrame:
+    """The groups in the order in which they woke up, with their strength at the end of the path."""
+    assert path.strengths is not None
+    last = path.strengths[[len(path) - 1]].toarray().ravel()
+    order = [l for l, _ in path.entered]
+    return pd.DataFrame(
         {
-            "column": ["(intercept)", *problem.X.columns],
-            "source": [None, *problem.sources],
-            "group": pd.Series([None, *(names[l] for l in e.groups_.labels)], dtype=object),
+            "group": [path.groups.names[l] for l in order],
+            "size": path.groups.sizes[order],
+            "woke_up": [t for _, t in path.entered],
+            "strength": last[order],
         }
     )
-    values = np.column_stack([np.atleast_1d(e.intercept_), np.atleast_2d(e.coef_)])
-    return pd.concat([columns, _effects(values, output_names(e, problem), e.loss_.effect)], axis=1)
 
 
-def _effects(values: Any, outputs: Sequence[str], effect: str | None) -> pd.DataFrame:
-    heads = [f"coefficient_{name}" for name in outputs] or ["coefficient"]
-    made = dict(zip(heads, values, strict=True))
-    if effect is not None:
-        ratio = effect_column(effect)
-        with np.errstate(over="ignore"):
-            for head, own in zip(heads, values, strict=True):
-                # the intercept's exponential is odds or a rate, not a ratio
-                made[head.replace("coefficient", ratio, 1)] = np.r_[np.nan, np.exp(own[1:])]
-    return pd.DataFrame(made)
+def coefficients_along(path: Path, outputs: Sequence[str] = ()) -> pd.DataFrame:
+    """The path in long form: one row per time and awake column, plus one per time for the intercept.
 
-
-def effect_column(effect: str) -> str:
-    """The name of the column of ratios.
-
-    >>> effect_column("odds ratio")
-    'odds_ratio'
+    With several outputs, each has its rows, named by `outputs`.
     """
-    return effect.replace(" ", "_")
+    p, n_times, n_outputs = path.groups.n_columns, len(path), path.n_outputs
+    coefs = path.coefs.tocoo()
+    output, column = np.divmod(coefs.col, p)
+    groups = np.array([str(name) for name in path.groups.names], dtype=object)[path.groups.labels]
+    columns = np.array([path.groups.column_name(j) for j in range(p)], dtype=object)
+    no_name = np.full(n_times * n_outputs, None, dtype=object)
+    position = np.concatenate([np.repeat(np.arange(n_times), n_outputs), coefs.row])
+    which = np.concatenate([np.tile(np.arange(n_outputs), n_times), output])
+    table = {
+        "time": path.times[position],
+        "group": np.concatenate([no_name, groups[column]]),
+        "column": np.concatenate([no_name, columns[column]]),
+        "coefficient": np.concatenate([path.intercepts.ravel(), coefs.data]),
+    }
+    if n_outputs > 1:
+        table = {"time": table.pop("time"), "output": np.array(outputs, dtype=object)[which], **table}
+    return pd.DataFrame(table).iloc[np.lexsort((which, position))].reset_index(drop=True)

@@ -13,8 +13,6 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from covey.tables import TableError, apart, find_columns
 
-__all__ = ["column_sources", "compact", "make_transformer", "read_terms"]
-
 # Default number of spline columns: a cubic with two interior knots.
 SPLINE_COLUMNS = 5
 DEGREE = 3

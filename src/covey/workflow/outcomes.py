@@ -1,0 +1,195 @@
+"""What a saved model predicts, and how its predictions are scored: numbers, classes, or survival times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import r2_score
+
+from covey.estimators.concordance import concordance_index
+from covey.losses import survival
+from covey.losses.survival import read_survival
+from covey.tables import TableError, numbers
+from covey.tables.columns import labels, number_column
+from covey.tables.complaint import listed, near
+from covey.validation import FloatArray
+from covey.workflow.matching import SavedModel
+from covey.workflow.survival import read_events, read_strata
+
+
+def outcome_of(model: SavedModel, frame: pd.DataFrame) -> Outcome:
+    """The outcome of a table's rows, of the kind that the model's estimator can predict."""
+    if hasattr(model.estimator, "classes_"):
+        return Classes(model, frame)
+    return Survival(model, frame) if hasattr(model.estimator, "predict_survival_function") else Outcome(model, frame)
+
+
+def read_at(given: Sequence[str]) -> list[float]:
+    """Parse times given as ``1,2,5`` or by repeating the option.
+
+    >>> read_at(["1,2", "5"])
+    [1.0, 2.0, 5.0]
+    """
+    times = []
+    for word in (part.strip() for text in given for part in text.split(",")):
+        try:
+            times.append(float(word))
+        except ValueError:
+            raise TableError(f"--at must be a list of times such as 1,2,5; {word!r} is not a number.") from None
+        if not (np.isfinite(times[-1]) and times[-1] >= 0):
+            raise TableError(f"--at {word}: times must be finite and not negative.")
+    return list(dict.fromkeys(times))
+
+
+class Outcome:
+    """Numbers, one or several for each row of a table; the other kinds of predictions are subclasses."""
+
+    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
+        self.estimator, self.facts, self.frame = model.estimator, model.facts, frame
+        self.offset = model.offset(frame)
+        self.X, self.notices = model.transform(frame)
+
+    @property
+    def n_targets(self) -> int:
+        """The number of columns with true values."""
+        return 1 if np.ndim(self.estimator.coef_) == 1 else len(self.estimator.coef_)
+
+    def check(self, target: Sequence[str], times: Sequence[float]) -> None:
+        """Refuse options that do not suit the model."""
+        n = self.n_targets
+        if target and len(target) != n:
+            raise TableError(f"The model predicts {n} response{'s' * (n > 1)}: give --target that often.")
+        if times:
+            raise TableError("--at is for models of survival times, which this model is not.")
+
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
+        """The columns with the predictions."""
+        values = np.asarray(self.estimator.predict(self.X, **self.offset), dtype=float)
+        if values.ndim == 1:
+            return pd.DataFrame({"prediction": values})
+        names = self.facts.get("targets") or range(values.shape[1])
+        return pd.DataFrame({f"prediction_{name}": values[:, k] for k, name in enumerate(names)})
+
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
+        """How well the predictions agree with the true values."""
+        scores: dict[str, float] = {}
+        for k, name in enumerate(target):
+            truth = numbers(self.frame[name], "--target needs numbers").to_numpy(dtype=float)
+            known = np.isfinite(truth)
+            if known.sum() < 2:
+                raise TableError("--target has fewer than two known values: there is nothing to score.")
+            shift = self.offset["offset"][known] if self.offset else np.zeros(known.sum())
+            found = self._score_one(truth[known], predictions.iloc[:, k].to_numpy(dtype=float)[known], shift)
+            scores |= {kind if len(target) == 1 else f"{kind}_{name}": value for kind, value in found.items()}
+        return scores
+
+    def _score_one(self, truth: FloatArray, mean: FloatArray, shift: FloatArray) -> dict[str, float]:
+        loss = self.estimator.loss_
+        if loss.quadratic:
+            rmse = np.sqrt(np.mean((truth - mean) ** 2))
+            return {"r2": float(r2_score(truth, mean)), "rmse": float(rmse)}
+        y = loss.check(truth, "--target")
+        null = loss.null(y, np.ones(len(y)), shift) + shift
+        left, total = loss.deviance(y, loss.link(mean)).mean(), loss.deviance(y, null).mean()
+        return {"deviance_explained": float(1 - left / (total or 1.0)), "deviance": float(left)}
+
+
+class Classes(Outcome):
+    """Classes, with their probabilities."""
+
+    n_targets = 1
+
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
+        p = np.asarray(self.estimator.predict_proba(self.X, **self.offset))
+        chances = {f"probability_{label}": p[:, k] for k, label in enumerate(self.estimator.classes_)}
+        return pd.DataFrame({"prediction": self.estimator.predict(self.X, **self.offset), **chances})
+
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
+        column = self.frame[target[0]]
+        known = column.notna().to_numpy()
+        if not known.any():
+            raise TableError("--target has no known value: there is nothing to score.")
+        classes = [str(label) for label in self.estimator.classes_]
+        truth = [str(label) for label in labels(column[known], "--target")]
+        unseen = sorted(set(truth) - set(classes))
+        if unseen:
+            raise TableError(
+                f"--target holds {listed(unseen)}, which the model has not seen: its classes are {listed(classes)}."
+            )
+        codes = np.array([classes.index(label) for label in truth])
+        p = predictions.drop(columns="prediction").to_numpy(dtype=float)[known]
+        right = np.maximum(p[np.arange(len(codes)), codes], np.finfo(float).tiny)
+        hits = [str(label) == true for label, true in zip(predictions["prediction"][known], truth, strict=True)]
+        return {"accuracy": float(np.mean(hits)), "log_loss": float(-np.log(right).mean())}
+
+
+class Survival(Outcome):
+    """The log risk, and the probability of no event by a few times."""
+
+    def __init__(self, model: SavedModel, frame: pd.DataFrame) -> None:
+        super().__init__(model, frame)
+        self.survival = self.facts.get("survival")
+
+    def check(self, target: Sequence[str], times: Sequence[float]) -> None:
+        if target and len(target) != 2:
+            raise TableError("The model predicts survival: give --target twice, the time and then the event.")
+
+    def predict(self, times: Sequence[float]) -> pd.DataFrame:
+        """Survival is NaN beyond the follow-up of a row's stratum; without times, it is that at the fit's quartiles."""
+        last = self.estimator
+        columns = {"prediction": np.asarray(last.predict(self.X, **self.offset), dtype=float)}
+        if self.survival is None and last.strata_ is not None:
+            return pd.DataFrame(columns)  # the file does not describe the table of the fit
+        facts = self.survival or {"quartiles": (), "ends": [last.event_times_[-1]]}
+        at = np.array(list(times) or facts["quartiles"], dtype=float)
+        ends = np.array(facts["ends"])
+        if (at > ends.max()).any():
+            raise TableError(
+                f"--at {at.max():g} lies beyond the follow-up of the fit, which ends at {ends.max():g}: survival by "
+                "then is unknown."
+            )
+        strata = None if last.strata_ is None else self._strata()
+        followed = ends[0] if strata is None else ends[np.searchsorted(last.strata_, strata)]
+        functions = last.predict_survival_function(self.X, **self.offset, strata=strata)
+        for time in at:
+            chance = np.array([function(time) for function in functions], dtype=float)
+            columns[f"survival_{time:g}"] = np.where(time > followed, np.nan, chance)
+        return pd.DataFrame(columns)
+
+    def score(self, target: Sequence[str], predictions: pd.DataFrame) -> dict[str, float]:
+        facts = self.survival or {"event_value": (), "start": None, "strata": ()}
+        needed = [*facts["strata"], *([facts["start"]] if facts["start"] is not None else [])]
+        absent = [name for name in needed if name not in self.frame.columns]
+        if absent:
+            raise TableError(f"The table lacks {listed(absent)}, used in the fit: needed for the score.")
+        time = number_column(self.frame[target[0]], "--target")
+        event = read_events(self.frame[target[1]], facts["event_value"])
+        start = None if facts["start"] is None else number_column(self.frame[facts["start"]], "--target")
+        strata = self._strata() if facts["strata"] else None
+        truth = read_survival(survival(time, event, start=start, strata=strata)).rows
+        risk = predictions["prediction"].to_numpy(dtype=float)
+        return {"concordance": concordance_index(truth, risk, np.ones(len(risk)))}
+
+    def _strata(self) -> Any:
+        """The stratum of each row, as the model encodes it."""
+        assert self.survival is not None
+        names, known = self.survival["strata"], self.estimator.strata_
+        absent = [name for name in names if name not in self.frame.columns]
+        if absent:
+            raise TableError(
+                f"The table lacks {listed(absent)}, the strata of the fit, each with its own hazard; "
+                f"{near(absent[0], list(self.frame.columns))}"
+            )
+        found = read_strata(self.frame, names)
+        places = {str(label): label for label in known.tolist()}
+        texts = [str(label) for label in (found.astype(str) if known.dtype.kind == "U" else found).tolist()]
+        unknown = sorted(set(texts) - set(places))
+        if unknown:
+            raise TableError(
+                f"--strata {' and '.join(map(repr, names))} of the fit: the table holds {listed(unknown)}, which the "
+                f"model has not seen; it knows {listed(known.tolist())}."
+            )
+        return np.array([places[text] for text in texts], dtype=known.dtype)
