@@ -284,7 +284,7 @@ def _predictors(training: Training, table: FloatArray, fits: Sequence[RidgeFit])
     scored = training.scored
     coefs = np.stack([fit.coef for fit in fits], axis=-1)
     levels = np.stack([fit.level for fit in fits], axis=-1)
-    out = table[scored] @ coefs.reshape(len(coefs), -1)
+    out = table[scored] @ coefs.reshape(len(coefs), levels.size)
     return out.reshape(scored.size, *levels.shape) + training.response.one[scored][:, None, None] * levels
 
 
