@@ -7,6 +7,7 @@ For a quadratic loss that is the fit itself; for others Newton's method finishes
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -95,7 +96,9 @@ class CleanedRound:
     """
 
     def __init__(self, training: Training, active: ActiveSet, groups: list[int]) -> None:
-        self.training, self.active, self.groups = training, active, groups
+        # a proxy, because the training rows hold their rounds: a cycle would keep tensors alive
+        self.training: Training = weakref.proxy(training)
+        self.active, self.groups = active, groups
         self.n_always = len(training.always)
         self.columns = active.table.columns(active.groups)
         self._starts = np.array(active.widths, dtype=np.intp) - active.n_first
@@ -249,7 +252,7 @@ class CleanedRound:
             self._keep(left, groups, recipe.ridge, self._fitted(left, groups, recipe.ridge, start))
         order, level, known = training.fits[groups, recipe.ridge]
         place = {group: l for l, group in enumerate(self.groups)}
-        coef = np.zeros((first + self.columns.size, self.W.shape[1]))
+        coef: FloatArray = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
         size = self.sizes[i]
         if self.active.deficient and not recipe.ridge:
@@ -335,7 +338,7 @@ def clean(
     eliminated = iter(eliminate_all(forms, len(trainings[0].always)))
     for number, (one, some) in enumerate(zip(rounds, quadratics, strict=True)):
         one.add(round_, some, [next(eliminated) for _ in some], ridges)
-        one.training.rounds.append(one)
+        trainings[number].rounds.append(one)
         tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(rounds))
 
 

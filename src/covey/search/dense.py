@@ -1,17 +1,16 @@
 """Ridges on all columns, plain and reweighted: each group's penalty divided by its norm in the fit before.
 
-Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups explains
-much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever coordinates
-are fewer: if there are more columns than rows, the linear predictor is ``L a``, where ``L L'`` is the matrix of inner
-products of the rows, and the coefficients have the same norm as ``a``.
+Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups
+explains much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever
+coordinates are fewer: if there are more columns than rows, in those of the rows, from their inner products.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +63,7 @@ class Reweighted(Recipe):
 
     penalty: float
     round: int
-    n_groups: ClassVar[None] = None
+    n_groups: None = field(default=None, init=False)
 
     @property
     def family(self) -> Hashable:
@@ -333,7 +332,7 @@ def _wide_ridges(
     shift = M @ one
     M -= np.outer(shift, one)
     M -= np.outer(one, shift - one * (one @ shift))
-    out = []
+    out: list[tuple[FloatArray, FloatArray]] = []
     for penalty in penalties:
         S = M.copy()
         S.flat[:: len(S) + 1] += penalty
@@ -372,7 +371,7 @@ class DenseRidges:
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
         self._kept: NDArray[np.intp] | None = None
         for training in trainings:
-            training.dense = self
+            training.dense = weakref.proxy(self)  # a cycle would keep tensors alive
 
     @cached_property
     def plain(self) -> ScaledColumns | RowCoordinates:

@@ -1,10 +1,11 @@
 """The minimiser of any loss on some columns: reweight, solve, step back where the loss rises.
 
-Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A quadratic
-loss takes one step; for others ``A'HA`` is kept from step to step, and from one fit to the next on the same columns, as
-long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of
-a row interact, small systems are formed in full; large ones are solved by conjugate gradients, preconditioned by the
-factorisation for the rows' mean curvature, so that memory does not grow with the square of the number of outputs.
+Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A
+quadratic loss takes one step. In fits that need few digits, ``A'HA`` is kept from step to step, and from one fit to the
+next on the same columns, as long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs,
+one Cholesky factorisation is enough. If the outputs of a row interact, small systems are formed in full; large ones are
+solved by conjugate gradients, preconditioned by the factorisation for the rows' mean curvature, so that memory does not
+grow with the square of the number of outputs.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ MOST_STEPS = 200
 # tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
-# A second derivative from an earlier model is used as long as a step with it shrinks the gradient to this share. A rough
-# fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
+# In rough fits a second derivative from an earlier model is used as long as a step with it shrinks the gradient to this
+# share. The fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
 KEPT_SHRINKS, KEPT_ROUGH = 0.3, 0.1
 
 # Ridges take at most this many steps together.
@@ -75,8 +76,13 @@ class Curvature:
     """``A'HA`` at a recent model, for fits on the same columns."""
 
     def __init__(self) -> None:
-        self.K: FloatArray | None = None
+        self.K: FloatArray = np.empty((0, 0))
         self._weight: FloatArray | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it has been computed."""
+        return len(self.K) > 0
 
     def renew(self, response: Observations, A: Any, eta: FloatArray) -> None:
         """Compute it at a model."""
@@ -88,10 +94,10 @@ class Curvature:
 
     def extend(self, A: Any) -> None:
         """Take in the columns of A that come after those known."""
-        if self.K is None or len(self.K) == A.shape[1]:
+        if not self.known or len(self.K) == A.shape[1]:
             return
         if self._weight is None:
-            self.K = None
+            self.K = np.empty((0, 0))
             return
         k, K = len(self.K), np.empty((A.shape[1], A.shape[1]))
         border = host(A.T @ (A[:, k:] * like(self._weight[:, None], A)))
@@ -100,7 +106,7 @@ class Curvature:
 
     def truncate(self, n_columns: int) -> None:
         """Keep the first columns."""
-        self.K = None if self.K is None else self.K[:n_columns, :n_columns]
+        self.K = self.K[:n_columns, :n_columns]
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ def minimise(
     curvature = curvature or Curvature()
     if response.loss.quadratic:
         if solver is None:
-            if curvature.K is None:
+            if not curvature.known:
                 curvature.renew(response, A, eta)
             solver = factorised(_added(curvature.K, penalty))
         direction = solver(_gradient(response.score(eta), A, coef, penalty))
@@ -180,7 +186,7 @@ def minimise(
         if size <= TOLERANCE:
             return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
-        fresh = curvature.K is None or not response.isotropic or size > KEPT_SHRINKS * last
+        fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
         if fresh:
             curvature.renew(response, A, eta)
         last = size
@@ -246,7 +252,7 @@ def rough_ridges(
     for _ in range(MOST_TOGETHER):
         gradient = host(A.T @ like(rows.score(eta + shift), A)) - weights * (M @ coefs)
         size = float(np.abs(gradient[:, open_]).max())
-        fresh = curvature.K is None or size > KEPT_SHRINKS * last
+        fresh = not curvature.known or size > KEPT_SHRINKS * last
         if fresh:
             curvature.renew(response, A, eta[:, [middle]])
         last = size
