@@ -6,12 +6,12 @@ has settled and Algorithm 2 has switched.
 """
 
 import numpy as np
+from covey.stopping.monitor import PATIENCE, Monitor
 from threadpoolctl import threadpool_limits
 
 from covey import group_path
 from covey.datasets import make_group_sparse
 from covey.designs import as_design
-from covey.stopping.monitor import PATIENCE, Monitor
 
 SEEDS = 10
 ALGORITHMS = ("single-stage", "two-stage")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from covey.theory import coherence, coherence_bounds
+from covey.paper.theory import coherence, coherence_bounds
 
 CASES = [(500, 5000, 5), (500, 5000, 1), (500, 5000, 20), (500, 5000, 50), (2000, 2000, 5)]
 

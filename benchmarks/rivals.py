@@ -175,7 +175,7 @@ def concave(name: str, gamma: float) -> PathMethod:
     """Group MCP or SCAD with grpreg's settings."""
 
     def solve(X, y, labels, grid):
-        from covey import baselines
+        from covey.paper import baselines
 
         model = getattr(baselines, name)(groups=labels, gamma=gamma, tol=1e-4, max_iter=10_000 // N_PENALTIES)
         path = model.path(X, y, grid, n_penalties=N_PENALTIES)

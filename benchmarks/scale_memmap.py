@@ -89,8 +89,9 @@ def child(path: Path, limit: float, cold: bool) -> dict[str, Any]:
 
 def steps() -> dict[str, float]:
     """CPU seconds per GiB of every step of a pass, on one core."""
-    from covey.designs import MemmapDesign
     from covey.designs.shared import _accumulate
+
+    from covey.designs import MemmapDesign
     from covey.designs.sums import row_sums
 
     rng = np.random.default_rng(0)

@@ -11,8 +11,9 @@ import numpy as np
 
 from covey import GroupSparseRegressor, Network
 from covey.datasets import make_group_sparse
-from covey.plots import CandidatesDisplay, CoherenceDisplay, GroupPathDisplay
-from covey.theory import check_assumptions, coherence
+from covey.paper.plots import CoherenceDisplay
+from covey.paper.theory import check_assumptions, coherence
+from covey.plots import CandidatesDisplay, GroupPathDisplay
 
 data = make_group_sparse(200, 120, 4, design="gaussian", active=4, values=2.0, sigma=2.0, random_state=0)
 X = data.X.copy()

@@ -86,6 +86,7 @@ def processors(count: int, seed: int) -> Findings:
 def engines(count: int, seed: int) -> Findings:
     """The exact and the screened engine select the same groups (`tests/engine_problems.py`)."""
     from engine_problems import apart
+
     from fuzz.children import in_children
 
     return in_children(lambda own: "other groups" if apart(own)[1] else "", range(seed, seed + count))

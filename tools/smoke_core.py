@@ -38,7 +38,7 @@ covey.report.fit_report(model, X, y, "report.html")
 
 refused(lambda: covey.plots, "plot")
 refused(lambda: covey.save(model, "model.skops"), "io")
-refused(lambda: covey.nn, "torch")
+refused(lambda: covey.paper.nn, "torch")
 command = subprocess.run([sys.executable, "-m", "covey.cli", "--help"], capture_output=True, text=True)
 assert command.returncode == 1, command
 assert command.stderr.strip().endswith("pip install 'covey[cli]'"), command

@@ -8,21 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import (
-        baselines,
-        datasets,
-        dynamics,
-        experiments,
-        losses,
-        nested,
-        nn,
-        plots,
-        report,
-        selection,
-        stability,
-        stopping,
-        theory,
-    )
+    from covey import datasets, losses, nested, plots, report, selection, stability
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.groups import Groups
     from covey.limit import limit_path
@@ -39,33 +25,24 @@ __all__ = [
     "Groups",
     "Path",
     "TermGroups",
-    "baselines",
     "datasets",
-    "dynamics",
-    "experiments",
     "limit_path",
     "load",
     "losses",
     "nested",
     "nested_score",
-    "nn",
     "plots",
     "report",
     "save",
     "selection",
     "stability",
     "stability_selection",
-    "stopping",
     "survival",
-    "theory",
 ]
 __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` and `covey --help` are fast.
-_ROOMS = (
-    "baselines", "datasets", "dynamics", "experiments", "losses", "nested", "nn", "plots", "report", "selection",
-    "stability", "theory",
-)  # fmt: skip
+_ROOMS = ("datasets", "losses", "nested", "plots", "report", "selection", "stability")
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
     "GroupSparseCox": "covey.estimators",

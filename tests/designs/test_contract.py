@@ -10,8 +10,8 @@ import pytest
 
 from covey import Groups, GroupSparseRegressor, limit_path
 from covey.designs import Design, as_design
+from covey.paper.theory import check_assumptions, coherence
 from covey.selection import HoldOut
-from covey.theory import check_assumptions, coherence
 from storage_kinds import KINDS
 
 # relative to the largest coefficient

@@ -22,7 +22,7 @@ from covey.designs import DenseDesign
 from covey.designs import cluster as scheduling
 from covey.designs.cluster import WorkersLostError
 from covey.designs.dask import DaskDesign
-from covey.experiments.parallel import each
+from covey.paper.experiments.parallel import each
 from covey.selection import Folds
 
 N, P, SIZE = 640, 120, 4

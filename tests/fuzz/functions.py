@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from covey import Groups, baselines, datasets, dynamics, theory
+from covey import Groups, datasets
+from covey.paper import baselines, dynamics, theory
 from fuzz.check import DOCUMENTED, from_below, limited, where
 
 __all__ = ["CALLS", "HOSTILE", "make_call", "outcome"]

@@ -7,18 +7,16 @@ import gc
 import os
 import sys
 import threading
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from covey.cli.autoencoder import app as autoencoder
 from covey.cli.completion import completion
 from covey.cli.demo import demo
-from covey.cli.diagnose import diagnose
 from covey.cli.fit import fit
 from covey.cli.path import path
 from covey.cli.predict import predict
-from covey.cli.reproduce import reproduce
 from covey.cli.stability import stability
 
 __all__ = ["app", "run"]
@@ -28,6 +26,13 @@ __all__ = ["app", "run"]
 OBJECTS = 50_000
 
 START, PAPER, SHELL = "From a table to its groups", "The paper", "The shell"
+
+# The commands of the paper, by name: the tool imports nothing else of `covey.paper`.
+OF_THE_PAPER = {
+    "diagnose": "covey.paper.cli.diagnose",
+    "reproduce": "covey.paper.cli.reproduce",
+    "autoencoder": "covey.paper.cli.autoencoder",
+}
 
 app = typer.Typer(
     name="covey",
@@ -42,9 +47,12 @@ app.command(rich_help_panel=START)(fit)
 app.command(rich_help_panel=START)(predict)
 app.command(rich_help_panel=START)(stability)
 app.command(rich_help_panel=START)(path)
-app.command(rich_help_panel=START)(diagnose)
-app.command(rich_help_panel=PAPER)(reproduce)
-app.add_typer(autoencoder, name="autoencoder", rich_help_panel=PAPER)
+for name, module in OF_THE_PAPER.items():
+    command = getattr(import_module(module), name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, rich_help_panel=PAPER)
+    else:
+        app.command(rich_help_panel=PAPER)(command)
 app.command(rich_help_panel=SHELL)(completion)
 
 

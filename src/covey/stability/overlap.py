@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from covey.designs import RepeatedColumns, as_design
 from covey.groups import Groups
 from covey.preprocess import WorkingProblem, prepare
-from covey.theory.coherence import group_deviations
 
 __all__ = ["Overlap", "Overlaps", "chance_correlation", "find_overlaps", "inner_coherence"]
 
@@ -139,5 +138,6 @@ def inner_coherence(X: Any, groups: Groups, selected: NDArray[np.intp]) -> list[
         Z = Z - Z.mean(axis=0)
         spread = Z.std(axis=0)
         Z /= np.where(spread > 0, spread, 1.0)
-        found.append((int(l), float(group_deviations(Z.T @ Z / len(Z), np.array([0, columns.size]))[0])))
+        deviation = np.abs(np.linalg.eigvalsh(Z.T @ Z / len(Z)) - 1.0).max()
+        found.append((int(l), float(deviation)))
     return sorted(found, key=lambda item: -item[1])
