@@ -7,7 +7,7 @@ fits the same grid, and the model is the one of the path over all rows where the
 The group lasso and its relatives are solved by adelie, on raw columns, on columns of unit variance and on groups made
 orthonormal. Group MCP and SCAD follow grpreg (group descent on orthonormal groups, gamma 3 and 4, 100 penalties,
 tolerance 1e-4, at most 10 000 sweeps over a path); that they are stationary, and that the local linear approximation,
-solved by adelie, stays where they are, is tested in `tests/baselines/test_group_mcp.py`.
+solved by adelie, stays where they are, is tested in `tests/paper/baselines/test_group_mcp.py`.
 """
 
 from __future__ import annotations

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import covey
+import covey.paper
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 # `covey.designs` is public too, though its names are not needed before the data outgrow an array.
 ROOMS = ["covey", "covey.designs", *(f"covey.{name}" for name in covey._ROOMS)]
+ROOMS += ["covey.paper", *(f"covey.paper.{name}" for name in covey.paper._ROOMS)]
 
 
 def listed():

@@ -8,9 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from covey import Groups
 from covey.datasets import make_group_sparse
-from covey.paper import NetworkRegressor, TheoryWindow
+from covey.paper import AtTime, NetworkRegressor, TheoryWindow
 from covey.paper.dynamics import normalized_descent
-from covey.paper.stopping import AtTime
 from covey.selection import Discrepancy, HoldOut, InformationCriterion, Size
 
 

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey.paper.regressor import NetworkRegressor
-    from covey.paper.stopping import TheoryWindow
+    from covey.paper.stopping import AtTime, TheoryWindow
 
-__all__ = ["NetworkRegressor", "TheoryWindow"]
+__all__ = ["AtTime", "NetworkRegressor", "TheoryWindow"]
 
 # Imported on first use: some of these rooms compile, some need torch or matplotlib.
 _ROOMS = ("baselines", "dynamics", "experiments", "nn", "plots", "theory")
-_NAMES = {"NetworkRegressor": "covey.paper.regressor", "TheoryWindow": "covey.paper.stopping"}
+_NAMES = {
+    "AtTime": "covey.paper.stopping",
+    "NetworkRegressor": "covey.paper.regressor",
+    "TheoryWindow": "covey.paper.stopping",
+}
 
 
 def __getattr__(name: str) -> Any:

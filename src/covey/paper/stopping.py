@@ -206,7 +206,9 @@ def _window(
     descent: Descent, coordinates: Coordinates, levels: FloatArray, noise: FloatArray
 ) -> tuple[float, float, str]:
     """T_lb, T_ub and their source; raises an error if there is no window."""
-    alpha, gamma, weakest = descent.init_scale, descent.step_size, float(levels.min())
+    # dividing all columns by s multiplies magnitudes by sqrt(s), and divides the step by s
+    shrink, weakest = coordinates.shrink, float(levels.min())
+    alpha, gamma = descent.init_scale / np.sqrt(shrink), descent.step_size / shrink
     reached = float(noise.max())
     disturbed = weakest / 20.0 + reached
     T_ub = rest_time(disturbed, init_scale=alpha, step_size=gamma)
@@ -221,7 +223,7 @@ def _window(
     T_lb = max(settle_time(c, init_scale=alpha, step_size=gamma, precision=d) for c, d in cases)
     if T_lb > T_ub:
         opens = [opening_scale(c, disturbed, step_size=gamma, noise_step=gamma, precision=d) or 0.0 for c, d in cases]
-        raise ValueError(_no_window(T_lb, T_ub, weakest, disturbed, min(opens)))
+        raise ValueError(_no_window(T_lb, T_ub, weakest, disturbed, min(opens) * np.sqrt(shrink)))
     warnings.warn(
         f"Theorem convergence-alg-1 does not apply here: the weakest group found has norm {weakest:.3g}, and 80 times "
         f"the noise is {limits.zeta_corrected:.3g} (in working coordinates). TheoryWindow uses the times of isolated "
@@ -252,7 +254,7 @@ def _refitted_norms(coordinates: Coordinates, which: NDArray[np.intp]) -> FloatA
     columns = np.isin(coordinates.groups.labels, which)
     w = np.zeros(coordinates.Z.shape[1])
     w[columns] = np.linalg.lstsq(coordinates.Z[:, columns], coordinates.y, rcond=1e-10)[0]
-    return coordinates.groups.norms(w)[which]
+    return coordinates.groups.norms(w)[which] / coordinates.shrink
 
 
 def _group_noise(coordinates: Coordinates, sigma: float) -> FloatArray:
@@ -260,7 +262,7 @@ def _group_noise(coordinates: Coordinates, sigma: float) -> FloatArray:
     n, L = coordinates.n, coordinates.groups.n_groups
     out = np.empty(L)
     for i, columns in enumerate(coordinates.groups.lists()):
-        Z = coordinates.Z[:, columns]
+        Z = coordinates.Z[:, columns] * coordinates.shrink
         K = Z.T @ Z / n
         largest = float(np.linalg.eigvalsh(K)[-1])
         out[i] = group_noise_bound(sigma / coordinates.unit, n, coordinates.Z.shape[1], L, float(np.trace(K)), largest)

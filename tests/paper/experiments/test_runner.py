@@ -50,11 +50,16 @@ def test_other_code_runs_again(monkeypatch, tmp_path):
 
 def test_the_version_of_a_table_is_that_of_everything_it_imports():
     names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig9")}
-    assert {"experiments/fig9.py", "experiments/fig8.py", "experiments/drawing.py", "experiments/claim.py"} <= names
-    assert not {"experiments/style.py", "experiments/fig2.py", "cli.py"} & names
+    assert {
+        "paper/experiments/fig9.py",
+        "paper/experiments/fig8.py",
+        "paper/experiments/drawing.py",
+        "paper/experiments/claim.py",
+    } <= names
+    assert not {"paper/experiments/style.py", "paper/experiments/fig2.py", "cli.py"} & names
     names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig12")}
-    assert {"baselines/proximal.py", "dynamics/kernels.py", "groups/partition.py", "validation.py"} <= names
-    assert not any(name.startswith(("report/", "estimators/", "engine/")) for name in names)
+    assert {"paper/baselines/proximal.py", "paper/dynamics/kernels.py", "groups/partition.py", "validation.py"} <= names
+    assert not any(name.startswith(("report/", "estimators/", "paper/report/")) for name in names)
     assert code_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig3")
     assert look_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig2")
 
