@@ -9,15 +9,12 @@ from covey.paper.baselines.convolutional import (
 )
 from covey.paper.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
 from covey.paper.baselines.group_lasso import GroupLasso
-from covey.paper.baselines.group_mcp import GroupMCP, GroupSCAD
 from covey.paper.baselines.primal_dual import PrimalDual
 
 __all__ = [
     "Certificate",
     "ConvolutionalNetwork",
     "GroupLasso",
-    "GroupMCP",
-    "GroupSCAD",
     "PrimalDual",
     "certify",
     "convolve_kernels",

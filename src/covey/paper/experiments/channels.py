@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,8 @@ from covey.datasets import DataNotFoundError, load_mnist
 from covey.paper.experiments.autoencoders import needs_torch
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 
 __all__ = ["TITLE", "Settings", "best_settings", "claims", "plot", "run", "target_accuracy"]
 
@@ -48,8 +46,23 @@ SAVED, FILE = "channels", "curves.csv"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Training, and the strengths and learning rates to choose from."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "images": 8000,
+        "validation": 2000,
+        "test_images": 2000,
+        "widths": (16, 32, 64),
+        "epochs": 8,
+        "batch_size": 64,
+        "penalties": (2e-3, 5e-3, 1e-2),
+        "starts": (1.0, 0.5, 0.25),
+        "learning_rates": (0.2,),
+        "seeds": (0,),
+        "rungs": 24,
+        "needs_gpu": False,
+    }
 
     images: int = 60_000
     validation: int = 10_000
@@ -63,20 +76,6 @@ class Settings:
     seeds: tuple[int, ...] = (0, 1, 2)
     rungs: int = 32
     needs_gpu: bool = True
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A tenth of the images, a smaller network, one seed: a few minutes on two cores."""
-        return cls(
-            images=8000, validation=2000, test_images=2000, widths=(16, 32, 64), epochs=8, batch_size=64,
-            penalties=(2e-3, 5e-3, 1e-2), starts=(1.0, 0.5, 0.25), learning_rates=(0.2,), seeds=(0,), rungs=24,
-            needs_gpu=False,
-        )  # fmt: skip
-
-    @classmethod
-    def full(cls) -> Settings:
-        """All of MNIST, three seeds: minutes on a GPU."""
-        return cls()
 
     def strengths(self) -> dict[str, tuple[float, ...]]:
         """By method."""

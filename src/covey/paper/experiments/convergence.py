@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,11 +9,8 @@ from covey.datasets import GroupSparseData
 from covey.paper.dynamics import SwitchAt, SwitchSettled, Trajectory, normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves, mark_switch
-from covey.paper.experiments.style import grid, letter
+from covey.paper.experiments.style import Figure, grid, letter
 from covey.paper.experiments.traces import CODE, IN_CODE, OFF, TEXT, TRUTH, best, last, series
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["algorithm_2", "convergence_claims", "draw_convergence", "support_indices", "wake_times"]
 

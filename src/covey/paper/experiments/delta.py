@@ -13,7 +13,7 @@ and to a value far below it, at which directions keep their angle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,11 @@ import pandas as pd
 from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.prescribed import prescribed_problem
+from covey.paper.experiments.settings import Scale
 from covey.paper.experiments.slopes import LEVEL, Slope, fit
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.tasks import Row, run_tasks
 from covey.paper.theory import power_bounds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["TITLE", "Settings", "claims", "largest_factors", "plot", "run"]
 
@@ -45,27 +43,19 @@ ACTIVE = 2
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Multiples of Algorithm 1's delta, precisions (zeta is 80 times as much), draws of a design."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "factors": tuple(2.0**k for k in range(-22, 8)),
+        "epsilons": (1e-3, 1e-5, 1e-7, 1e-9),
+        "draws": 4,
+    }
 
     factors: tuple[float, ...] = tuple(2.0**k for k in np.arange(-22, 7.5, 0.5))
     epsilons: tuple[float, ...] = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
     draws: int = 20
     seed: int = 0
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Half a minute on two cores."""
-        return cls(
-            factors=tuple(2.0**k for k in range(-22, 8)),
-            epsilons=(1e-3, 1e-5, 1e-7, 1e-9),
-            draws=4,
-        )
-
-    @classmethod
-    def full(cls) -> Settings:
-        """More precisions, finer multiples, 20 draws: some minutes."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

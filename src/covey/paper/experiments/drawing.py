@@ -7,14 +7,11 @@ in ``x``, named by ``text``, for the claims.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from covey.paper.experiments.style import COLOURS, GREY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from covey.paper.experiments.style import COLOURS, GREY, Axes
 
 __all__ = ["ROLES", "draw", "item", "number", "numbers", "table"]
 

@@ -11,17 +11,15 @@ the two is ``u v``; for ``u^2 v`` the signal must pass through ``W_2`` twice, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
-from covey.paper.experiments.style import grid, letter, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, grid, letter, styled
 
 TITLE = "The two architectures"
 Place = tuple[float, float]
@@ -29,22 +27,12 @@ Edge = tuple[Place, Place, str]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The number of inputs to draw, and the group size."""
 
     n_inputs: int = 6
     group_size: int = 3
     checks: int = 100
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,8 @@ from covey.paper.experiments.autoencoders import (
 )  # fmt: skip
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, letter, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, letter, styled
 
 TITLE = "Interpolation in the latent space of autoencoders"
 LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
@@ -46,8 +44,18 @@ GROUPED = ("GAE4", "GAE8")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Training; latent dimension 512 and 3 linear layers throughout."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "images": 10_000,
+        "test_images": 2000,
+        "epochs": 2,
+        "batch_size": 32,
+        "seeds": (0,),
+        "pairs": 500,
+        "needs_gpu": False,
+    }
 
     images: int = 60_000
     test_images: int = 10_000
@@ -59,16 +67,6 @@ class Settings:
     needs_gpu: bool = True
     width: int = 32
     latent: int = 512
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """10 000 images, two epochs, one seed: minutes on two cores."""
-        return cls(images=10_000, test_images=2000, epochs=2, batch_size=32, seeds=(0,), pairs=500, needs_gpu=False)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """All of MNIST, three seeds: minutes on a GPU."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

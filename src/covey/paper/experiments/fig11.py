@@ -7,7 +7,6 @@ design, noise 0.1, seed 6. The published figure shows Algorithm 2 as in the code
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -16,18 +15,16 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.convergence import algorithm_2, convergence_claims, draw_convergence
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, styled
 from covey.paper.experiments.traces import CODE, TEXT, best, last, rows, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Gaussian measurements"
 ALGORITHM_1 = "algorithm 1"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published run; Algorithm 1 for twice as long."""
 
     step_size: float = 1e-3
@@ -37,16 +34,6 @@ class Settings:
     code_steps: int = 1000
     algorithm_1_steps: int = 4000
     seed: int = 42
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
     def data(self) -> GroupSparseData:
         """The published draw."""

@@ -16,7 +16,7 @@ and the code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,10 @@ from covey.paper.dynamics import SwitchAt, SwitchSettled, normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.parallel import each
 from covey.paper.experiments.selection import choose, choose_on_path
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.traces import IN_CODE
 from covey.validation import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Against group lasso and primal-dual"
 LASSO, WIDE, DUAL, TEXT, CODE, ORACLE = (
@@ -47,8 +45,10 @@ METHODS = (LASSO, WIDE, DUAL, TEXT, CODE, ORACLE)
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Ten noise levels, thirty draws each with seeds 0, 100, 200, ..."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"levels": 5, "repeats": 8}
 
     levels: int = 10
     repeats: int = 30
@@ -58,16 +58,6 @@ class Settings:
     text_steps: int = 1200
     code_steps: int = 600
     code_switch: int = 200
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Five levels, eight draws."""
-        return cls(levels=5, repeats=8)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """As in the paper."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

@@ -8,7 +8,7 @@ direction step (to ``2/u^4``) along with the speed. The published figure is the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,19 +18,19 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves, draw_errors
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, grid, letter, styled
 from covey.paper.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, best, last, rows, series, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Convergence of Algorithm 1"
 LONG = "text, long"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published run. The code's steps are twice as long, so the text gets twice as many."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"long_steps": 40_000}
 
     step_size: float = 1e-3
     init_scale: float = 1e-6
@@ -38,16 +38,6 @@ class Settings:
     code_steps: int = 2000
     long_steps: int = 200_000
     seed: int = 6
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A shorter long run."""
-        return cls(long_steps=40_000)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """As measured in the text of the claims."""
-        return cls()
 
     def data(self) -> GroupSparseData:
         """The published draw."""

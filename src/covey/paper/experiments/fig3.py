@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,17 +16,15 @@ from covey.datasets import GroupSparseData, legacy_paper_data
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.convergence import algorithm_2, convergence_claims, draw_convergence, wake_times
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, styled
 from covey.paper.experiments.traces import CODE, TEXT, TRUTH, series, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Convergence of Algorithm 2"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published run, with a meaningful tolerance (0.1 is met before anything has moved)."""
 
     step_size: float = 1e-3
@@ -36,16 +33,6 @@ class Settings:
     text_steps: int = 2000
     code_steps: int = 1000
     seed: int = 6
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
     def data(self) -> GroupSparseData:
         """The published draw."""

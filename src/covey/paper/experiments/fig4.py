@@ -9,7 +9,7 @@ see whether too few rows are the cause, it is also run with more rows, on severa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from covey.paper.dynamics import Trajectory, diagonal_descent, normalized_descen
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.traces import (
     CODE,
     IN_CODE,
@@ -35,9 +36,6 @@ from covey.paper.experiments.traces import (
     truth,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLE = "Group against plain sparsity"
 SIGNED, POSITIVE = "u^2 - v^2", "u^2"
 AT_BEST, IN_TIME = "least share of the signal", "least share of the signal in the published time"
@@ -47,8 +45,10 @@ RECOVERED = 0.01
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published run. Times are in epochs of the code; the text needs twice as many for the same distance."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"draws": 2, "row_counts": (100, 150)}
 
     step_size: float = 1e-2
     direction_step: float = 1e-2
@@ -58,16 +58,6 @@ class Settings:
     seed: int = 42
     row_counts: tuple[int, ...] = (100, 125, 150)
     draws: int = 20
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Two more draws, with the fewest and the most rows."""
-        return cls(draws=2, row_counts=(100, 150))
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Twenty."""
-        return cls()
 
     def data(self, n_rows: int = 100, seed: int | None = None) -> GroupSparseData:
         """The published draw, or another one."""

@@ -8,7 +8,7 @@ band (quartiles against 5% to 95%); all curves here have base 2 and quartiles. T
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,9 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, MODE_COLOURS, MODE_NAMES, Figure, grid, letter, styled
 from covey.paper.experiments.traces import CODE, IN_CODE, TEXT, best, errors, rows, series, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Groups of one"
 SUPPORT = {TEXT: (1.0, -1.0, 1.0, -1.0, 1.0), CODE: (1.0, -1.0, -1.0, 1.0, 1.0)}
@@ -30,23 +28,15 @@ SIGNAL = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published draw has seed 42; repeats have seeds 0, 100, 200, ..."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"repeats": 10}
 
     step_size: float = 0.05
     code_steps: int = 1000
     repeats: int = 30
     seed: int = 42
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A third of the repeats."""
-        return cls(repeats=10)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The paper's thirty repeats."""
-        return cls()
 
     def data(self, mode: str, seed: int) -> GroupSparseData:
         """A draw with the signs of the text or of the code."""

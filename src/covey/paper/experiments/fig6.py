@@ -8,7 +8,7 @@ begins between 1.5 and 1.6, so the published figure shows an effect of the facto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,18 +18,18 @@ from covey.paper.dynamics import Trajectory, normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.traces import CODE, IN_CODE, TEXT, TRUTH, errors, last, rows, series, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Instability of Algorithm 1"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The run of figure 2; a sweep over the factor c; the text's Algorithm 1 on other draws."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"factors": (1.0, 1.25, 1.5, 1.8, 2.0), "draws": 8}
 
     step_size: float = 1e-3
     text_steps: int = 4000
@@ -39,16 +39,6 @@ class Settings:
     draws: int = 40
     draw_steps: int = 3000
     seed: int = 6
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Fewer factors, fewer draws."""
-        return cls(factors=(1.0, 1.25, 1.5, 1.8, 2.0), draws=8)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Forty draws."""
-        return cls()
 
     def data(self) -> GroupSparseData:
         """The published draw."""

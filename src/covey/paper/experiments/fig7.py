@@ -9,7 +9,7 @@ published figure shows the negative start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,9 @@ from covey.paper.dynamics import Trajectory, plain_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.panels import draw_curves
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.traces import TRUTH, best, errors, last, rows, series, trace, truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "No weight normalisation"
 ZERO, NEGATIVE, POSITIVE, RANDOM = "zero start", "negative start", "positive start", "random start"
@@ -31,24 +29,16 @@ MAGNITUDE, INNER, COSINE = "layer u", "inner product", "cosine"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The published run, and `random_starts` more with random directions of norm `init_scale`."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"random_starts": 10}
 
     step_size: float = 0.05
     init_scale: float = 1e-3
     epochs: int = 8000
     random_starts: int = 30
     seed: int = 42
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A third of the random starts."""
-        return cls(random_starts=10)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Thirty random starts."""
-        return cls()
 
     def data(self) -> GroupSparseData:
         """The published draw."""

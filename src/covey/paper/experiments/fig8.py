@@ -7,37 +7,24 @@ Drawn from a list of boxes. The weights of the linear layers are counted from th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.drawing import draw, item, number, numbers, table
-from covey.paper.experiments.style import grid, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, grid, styled
 
 TITLE = "Implicit rank-minimising autoencoder"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Latent dimension and number of linear layers."""
 
     latent: int = 512
     layers: int = 3
     groups: int = 1
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting: a drawing."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

@@ -6,39 +6,26 @@ With g groups each layer has g blocks of (512/g) x (512/g), so the number of wei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from covey.paper.experiments import fig8
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.drawing import draw, number, numbers, table
-from covey.paper.experiments.style import grid, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, grid, styled
 
 TITLE = "Grouped autoencoder"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Drawn with `groups`; also counted with `more_groups`."""
 
     latent: int = 512
     layers: int = 3
     groups: int = 4
     more_groups: int = 8
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting: a drawing."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

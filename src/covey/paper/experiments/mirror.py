@@ -9,20 +9,16 @@ from the end of the loop: a mirror flow ends at the point of least potential, wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from covey.groups import Groups
 from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Axes, Figure, grid, letter, styled
 from covey.paper.theory.geometry import DiagonalNetwork, GroupedNetwork, Parameterization, lie_bracket
 from covey.paper.theory.mirror import diagonal_mirror, diagonal_potential, drive, follow, mirror_limit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "Beyond mirror descent: a closed loop"
 GROUPED, DIAGONAL = "grouped", "diagonal"
@@ -31,7 +27,7 @@ GROUP = Groups.from_sizes([2])
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The loop, the starts, and one equation ``row'w = value``."""
 
     length: float = 0.2
@@ -43,16 +39,6 @@ class Settings:
     value: float = 2.0
     time: float = 12.0
     points: int = 60
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
     def network(self, kind: str) -> tuple[Parameterization, np.ndarray]:
         """A network and the parameters it starts from."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,12 +22,10 @@ from scipy.linalg import hadamard
 from covey.datasets.simulate import NOISES, draw_noise
 from covey.paper.experiments import phase, rates
 from covey.paper.experiments.claim import Claim, judge
+from covey.paper.experiments.settings import Scale
 from covey.paper.experiments.slopes import LEVEL, fit
-from covey.paper.experiments.style import COLOURS, grid, letter, styled
+from covey.paper.experiments.style import COLOURS, Figure, grid, letter, styled
 from covey.paper.experiments.tasks import Row, run_tasks
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["TITLE", "Settings", "claims", "plot", "run"]
 
@@ -41,8 +39,19 @@ PRECISE = 0.07  # standard error of a ratio of errors: enough to detect 0.1 or 0
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Grids and repeats of the three parts."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "grid_n": (150, 400, 1000),
+        "grid_s": (1, 3, 8),
+        "grid_sigma": (0.0625, 0.25, 0.5),
+        "repeats": 20,
+        "rows": (14, 20, 28, 36, 48, 64),
+        "groups": (1, 2),
+        "recovery_repeats": 16,
+        "draws": 1_000_000,
+    }
 
     grid_n: tuple[int, ...] = (150, 300, 600, 1200)
     grid_s: tuple[int, ...] = (1, 2, 4, 8)
@@ -54,19 +63,6 @@ class Settings:
     recovery_sigma: float = 0.5
     draws: int = 4_000_000
     seed: int = 0
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A minute on two cores."""
-        return cls(
-            grid_n=(150, 400, 1000), grid_s=(1, 3, 8), grid_sigma=(0.0625, 0.25, 0.5), repeats=20,
-            rows=(14, 20, 28, 36, 48, 64), groups=(1, 2), recovery_repeats=16, draws=1_000_000,
-        )  # fmt: skip
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Finer grids, more repeats: some minutes."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

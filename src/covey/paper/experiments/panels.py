@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
-from covey.paper.experiments.style import COLOURS, GREY, MODE_COLOURS, MODE_NAMES
+from covey.paper.experiments.style import COLOURS, GREY, MODE_COLOURS, MODE_NAMES, Axes
 from covey.paper.experiments.traces import CODE, OFF, TEXT, TRUTH, best, series
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["draw_curves", "draw_errors", "mark_switch"]
 

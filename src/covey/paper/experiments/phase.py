@@ -54,11 +54,7 @@ class Settings:
     @classmethod
     def full(cls) -> Settings:
         """A finer grid, 20 repeats: a few minutes."""
-        return cls(
-            grid_n=tuple(range(8, 201, 12)),
-            grid_s=tuple(range(1, 11)),
-            repeats=20,
-        )
+        return cls(grid_n=tuple(range(8, 201, 12)), grid_s=tuple(range(1, 11)), repeats=20)
 
     def tasks(self) -> list[dict[str, Any]]:
         """One task per cell and repeat; all methods share the data."""

@@ -9,7 +9,7 @@ experiment `rates` on the same draws for each N, with the corollary's slopes, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,11 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments import rates
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.prescribed import prescribed_problem
+from covey.paper.experiments.settings import Scale
 from covey.paper.experiments.slopes import LEVEL, fit
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.tasks import Row, run_tasks
 from covey.paper.theory import power_bounds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["TITLE", "Settings", "claims", "plot", "run"]
 
@@ -41,8 +39,17 @@ SYMBOLS = {"n": "n", "s": "s", "sigma": "sigma", "group_size": "k"}
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Rates: base values, grids and repeats, as in `rates`. Windows: draws of a design, and its precision."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "grid_n": (150, 400, 1000),
+        "grid_s": (1, 3, 8),
+        "grid_sigma": (0.0625, 0.25, 0.5),
+        "grid_group_size": (2, 6, 16),
+        "repeats": 20,
+        "windows": 8,
+    }
 
     grid_n: tuple[int, ...] = (150, 300, 600, 1200)
     grid_s: tuple[int, ...] = (1, 2, 4, 8)
@@ -52,19 +59,6 @@ class Settings:
     windows: int = 20
     epsilon: float = 2e-3
     seed: int = 0
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """A minute on two cores."""
-        return cls(
-            grid_n=(150, 400, 1000), grid_s=(1, 3, 8), grid_sigma=(0.0625, 0.25, 0.5), grid_group_size=(2, 6, 16),
-            repeats=20, windows=8,
-        )  # fmt: skip
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Finer grids and 30 repeats: some minutes."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

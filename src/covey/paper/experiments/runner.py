@@ -71,11 +71,7 @@ class Outcome:
 
 
 def reproduce(
-    ids: Iterable[str],
-    mode: Mode,
-    folder: Path,
-    jobs: int = 1,
-    watch: Callable[[str, int, int], Any] | None = None,
+    ids: Iterable[str], mode: Mode, folder: Path, jobs: int = 1, watch: Callable[[str, int, int], Any] | None = None
 ) -> Iterator[Outcome]:
     """Run the experiments, yielding each outcome when it is ready; ``watch(id, done, total)`` is called per repeat."""
     experiments = [find(id) for id in ids]

@@ -14,8 +14,10 @@ from covey.optional import optional
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Any
 
-__all__ = ["COLOURS", "GREY", "MODE_COLOURS", "MODE_NAMES", "grid", "letter", "render", "styled"]
+__all__ = ["COLOURS", "GREY", "MODE_COLOURS", "MODE_NAMES", "Axes", "Figure", "grid", "letter", "render", "styled"]
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow (too pale for lines)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -14,7 +14,7 @@ Each network is trained, and the cost that its training is said to minimise is c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,9 @@ from covey.paper.baselines import ConvolutionalNetwork, GroupLasso, grouped_cost
 from covey.paper.dynamics import diagonal_descent, normalized_descent, plain_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.parallel import each
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.paper.experiments.traces import errors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Related work: which network, which regulariser"
 SPARSE, QUASI, NUCLEAR, L2, GROUP = (
@@ -53,22 +51,14 @@ DECAY = 0.05
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Small problems, `repeats` draws of each."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"repeats": 5}
 
     repeats: int = 20
     n_rows: int = 40
     n_columns: int = 60
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Five draws of each."""
-        return cls(repeats=5)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Twenty draws of each."""
-        return cls()
 
     def data(self, seed: int, sigma: float) -> GroupSparseData:
         """Two groups of three in twenty, entries standard normal."""

@@ -8,37 +8,24 @@ too, and the whole network are also counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from covey.paper.experiments.autoencoders import needs_torch
 from covey.paper.experiments.claim import Claim, judge
-from covey.paper.experiments.style import COLOURS, grid, letter, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, Figure, grid, letter, styled
 
 TITLE = "Parameters in the latent space"
 PUBLISHED = {"IRMAE": "786K", "GAE4": "196K", "GAE8": "98K"}
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """The sizes that give the published counts."""
 
     latent: int = 512
     layers: int = 3
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """The same as the full setting."""
-        return cls()
-
-    @classmethod
-    def full(cls) -> Settings:
-        """The same."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:

@@ -15,7 +15,7 @@ predicts the mean of the fitted rows. One row (y = 7.38, the others above 8) acc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,9 @@ from covey.paper.dynamics import normalized_descent
 from covey.paper.experiments.claim import Claim, judge
 from covey.paper.experiments.parallel import each
 from covey.paper.experiments.selection import choose, choose_on_path
-from covey.paper.experiments.style import COLOURS, GREY, grid, letter, styled
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, grid, letter, styled
 from covey.validation import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Gene expression"
 Rows = NDArray[np.integer[Any]]
@@ -44,23 +42,15 @@ PREPARED = ("centred", "standardised", "orthonormal")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Scale):
     """Random splits with seeds 0, 1, 2, ...; the same splits for every method."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"splits": 10}
 
     splits: int = 50
     penalties: int = 30
     dual_steps: int = 300
     network_steps: int = 3000
-
-    @classmethod
-    def quick(cls) -> Settings:
-        """Ten splits."""
-        return cls(splits=10)
-
-    @classmethod
-    def full(cls) -> Settings:
-        """Fifty splits."""
-        return cls()
 
 
 def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
@@ -99,13 +89,7 @@ def prepare(X: FloatArray, groups: Groups, fit: Rows, kind: str) -> FloatArray:
 
 
 def _mse(
-    settings: Settings,
-    data: GroupedData,
-    X: FloatArray,
-    method: str,
-    fit: Rows,
-    tune: Rows,
-    report: Rows,
+    settings: Settings, data: GroupedData, X: FloatArray, method: str, fit: Rows, tune: Rows, report: Rows
 ) -> float:
     y, groups = data.y, data.groups
     mean = float(y[fit].mean())
@@ -153,14 +137,7 @@ def plot(frame: pd.DataFrame) -> Figure:
                 capsize=2, lw=1, label=f"{reading}, mean ± s.e.",
             )  # fmt: skip
             panel.plot(
-                rows.loc[list(METHODS), "median"],
-                y,
-                "D",
-                color="white",
-                mec=colour,
-                ms=3.2,
-                label="median",
-                zorder=3,
+                rows.loc[list(METHODS), "median"], y, "D", color="white", mec=colour, ms=3.2, label="median", zorder=3
             )
         if kind == "centred":
             panel.plot(

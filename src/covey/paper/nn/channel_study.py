@@ -110,12 +110,7 @@ class Digits:
 
 
 def train_channels(
-    run: ChannelRun,
-    data: Digits,
-    *,
-    widths: Sequence[int] = (32, 64, 128),
-    epochs: int = 10,
-    batch_size: int = 128,
+    run: ChannelRun, data: Digits, *, widths: Sequence[int] = (32, 64, 128), epochs: int = 10, batch_size: int = 128
 ) -> ChannelNet:
     """Train one network by SGD with momentum on the cross entropy; a seed fixes the start and the order."""
     kind, depth = METHODS[run.method]

@@ -6,7 +6,6 @@ and is imported separately.
 
 from covey.paper.theory.assumptions import AssumptionReport, Condition, check_assumptions
 from covey.paper.theory.bounds import Bounds, bounds, bounds_from_path
-from covey.paper.theory.certified import CoherenceBounds, coherence_bounds
 from covey.paper.theory.coherence import Coherence, coherence, coherence_matrix
 from covey.paper.theory.conservation import BalanceDrift, balance, balance_drift, balance_increment, drift_against_step
 from covey.paper.theory.descent_times import group_noise_bound, opening_scale, rest_time, settle_time
@@ -34,7 +33,6 @@ __all__ = [
     "BalanceDrift",
     "Bounds",
     "Coherence",
-    "CoherenceBounds",
     "Condition",
     "DiagonalNetwork",
     "FlowTimes",
@@ -52,7 +50,6 @@ __all__ = [
     "bounds_from_path",
     "check_assumptions",
     "coherence",
-    "coherence_bounds",
     "coherence_matrix",
     "commutes",
     "diagonal_mirror",

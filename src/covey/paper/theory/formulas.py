@@ -244,11 +244,7 @@ class Bounds:
     def flow(self) -> FlowTimes:
         """Scale and times of the gradient-flow theorem (gf-es), at the largest scale it allows."""
         return FlowTimes(
-            u_max=self.u_max,
-            u_min=self.u_min,
-            epsilon=self.epsilon,
-            noise=self.noise,
-            group_noise=self.group_noise,
+            u_max=self.u_max, u_min=self.u_min, epsilon=self.epsilon, noise=self.noise, group_noise=self.group_noise
         )
 
     # ------------------------------------------------------------------ reading

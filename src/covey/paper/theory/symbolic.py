@@ -123,11 +123,7 @@ def identities() -> list[Identity]:
             16 * u**2 * vi * vj * e_i - (16 * u**2 * vi**2 + 4 * u**4) * e_j - 8 * u**3 * vj * e_g,
             network.bracket((0, (0, 1))),
         ),
-        Identity(
-            "mirror pairing",
-            -16 * u**4 * vj**2 - 16 * u**4 * vi**2 - 4 * u**6,
-            network.pairing(1, (0, (0, 1))),
-        ),
+        Identity("mirror pairing", -16 * u**4 * vj**2 - 16 * u**4 * vi**2 - 4 * u**6, network.pairing(1, (0, (0, 1)))),
     ]
 
 

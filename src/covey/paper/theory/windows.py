@@ -63,9 +63,7 @@ class TimeWindow:
 
     def __str__(self) -> str:
         found = "never" if self.start is None else f"[{self.start:g}, {self.stop:g}]"
-        lines = [
-            f"error within {self.support_radius:.4g} on the support and {self.off_radius:.4g} off it: {found}",
-        ]
+        lines = [f"error within {self.support_radius:.4g} on the support and {self.off_radius:.4g} off it: {found}"]
         for name, window in (("printed", self.predicted), ("corrected", self.predicted_corrected)):
             if window is not None:
                 empty = " (empty)" if window[0] > window[1] else ""
@@ -131,20 +129,11 @@ def time_window(
     off_error = gap[:, ~on].max(axis=1) if (~on).any() else np.zeros(len(trajectory.t))
     start, stop = _longest_run(trajectory.t, (support_error <= support_radius) & (off_error <= off_radius))
     return TimeWindow(
-        start,
-        stop,
-        trajectory.t,
-        support_error,
-        off_error,
-        support_radius,
-        off_radius,
-        *_predicted(bounds),
+        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, *_predicted(bounds)
     )
 
 
-def _predicted(
-    bounds: Bounds | PowerBounds | None,
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+def _predicted(bounds: Bounds | PowerBounds | None) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     """The printed window and the corrected one."""
     if bounds is None:
         return None, None

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from covey.compiling import njit
 from covey.groups import Groups
 from covey.paper.baselines.group_lasso import penalty_grid
-from covey.paper.baselines.kernels import group_descent
 from covey.paper.baselines.units import read_group_weights, read_table
 from covey.path import Path
 from covey.validation import FloatArray, boolean, column_names, positive, real, whole
@@ -71,7 +71,7 @@ class GroupMCP(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from covey.paper.baselines import GroupMCP
+    >>> from concave import GroupMCP
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
     >>> path = GroupMCP(groups=data.groups).path(data.X, data.y)
@@ -203,7 +203,7 @@ class GroupSCAD(GroupMCP):
 
     Examples
     --------
-    >>> from covey.paper.baselines import GroupSCAD
+    >>> from concave import GroupSCAD
     >>> from covey.datasets import make_group_sparse
     >>> data = make_group_sparse(100, 60, 3, active=2, random_state=0)
     >>> path = GroupSCAD(groups=data.groups).path(data.X, data.y)
@@ -289,3 +289,60 @@ class OrthonormalProblem:
         entered = sorted(first, key=lambda event: event[1])
         intercepts = self.y_mean - contiguous @ self.mean
         return Path(times, sp.csr_array(coefs), intercepts, self.groups, entered, penalties=penalties)
+
+
+@njit(cache=True)
+def firm(norm, limit, gamma, clipped):
+    """The factor that shrinks a group of this norm: the minimax concave penalty's, or with `clipped` SCAD's."""
+    if norm <= limit:
+        return 0.0
+    if norm > gamma * limit:
+        return 1.0
+    if not clipped:
+        return (1.0 - limit / norm) / (1.0 - 1.0 / gamma)
+    if norm <= 2.0 * limit or np.isinf(gamma):
+        return 1.0 - limit / norm
+    return (gamma - 1.0 - gamma * limit / norm) / (gamma - 2.0)
+
+
+@njit(cache=True)
+def group_descent(Z, r, w, edges, limits, gamma, clipped, goal, most):
+    """Group descent with the minimax concave penalty or SCAD, in place; returns the sweeps used.
+
+    ``Z`` holds a column of the design per row, orthonormal in each group; ``r = y - Z'w``. A group's update is the
+    firm threshold of ``z = Z_l r/n + w_l``. Sweeps run over the non-zero groups until nothing changes by more than
+    ``goal``, then over all groups; the descent ends when a sweep over all groups changes nothing.
+    """
+    n = r.size
+    z = np.empty(w.size)
+    everything = True
+    for sweep in range(most):
+        moved = 0.0
+        for l in range(edges.size - 1):
+            a, b = edges[l], edges[l + 1]
+            zero = True
+            for j in range(a, b):
+                zero = zero and w[j] == 0.0
+            if zero and not everything:
+                continue
+            square = 0.0
+            for j in range(a, b):
+                z[j] = np.dot(Z[j], r) / n + w[j]
+                square += z[j] * z[j]
+            factor = firm(np.sqrt(square), limits[l], gamma, clipped)
+            change = 0.0
+            for j in range(a, b):
+                step = factor * z[j] - w[j]
+                if step != 0.0:
+                    w[j] += step
+                    change += step * step
+                    for i in range(n):
+                        r[i] -= step * Z[j, i]
+            moved = max(moved, np.sqrt(change))
+        if moved <= goal:
+            if everything:
+                return sweep + 1
+            everything = True
+        else:
+            everything = False
+    return most
