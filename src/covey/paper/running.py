@@ -105,10 +105,8 @@ class Coordinates:
 
     def to_user(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the columns of X and intercepts of models in working coordinates, one per row."""
-        coefs = np.zeros((len(W), self.n_columns))
-        if self.problem is None:
-            coefs = W * self.unit
-        else:
+        coefs: FloatArray = W * self.unit if self.problem is None else np.zeros((len(W), self.n_columns))
+        if self.problem is not None:
             problem, layout, starts = self.problem, self.problem.layout, self.groups.starts
             for i, l in enumerate(self.which.tolist()):
                 columns = layout.members[layout.starts[l] : layout.starts[l + 1]]
@@ -199,17 +197,17 @@ class Descent:
         if self.algorithm == "flow":
             end = self.step_size if until is None else max(until, self.step_size / RECORDS)
             times = np.linspace(0.0, end, RECORDS // 4 + 1)
-            made = gradient_flow(Z, y, groups, init_scale=self.init_scale, depth=self.depth, times=times)
-            return Run.of(made, coordinates)
+            path = gradient_flow(Z, y, groups, init_scale=self.init_scale, depth=self.depth, times=times)
+            return Run.of(path, coordinates)
         options: dict[str, Any] = {}
         if self.algorithm == 2:
             options = {"direction_step": self._direction_step(coordinates), "switch": float(self.switch_tol)}
         n_steps = self.max_iter if until is None else int(until)
-        made = normalized_descent(
+        path = normalized_descent(
             Z, y, groups, init_scale=self.init_scale, step_size=self.step_size, depth=self.depth, n_steps=n_steps,
             record_every=max(1, -(-self.max_iter // RECORDS)), stop=stop, **options,
         )  # fmt: skip
-        return Run.of(made, coordinates)
+        return Run.of(path, coordinates)
 
     def _direction_step(self, coordinates: Coordinates) -> Any:
         """The limit of lemma direction-bound, ``4/(9 norm(w_l)^2)`` for the largest group, if it is automatic."""

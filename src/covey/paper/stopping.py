@@ -85,8 +85,8 @@ def by_rows(
     for coordinates, X, y, weight in folds:
         q = weight / weight.sum()
 
-        def score(w: FloatArray, own: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> float:
-            coef, level = own.to_user(w[None])
+        def score(w: FloatArray, posed: Coordinates = coordinates, X: Any = X, y: Any = y, q: Any = q) -> float:
+            coef, level = posed.to_user(w[None])
             return float(q @ (y - X @ coef[0] - level[0]) ** 2)
 
         run = descent.run(coordinates, stop=Monitor(score, coordinates))
@@ -104,10 +104,10 @@ def by_rows(
 
 def _sums(run: Run) -> FloatArray:
     """The residual sum of squares of every model, in working coordinates."""
-    own = run.coordinates
-    awake = (run.norms[:, own.which] > 0)[:, own.groups.labels]
+    posed = run.coordinates
+    awake = (run.norms[:, posed.which] > 0)[:, posed.groups.labels]
     W = np.where(awake, run.trajectory.w, 0.0)
-    return np.array([np.sum((own.y - own.Z @ w) ** 2) for w in W])
+    return np.array([np.sum((posed.y - posed.Z @ w) ** 2) for w in W])
 
 
 def by_criterion(descent: Descent, coordinates: Coordinates, rule: InformationCriterion, intercept: bool) -> Choice:

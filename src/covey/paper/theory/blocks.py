@@ -6,7 +6,6 @@ if they are remote, through their Gram rows only. The p x p Gram is never formed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,18 +20,14 @@ from covey.validation import column_names, name_columns, refuse_odd, whole
 
 __all__ = [
     "Block",
-    "column_blocks",
     "column_norms",
     "correlate",
     "cross",
     "dense_columns",
     "fitted",
     "group_spans",
-    "own_grams",
     "read_design",
-    "stays_away",
     "take",
-    "take_groups",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -120,7 +115,7 @@ def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> B
     begin, end = groups.starts[first], groups.starts[last]
     members = groups.members[begin:end]
     if isinstance(X, Design):
-        columns: Any = _Remote(X, members, scale) if stays_away(X) else X.take(members)
+        columns: Any = X.take(members) if X.reads_columns else _Remote(X, members, scale)
         if isinstance(columns, _Remote):
             return Block(first, last, np.asarray(groups.starts[first : last + 1] - begin, dtype=np.intp), columns)
     elif members[-1] - members[0] + 1 == members.size and bool(np.all(np.diff(members) == 1)):
@@ -133,40 +128,6 @@ def take(X: Any, groups: Groups, first: int, last: int, scale: float = 1.0) -> B
     if scale != 1.0:
         columns = columns / scale
     return Block(first, last, np.asarray(groups.starts[first : last + 1] - begin, dtype=np.intp), columns)
-
-
-def take_groups(X: Any, groups: Groups, which: NDArray[np.intp], scale: float = 1.0) -> Block:
-    """Fetch the columns of some groups, one after another."""
-    starts = np.concatenate([[0], np.cumsum(groups.sizes[which])]).astype(np.intp)
-    if stays_away(X):
-        members = np.concatenate([groups.members[groups.starts[l] : groups.starts[l + 1]] for l in which])
-        return Block(0, len(which), starts, _Remote(X, members, scale))
-    stack = sp.hstack if sp.issparse(X) else np.hstack
-    parts = [take(X, groups, int(l), int(l) + 1, scale).columns for l in which]
-    return Block(0, len(which), starts, stack(parts))
-
-
-def stays_away(X: Any) -> bool:
-    """Whether the columns of X are remote."""
-    return isinstance(X, Design) and not X.reads_columns
-
-
-def own_grams(X: Design, groups: Groups, scale: float) -> Iterator[FloatArray]:
-    """``X_l'X_l / (n scale^2)`` of every group, from one reading of a design with remote columns."""
-    q, size = X.weights(None), np.full(X.shape[1], 1 / scale)
-    made = X.moments(q, q, groups.members, groups.starts, centre=False, scale=size)
-    for l, k in enumerate(groups.sizes):
-        flat = made.blocks[made.block_starts[l] : made.block_starts[l + 1]]
-        if not flat.size:  # too large for the moments
-            block = take_groups(X, groups, np.array([l]), scale)
-            flat = cross(block, block, X.shape[0])
-        yield flat.reshape(k, k)
-
-
-def column_blocks(X: Any, groups: Groups, block_columns: int, scale: float = 1.0) -> Iterator[Block]:
-    """Yield the design in blocks of whole groups."""
-    for first, last in group_spans(groups, block_columns):
-        yield take(X, groups, first, last, scale)
 
 
 def cross(left: Block, right: Block, n: int) -> FloatArray:

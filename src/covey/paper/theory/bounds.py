@@ -109,18 +109,7 @@ def bounds(
         group_noise = math.sqrt(group_size) * noise
     group_noise = positive(group_noise, "group_noise", zero=True)
     return Bounds(
-        n=n,
-        p=p,
-        L=L,
-        s=len(magnitudes),
-        u_star=magnitudes,
-        epsilon=epsilon,
-        noise=noise,
-        group_noise=group_noise,
-        sigma=sigma,
-        init_scale=init_scale,
-        step_size=step_size,
-        group_size=group_size,
+        n, p, L, len(magnitudes), magnitudes, epsilon, noise, group_noise, sigma, init_scale, step_size, group_size
     )
 
 

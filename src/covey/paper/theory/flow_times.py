@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from covey.paper.theory.power_flow import PowerFlowTimes
+
 __all__ = ["FlowTimes"]
 
 
@@ -83,24 +85,16 @@ class FlowTimes:
     # ------------------------------------------------------------------ from the exact flow
 
     @property
-    def T_l_corrected(self) -> float:
-        """The time from which every group of the support is within epsilon of its ``norm(X_l'y/n)``.
+    def corrected(self) -> PowerFlowTimes:
+        """The times of the exact flow, for N = 2."""
+        return PowerFlowTimes(2, self.u_max**2, self.u_min**2, self.epsilon, self.group_noise, self.init_scale)
 
-        ``1/(sqrt(2) theta C) + log(3 C_max/epsilon) / (3 (sqrt(2) C)^(4/3))`` with ``C = u_min^2 - group_noise`` and
-        ``C_max = u_max^2 + group_noise``. With x = u/(sqrt(2) C)^(1/3) the time is the integral of
-        ``1/x^2 + x/(1 - x^3)`` over ``(sqrt(2) C)^(4/3)``, and ``x/(1 - x^3) <= 1/(3 (1 - x))``.
-        """
-        C = self.u_min**2 - self.group_noise
-        if C <= 0:
-            return math.inf
-        C_max = self.u_max**2 + self.group_noise
-        settle = max(0.0, math.log(3 * C_max / self.epsilon))
-        return 1 / (math.sqrt(2) * self.init_scale * C) + settle / (3 * (math.sqrt(2) * C) ** (4 / 3))
+    @property
+    def T_l_corrected(self) -> float:
+        """The time from which every group of the support is within epsilon of its ``norm(X_l'y/n)``."""
+        return self.corrected.T_l
 
     @property
     def T_u_corrected(self) -> float:
         """``u_l <= sqrt(theta)`` off the support until ``(1/theta - 1/sqrt(theta)) / (sqrt(2) group_noise)``."""
-        if self.group_noise == 0:
-            return math.inf
-        theta = self.init_scale
-        return (1 / theta - 1 / math.sqrt(theta)) / (math.sqrt(2) * self.group_noise)
+        return self.corrected.T_u

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from covey.paper.theory.flow_times import FlowTimes
+from covey.paper.theory.quantities import as_frame, as_text
 
 __all__ = ["Bounds", "corollary_epsilon", "largest_init_scale"]
 
@@ -284,19 +285,14 @@ class Bounds:
             ("flow.T_l_corrected", self.flow.T_l_corrected, "exact scalar flow"),
             ("flow.T_u_corrected", self.flow.T_u_corrected, "exact scalar flow"),
         ]
-        return pd.DataFrame(rows, columns=["quantity", "value", "source"])
+        return as_frame(rows)
 
     def __str__(self) -> str:
         head = (
             f"bounds for n={self.n}, p={self.p}, L={self.L}, s={self.s}, u* in [{self.u_min:.4g}, {self.u_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        frame = self.to_frame().dropna()
-        rows = [
-            f"  {quantity:<24} {value:>12.5g}  {source}"
-            for quantity, value, source in zip(frame.quantity, frame.value, frame.source, strict=True)
-        ]
-        return "\n".join([head, *rows])
+        return as_text(head, self.to_frame())
 
 
 def corollary_epsilon(sigma: float, n: int, p: int, which: str = "statement") -> float:

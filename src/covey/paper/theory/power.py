@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from covey.paper.theory.formulas import largest_init_scale
 from covey.paper.theory.power_flow import PowerFlowTimes
+from covey.paper.theory.quantities import as_frame, as_text
 from covey.validation import as_numbers, positive, whole
 
 __all__ = ["PowerBounds", "power_bounds"]
@@ -232,19 +233,14 @@ class PowerBounds:
             ("flow.T_l", self.flow.T_l, "gf-es, exact scalar flow"),
             ("flow.T_u", self.flow.T_u, "gf-es, exact scalar flow"),
         ]
-        return pd.DataFrame(rows, columns=["quantity", "value", "source"])
+        return as_frame(rows)
 
     def __str__(self) -> str:
         head = (
             f"bounds for w = u^{self.depth} v, L={self.L}, s={self.s}, norms in [{self.r_min:.4g}, {self.r_max:.4g}], "
             f"init_scale={self.init_scale:.3g}, step_size={self.step_size:.3g}"
         )
-        frame = self.to_frame()
-        rows = [
-            f"  {quantity:<24} {value:>12.5g}  {source}"
-            for quantity, value, source in zip(frame.quantity, frame.value, frame.source, strict=True)
-        ]
-        return "\n".join([head, *rows])
+        return as_text(head, self.to_frame())
 
 
 def power_bounds(
