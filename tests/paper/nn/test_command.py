@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 
 from typer.testing import CliRunner  # noqa: E402
 
-from covey.paper.cli.autoencoder import app  # noqa: E402
+from covey.paper.cli.autoencoder import autoencoder as app  # noqa: E402
 from covey.paper.nn.results import StudyResults  # noqa: E402
 
 TINY = ["--synthetic", "--images", "60", "--latent", "16", "--width", "4", "--batch-size", "16", "--device", "cpu"]

@@ -36,7 +36,8 @@ def test_without_torch_the_room_says_what_to_install():
 
 
 def test_without_torch_the_command_says_what_to_install():
-    code = "from covey.paper.cli.autoencoder import app\nsys.argv = ['covey', 'train', 'AE', '--synthetic']\napp()"
+    command = "sys.argv = ['covey', 'train', 'AE', '--synthetic']\nautoencoder()"
+    code = f"from covey.paper.cli.autoencoder import autoencoder\n{command}"
     out = python(code, ["torch"])
     assert out.returncode == 2
     assert out.stderr.strip() == "error: covey.paper.nn needs torch, which is not installed: pip install 'covey[torch]'"
