@@ -91,7 +91,7 @@ def install_toy():
             run_tasks(wake_ups, [{"seed": s} for s in range(settings.repeats)], jobs)
         ),
         plot=plot,
-        claims=lambda frame: [Claim("toy", "Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
+        claims=lambda frame: [Claim("Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
     )
     sys.modules["covey_test_toy"] = module
     registry.MODULES["toy"] = "covey_test_toy"

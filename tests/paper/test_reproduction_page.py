@@ -30,7 +30,7 @@ class Reader(HTMLParser):
 
 
 def test_everything_is_escaped(monkeypatch, tmp_path):
-    toy.install(monkeypatch, title=EVIL, claim=Claim("toy", EVIL, EVIL, EVIL, Verdict.FAILS))
+    toy.install(monkeypatch, title=EVIL, claim=Claim(EVIL, EVIL, EVIL, Verdict.FAILS))
     page = render_report(list(reproduce(["toy"], "quick", tmp_path)), "quick")
     reader = Reader(page)
     assert "script" not in reader.tags
@@ -53,7 +53,7 @@ def test_nothing_is_fetched_and_every_table_is_inside(monkeypatch, tmp_path):
 
 
 def test_settings_verdicts_and_run_time_are_told(monkeypatch, tmp_path):
-    toy.install(monkeypatch, claim=Claim("toy", "c", "e", "m", Verdict.CODE_ONLY))
+    toy.install(monkeypatch, claim=Claim("c", "e", "m", Verdict.CODE_ONLY))
     words = " ".join(Reader(render_report(list(reproduce(["toy"], "full", tmp_path)), "full")).words)
     for expected in ("repeats", "30", "run time", "holds in the code only", "What the toy shows.", "full"):
         assert expected in words

@@ -19,7 +19,7 @@ def test_judge():
 
 
 def test_tabulate_has_the_columns_of_claims_csv():
-    frame = tabulate([Claim("fig2", "a", "b", "c", Verdict.CODE_ONLY)])
+    frame = tabulate([Claim("a", "b", "c", Verdict.CODE_ONLY, "fig2")])
     assert list(frame.columns) == ["id", "claim", "expected", "measured", "verdict"]
     assert frame["verdict"].tolist() == ["holds in the code only"]
     assert list(tabulate([]).columns) == list(frame.columns)

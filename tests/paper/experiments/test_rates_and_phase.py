@@ -132,7 +132,7 @@ def test_phase_table_and_claims(phase_frame):
     assert rate[("grouped", 80)] == 1.0
     assert rate[("grouped", 10)] < rate[("grouped", 80)]
     assert ((phase_frame["error"] <= 0.05) == phase_frame["recovered"]).all()
-    assert all(claim.id == "phase" for claim in phase.claims(phase_frame))
+    assert all(claim.measured for claim in phase.claims(phase_frame))
 
 
 def test_rows_needed_by_hand():

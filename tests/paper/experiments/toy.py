@@ -39,7 +39,7 @@ def install(monkeypatch, id="toy", title="A toy", run=None, claim=None):
         return figure
 
     def claims(frame):
-        return [claim or Claim(id, "Toys work.", "three rows", f"{len(frame)} rows", Verdict.HOLDS)]
+        return [claim or Claim("Toys work.", "three rows", f"{len(frame)} rows", Verdict.HOLDS)]
 
     module = types.ModuleType(f"covey_test_{id}", doc="What the toy shows.")
     module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)

@@ -187,7 +187,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
     out = [
         Claim(
-            "channels",
             f"(Our extension.) {method}: training alone prunes, compared with a plain network.",
             "fewer channels at equal accuracy, by more than 2 standard errors where there are several seeds",
             f"{kept(method)}, {kept(PLAIN)} ({over})",
@@ -199,7 +198,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         ratio = table.loc[method, "channels"] / table.loc[LASSO, "channels"]
         out.append(
             Claim(
-                "channels",
                 f"(Our extension.) {method}: training alone prunes as well as the group lasso by proximal steps.",
                 "at most 10% more channels at equal accuracy",
                 f"{kept(method)}, {kept(LASSO)}: {ratio:.2f} times as many ({over})",
@@ -209,7 +207,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     ratio = table.loc[GATES[0], "channels"] / table.loc[LASSO, "channels"]
     out.append(
         Claim(
-            "channels",
             "(Our extension.) D-gating with two factors is as good as the group lasso, whose smooth form it is.",
             "at most 10% more channels at equal accuracy",
             f"{kept(GATES[0])}, {kept(LASSO)}: {ratio:.2f} times as many ({over})",
@@ -218,7 +215,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     )
     out.append(
         Claim(
-            "channels",
             "(Our extension.) A third factor, which makes the penalty a quasi-norm, prunes more than two.",
             "fewer channels at equal accuracy, by more than 2 standard errors where there are several seeds",
             f"{kept(GATES[1])}, {kept(GATES[0])} ({over})",
@@ -232,7 +228,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     asleep = whole["channels"].reindex(awake.index) - awake["channels"]
     out.append(
         Claim(
-            "channels",
             "(Our check.) Channels that are asleep can be deleted without any effect.",
             "test accuracy changes by at most 0.1 points in every run",
             f"by at most {100 * change.max():.2f} points over {len(change)} runs, in which up to {asleep.max():.0f} "

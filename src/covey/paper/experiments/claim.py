@@ -25,8 +25,6 @@ class Claim:
 
     Attributes
     ----------
-    id : str
-        The figure or table that makes the claim.
     claim : str
         The claim in our words.
     expected : str
@@ -35,13 +33,15 @@ class Claim:
     measured : str
         The measured result.
     verdict : Verdict
+    id : str
+        The figure or table that makes the claim; filled in by the registry.
     """
 
-    id: str
     claim: str
     expected: str
     measured: str
     verdict: Verdict
+    id: str = ""
 
 
 def judge(text: bool, code: bool = False) -> Verdict:
@@ -65,4 +65,4 @@ def markdown(claims: Iterable[Claim]) -> str:
 def tabulate(claims: Iterable[Claim]) -> pd.DataFrame:
     """One row per claim, as in ``claims.csv``."""
     rows = [{**asdict(claim), "verdict": str(claim.verdict)} for claim in claims]
-    return pd.DataFrame(rows, columns=[field.name for field in fields(Claim)])
+    return pd.DataFrame(rows, columns=["id", *(field.name for field in fields(Claim) if field.name != "id")])

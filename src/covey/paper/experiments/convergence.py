@@ -52,7 +52,7 @@ def draw_convergence(frame: pd.DataFrame, group_size: int) -> Figure:
     return figure
 
 
-def convergence_claims(frame: pd.DataFrame, id: str, where: str = "") -> list[Claim]:
+def convergence_claims(frame: pd.DataFrame, where: str = "") -> list[Claim]:
     """Convergence of entries, magnitudes and directions to the truth."""
     signal = last(frame, TRUTH, "signal")
     (least, at), (least_code, at_code) = best(frame, TEXT), best(frame, CODE)
@@ -64,7 +64,6 @@ def convergence_claims(frame: pd.DataFrame, id: str, where: str = "") -> list[Cl
     listed = ", ".join(f"{u:.3f}" for u in magnitudes[TEXT])
     return [
         Claim(
-            id,
             f"Algorithm 2 converges{where}: the recovered entries stay at the true ones.",
             f"last error below 0.1% of norm(w*)^2 = {signal:g} and at most twice the least",
             f"least {least:.5f} at step {at}, last {end:.5f} (text); "
@@ -72,7 +71,6 @@ def convergence_claims(frame: pd.DataFrame, id: str, where: str = "") -> list[Cl
             judge(end < 1e-3 * signal and end <= 2 * least, end_code < 1e-3 * signal and end_code <= 2 * least_code),
         ),
         Claim(
-            id,
             "The recovered group magnitudes converge to the true ones.",
             "within 1% at the end",
             f"{listed}, true {', '.join(f'{u:.3f}' for u in true)}: "
@@ -80,7 +78,6 @@ def convergence_claims(frame: pd.DataFrame, id: str, where: str = "") -> list[Cl
             judge(off[TEXT] < 0.01, off[CODE] < 0.01),
         ),
         Claim(
-            id,
             "The recovered directions converge to the true ones.",
             "inner product with the truth above 0.999 at the end, in every group",
             f"least {aligned[TEXT]:.6f} (text), {aligned[CODE]:.6f} (code)",

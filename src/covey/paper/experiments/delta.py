@@ -135,7 +135,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     least, unbroken = in_range["largest"].min(), int((~in_range["failed"]).sum())
     out.append(
         Claim(
-            "delta",
             "The smaller delta of theorem 2 is an artefact: Algorithm 2 keeps its promise under theorem 1's.",
             "bounds hold at theorem 1's delta in every run, with the direction step at both ends of its range",
             f"{int(kept.sum())} of {len(kept)} runs; up to {least:.3g} times theorem 1's delta or more "
@@ -148,7 +147,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         slope = _slope(table, variant)
         out.append(
             Claim(
-                "delta",
                 f"{variant}: the delta that it tolerates does not shrink with zeta.",
                 f"slope of log(delta) on log(zeta) 0 within 0.1, and 1/2 rejected at the {LEVEL:.0%} level",
                 f"{slope.value:.3f} ± {slope.error:.3f}",
@@ -158,7 +156,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     first, second = (table[table["variant"] == v]["largest"].median() for v in (FIRST, LEAST))
     out.append(
         Claim(
-            "delta",
             "(Our check.) Algorithm 2 tolerates as much as Algorithm 1.",
             "median delta at least half of Algorithm 1's",
             f"{second:.3g} against {first:.3g} times theorem 1's",
@@ -171,7 +168,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     slope = _slope(table, FROZEN)
     out.append(
         Claim(
-            "delta",
             "Theorem 2 as printed, with any small direction step: its delta is small enough.",
             "bounds hold at theorem 2's delta at the least zeta with frozen directions",
             f"{int(enough.sum())} of {len(enough)}; the delta tolerated falls like zeta^{slope.value:.2f} "

@@ -137,7 +137,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     worst = max(measured["diagonal"], measured["grouped"])
     return [
         Claim(
-            "fig1",
             "The drawn networks compute x'w with w = u^2 - v^2 and w_l = u_l^2 v_l.",
             "random signals through the drawn edges agree with the formulas to rounding",
             f"largest difference {worst:.1e}; {measured['diagonal weights']:.0f} weights against "
@@ -145,7 +144,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(worst < 1e-12),
         ),
         Claim(
-            "fig1",
             "The text's two matrices, W_1 = diag(v) and tied W_2 = diag(u), make the parameterisation w_l = u_l^2 v_l.",
             "x'(W_2 W_1) agrees with x'w to rounding on random weights",
             f"it differs by up to {measured['two matrices, off']:.2g}; W_2 W_1 is u v, to "

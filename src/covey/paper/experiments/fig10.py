@@ -224,7 +224,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             gap, error = _ahead(frame, ratio, model, rival)
             out.append(
                 Claim(
-                    "fig10",
                     f"{model} interpolates better than {rival}.",
                     "midpoints nearer to the data, by more than 2 standard errors where there are several seeds",
                     f"midpoint ratio {_listed(frame, ratio, (model, rival))} ({over}{_blend(frame)}); "
@@ -235,7 +234,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         share = _share(frame, ratio, model)
         out.append(
             Claim(
-                "fig10",
                 f"{model} interpolates comparably with IRMAE.",
                 "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
                 f"midpoint ratio {_listed(frame, ratio, ('IRMAE', model, 'AE'))} ({over}): {share:.0%} of the way from "
@@ -246,7 +244,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     ranks = [mean_and_error(frame, model, "effective_rank")[0] for model in ("IRMAE", "GAE4", "GAE8", "AE")]
     out.append(
         Claim(
-            "fig10",
             "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
             "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
             f"effective rank {_listed(frame, 'effective_rank', MODELS, '.1f')} ({over})",
@@ -264,7 +261,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         }
         out.append(
             Claim(
-                "fig10",
                 f"(Our check.) {what} for GAE than for AE and VAE.",
                 "GAE4 and GAE8 ahead of both, by more than 2 standard errors where there are several seeds",
                 f"{unit} {_listed(frame, quantity, MODELS, form)} ({over})",
@@ -275,7 +271,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     below = all(mean_and_error(frame, m, quality)[0] <= mean_and_error(frame, "IRMAE", quality)[0] for m in GROUPED)
     out.append(
         Claim(
-            "fig10",
             "(Our check.) Grouping does not cost reconstruction.",
             "mean squared error of GAE4 and GAE8 at most that of IRMAE",
             f"test error {_listed(frame, quality, MODELS, '.5f')} ({over})",

@@ -80,9 +80,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     least, at = best(frame, ALGORITHM_1)
     end = last(frame, ALGORITHM_1)
     return [
-        *convergence_claims(frame, "fig11", " with Gaussian measurements"),
+        *convergence_claims(frame, " with Gaussian measurements"),
         Claim(
-            "fig11",
             "Algorithm 1 works with Gaussian measurements as well (entries 10, noise 0.1).",
             "least error below 0.1% of norm(w*)^2 = 900, and no worse than twice that at the end",
             f"{least:.5f} at step {at}, last {end:.5f}",

@@ -180,21 +180,18 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     above = {m: float((mean[m] - mean[ORACLE]).max()) for m in (TEXT, CODE)}
     return [
         Claim(
-            "fig12",
             "The network is consistently better than explicit penalties.",
             "a smaller mean log2 error than the group lasso (either grid) and primal-dual at every ratio",
             f"ahead of {', '.join(margins)} (text; least margin of the code {least[CODE]:.2f})",
             judge(least[TEXT] > 0, least[CODE] > 0),
         ),
         Claim(
-            "fig12",
             "Primal-dual is comparable where the signal-to-noise ratio is large.",
             "within 0.5 in log2 error at the largest ratio, further behind at the smallest",
             f"{close:.2f} behind at ratio {snr[easy]:.1f}, {far:.2f} at {snr[hard]:.1f}",
             judge(close < 0.5 and close < far),
         ),
         Claim(
-            "fig12",
             "(Our check.) The group lasso was given a fair penalty grid.",
             "its edge is chosen in at most a quarter of runs at every ratio",
             f"the edge is chosen in up to {edge.max():.0%} of runs ({often} of {len(edge)} ratios above a quarter); "
@@ -202,7 +199,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(often == 0),
         ),
         Claim(
-            "fig12",
             "(Our check.) The network loses little to someone who knows the true groups.",
             "within 0.5 in log2 error at every ratio",
             f"at most {above[TEXT]:.2f} (text), {above[CODE]:.2f} (code)",

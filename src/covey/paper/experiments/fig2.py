@@ -96,7 +96,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     off, off_code = _magnitude_error(frame, TEXT), _magnitude_error(frame, CODE)
     return [
         Claim(
-            "fig2",
             "Algorithm 1 recovers the truth.",
             f"least error below 0.1% of norm(w*)^2 = {signal:g}",
             f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code); "
@@ -104,14 +103,12 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(least < 1e-3 * signal, least_code < 1e-3 * signal),
         ),
         Claim(
-            "fig2",
             "The groups' magnitudes reach their true values.",
             "within 1% at the best time",
             f"largest relative difference {off:.2%} (text), {off_code:.2%} (code)",
             judge(off < 0.01, off_code < 0.01),
         ),
         Claim(
-            "fig2",
             "Early stopping is crucial: run on, and the structured solution is lost.",
             "the error at the end of the figure is at least 10 times its least",
             f"{end / least:.1f} times after {steps} steps (text; {long[-1] / least:.0f} times after {t_long[-1]:.0f}), "

@@ -73,9 +73,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         order[mode] = all(a < b for a, b in pairwise(times))
         detail[mode] = ", ".join(f"{t:.0f}" for t in times)
     return [
-        *convergence_claims(frame, "fig3"),
+        *convergence_claims(frame),
         Claim(
-            "fig3",
             "Learning is incremental: stronger groups are learned before weaker ones.",
             "half of the true norm is reached in order of strength",
             f"strongest to weakest at steps {detail[TEXT]} (text), {detail[CODE]} (code)",

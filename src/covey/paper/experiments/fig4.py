@@ -186,21 +186,18 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     ratios = sorted(long[mode][0] / group for mode in (SIGNED, POSITIVE))
     return [
         Claim(
-            "fig4",
             "With groups, 100 rows are enough to recover 16 entries of 500.",
             f"least error below 1% of norm(w*)^2 = {signal:g}",
             f"{group:.4f} at step {at} (text), {group_code:.4f} at {at_code} (code)",
             judge(group < 0.01 * signal, group_code < 0.01 * signal),
         ),
         Claim(
-            "fig4",
             f"Without groups the diagonal network does not get there in the published {epochs} epochs.",
             "error still above 10% of norm(w*)^2",
             f"{short[SIGNED]:.2f} (u^2 - v^2, the text's rival), {short[POSITIVE]:.2f} (u^2, the code's)",
             judge(short[SIGNED] > 0.1 * signal, short[POSITIVE] > 0.1 * signal),
         ),
         Claim(
-            "fig4",
             "It fails because there are too few rows.",
             f"given ten times as long, the least error is above {RECOVERED:.0%} of norm(w*)^2 with {few.name} rows and "
             f"below it with {many.name}, on every draw",
@@ -210,14 +207,12 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(_parted(few, many), _parted(few_positive, many_positive)),
         ),
         Claim(
-            "fig4",
             f"(Our check.) The published {epochs} epochs are long enough for it.",
             f"with {early.name} rows the error falls below {RECOVERED:.0%} of norm(w*)^2 in that time, on every draw",
             f"{early.min():.0%} to {early.max():.0%} of it are left on {len(early)} draws (u^2 - v^2)",
             judge(bool((early < RECOVERED).all())),
         ),
         Claim(
-            "fig4",
             "Groups need fewer rows than plain sparsity does.",
             "error at least 5 times smaller, both stopped at their best",
             f"{ratios[0]:.0f} to {ratios[1]:.0f} times smaller",

@@ -118,14 +118,12 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     goal = np.log2(0.01 * SIGNAL)
     return [
         Claim(
-            "fig5",
             "With groups of one the method recovers a plainly sparse truth.",
             f"least error below 1% of norm(w*)^2 = {SIGNAL:g}",
             f"{least:.5f} at step {at} (text), {least_code:.5f} at {at_code} (code)",
             judge(least < 0.01 * SIGNAL, least_code < 0.01 * SIGNAL),
         ),
         Claim(
-            "fig5",
             "It does so over repeated draws.",
             f"mean log2 error below log2(1% of norm(w*)^2) = {goal:.2f} at some time",
             f"{low[TEXT][0]:.2f} at step {low[TEXT][1]} over {count} draws (text), "
@@ -134,7 +132,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(low[TEXT][0] < goal, low[CODE][0] < goal),
         ),
         Claim(
-            "fig5",
             "Positive and negative entries are both found.",
             "the signs of all five entries are right at the end",
             f"{signs[TEXT]} of 5 (text), {signs[CODE]} of 5 (code)",

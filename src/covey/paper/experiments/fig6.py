@@ -149,14 +149,12 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     bounded = int((draws < 0.01 * signal).sum())
     return [
         Claim(
-            "fig6",
             "The directions of Algorithm 1 do not settle.",
             "some entry still moves by more than 0.01 a step in the last tenth of the run",
             f"{moved:.0e} (text), {moved_code:.2f} (code)",
             judge(moved > 0.01, moved_code > 0.01),
         ),
         Claim(
-            "fig6",
             "The estimation error stays small all the same.",
             f"where the directions are unstable, the last error is below 1% of norm(w*)^2 = {signal:g}",
             f"{end_code:.0f} (code; {end_code / 300:.2f} as the mean over entries that is plotted); {end:.4f} (text, "
@@ -164,7 +162,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(moved > 0.01 and end < 0.01 * signal, moved_code > 0.01 and end_code < 0.01 * signal),
         ),
         Claim(
-            "fig6",
             "The instability is that of the large direction step 1/u^4.",
             "Algorithm 1 as printed blows up on some draws",
             f"error below 1% of norm(w*)^2 on {bounded} of {len(draws)} other draws; on the published one stable for "

@@ -143,21 +143,18 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     failed = int((random > 0.1 * signal).sum())
     return [
         Claim(
-            "fig7",
             "Without normalisation, a zero start of the directions converges.",
             f"least error below 1% of norm(w*)^2 = {signal:g}, and at most twice that at the end",
             f"{zero:.4f} at epoch {at}, last {last(frame, ZERO):.4f}",
             judge(zero < 0.01 * signal and last(frame, ZERO) <= 2 * zero),
         ),
         Claim(
-            "fig7",
             "The inner product of learned and true directions grows from 0 before the magnitudes grow.",
             "in every group v'v* has moved by a tenth of u(0) before u has",
             f"at epochs {_listed(first)}, against {_listed(second)} for the magnitudes",
             judge(bool((first < second).all())),
         ),
         Claim(
-            "fig7",
             "In this extra stage the directions become roughly accurate.",
             "the cosine with the truth comes at least a tenth nearer to 1 between the first record and the doubling of "
             "u, in every group",
@@ -165,7 +162,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(bool((1 - late <= 0.9 * (1 - early)).all())),
         ),
         Claim(
-            "fig7",
             "A small start, 1e-3, fails.",
             "least error above 10% of norm(w*)^2",
             f"positive sign: {positive:.4f} at epoch {at_positive}, sooner than from zero; negative sign, as in the "
@@ -173,7 +169,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(positive > 0.1 * signal, negative > 0.1 * signal),
         ),
         Claim(
-            "fig7",
             "The choice of the start is subtle: small directions that are not accurate may fail.",
             "at least one random start in five fails",
             f"{failed} of {len(random)} random starts fail",

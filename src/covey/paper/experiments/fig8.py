@@ -99,7 +99,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     weights = numbers(frame)["weights"]
     return [
         Claim(
-            "fig8",
             "The linear layers of the rank-minimising autoencoder have 786K weights.",
             "786K, cut off to thousands",
             f"{weights:.0f} in the network as drawn, with latent dimension 512 and 3 layers (the paper states neither)",

@@ -49,7 +49,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     four, eight = measured["weights"], measured["weights, more groups"]
     return [
         Claim(
-            "fig9",
             "Grouping saves weights: 196K with four groups, 98K with eight.",
             "196K and 98K, cut off to thousands",
             f"{four:.0f} and {eight:.0f} in the network as drawn",

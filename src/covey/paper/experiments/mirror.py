@@ -157,28 +157,24 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     residual = float(np.linalg.norm(image - row * (image @ row) / (row @ row)))
     return [
         Claim(
-            "mirror",
             "There are a start and a loss that varies in time under which the grouped flow is no mirror flow.",
             "four linear losses that add up to zero move w by more than 1e-3; a mirror flow would return",
             f"({off[GROUPED][0]:.3f}, {off[GROUPED][1]:.3f})",
             judge(bool(np.linalg.norm(off[GROUPED]) > 1e-3)),
         ),
         Claim(
-            "mirror",
             "(Our check.) The diagonal network, which is a mirror flow, returns on the same loop.",
             "w moves by less than 1e-6",
             _tiny(float(np.linalg.norm(off[DIAGONAL]))),
             judge(bool(np.linalg.norm(off[DIAGONAL]) < 1e-6)),
         ),
         Claim(
-            "mirror",
             "(Our check.) What the loop moves is the Lie bracket: 4 u^4 (-v_2, v_1) times the length squared.",
             "within 5% for the shortest pieces",
             f"within {near:.1%} for pieces of length {length:g}",
             judge(near < 0.05),
         ),
         Claim(
-            "mirror",
             "The limit of a mirror flow meets the KKT condition of its potential.",
             "the diagonal network ends within 1e-4 of the point of least potential, found by Newton's method, and the "
             "mirror image of its end is a multiple of the row to 1e-4",
@@ -186,7 +182,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             judge(gap < 1e-4 and residual < 1e-4),
         ),
         Claim(
-            "mirror",
             "The limit of the grouped flow is not decided by a potential: it depends on the way.",
             "after the loop it ends more than 1e-3 away from where it ends without; the diagonal one less than 1e-4",
             f"{apart[GROUPED]:.3f} (grouped), {_tiny(apart[DIAGONAL])} (diagonal)",

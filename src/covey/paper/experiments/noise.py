@@ -140,7 +140,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         good = not any(slope.rejects(CLAIMED[axis]) for axis, slope in slopes.items())
         out.append(
             Claim(
-                "noise",
                 f"{_name(kind)} the error goes like s sigma^2/n.",
                 f"slopes -1 in n, 1 in s, 2 in sigma, none rejected at the {LEVEL:.0%} level",
                 ", ".join(f"{slope} in {axis}" for axis, slope in slopes.items()),
@@ -151,7 +150,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         ratio, error = _ratio(frame, kind)
         out.append(
             Claim(
-                "noise",
                 f"{_name(kind)} the error is that with Gaussian noise of the same standard deviation.",
                 f"ratio 1 not rejected at the {LEVEL:.0%} level, standard error at most {PRECISE:g}",
                 f"{ratio:.3f} ± {error:.3f}",
@@ -163,7 +161,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         more = needed[kind] / needed["gaussian"]
         out.append(
             Claim(
-                "noise",
                 f"{_name(kind)} recovery needs as many rows as with Gaussian noise.",
                 "within a quarter at every s",
                 f"{more.min():.2f} to {more.max():.2f} times as many",
@@ -177,7 +174,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         rejected = float(stats.poisson.sf(int(row["outside"]) - 1, allowed)) < LEVEL
         out.append(
             Claim(
-                "noise",
                 f"{_name(kind)} norm(X'xi/n)_inf <= 2 sqrt(2 sigma^2 log(2p)/n) with probability 1 - 1/(8p^3) or more.",
                 f"{allowed:.0f} draws of {int(row['draws'])} allowed outside, more rejected at the {LEVEL:.0%} level",
                 f"{int(row['outside'])} draws outside",

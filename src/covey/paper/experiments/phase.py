@@ -170,7 +170,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         more = (both[rival].isna() | (both[rival] > both[GROUPED])).all()
         out.append(
             Claim(
-                "phase",
                 f"grouped needs fewer rows than {rival} at every s",
                 "ratio above 1",
                 f"at least {ratio:.2f} times fewer",
@@ -183,7 +182,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         growth = np.polyfit(np.log(several.index.to_numpy(dtype=float)), np.log(several), 1)[0]
         out.append(
             Claim(
-                "phase",
                 "rows needed by the grouped network grow about linearly in s",
                 "slope of log n on log s at most 1.2",
                 f"{growth:.2f}",

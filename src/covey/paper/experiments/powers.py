@@ -130,7 +130,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         held = (part["on_share"] <= 1) & (part["off_share"] <= 1)
         out.append(
             Claim(
-                "powers",
                 f"(Our extension.) N = {depth}: in the predicted window the bounds of theorem convergence-alg-1 hold.",
                 "on every draw at the limits of the theorem",
                 f"{int(held.sum())} of {len(part)}; they hold from {_range(part['opens'] / part['T_lb'])} of T_lb to "
@@ -145,7 +144,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         good = not any(slope.rejects(CLAIMED[axis]) or slope.error > PRECISE for axis, slope in slopes.items())
         out.append(
             Claim(
-                "powers",
                 f"(Our extension.) N = {depth}: the error goes like s k sigma^2/n, as in the corrected corollary.",
                 f"slopes -1 in n, 1 in s, 2 in sigma, 1 in k, none rejected at the {LEVEL:.0%} level, "
                 f"standard errors at most {PRECISE:g}",
@@ -158,7 +156,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         ratio = float(wide[depth].mean() / wide[2].mean())
         out.append(
             Claim(
-                "powers",
                 f"(Our extension.) N = {depth} is as good as N = 2 on the same draws, each at its best time.",
                 "mean error at most 10% higher",
                 f"ratio {ratio:.3f}",

@@ -203,7 +203,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
                 f"slope {wanted:g} is not rejected at the 5% level, with a standard error of at most {MOST_ERROR:g}"
             )
             good = se <= MOST_ERROR and abs(slope - wanted) <= TWO_SIDED * se
-        return Claim("rates", text, expected, f"{slope:.2f} ± {se:.2f} (standard error)", judge(bool(good)))
+        return Claim(text, expected, f"{slope:.2f} ± {se:.2f} (standard error)", judge(bool(good)))
 
     out = [
         one("n", "error falls like 1/n", -1),
@@ -216,7 +216,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     for method in (BEST, HELD_OUT):
         ratio = float(np.median(wide[method] / wide[ORACLE]))
         text = f"{method}: near least squares on the true groups"
-        out.append(Claim("rates", text, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2)))
+        out.append(Claim(text, "ratio below 2", f"{ratio:.2f}", judge(ratio < 2)))
     return out
 
 

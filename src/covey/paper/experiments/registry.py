@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,7 +91,7 @@ class Experiment:
 
     def claims(self, frame: pd.DataFrame) -> list[Claim]:
         """Judge the paper's claims from the table."""
-        return list(self.module.claims(frame))
+        return [replace(claim, id=self.id) for claim in self.module.claims(frame)]
 
 
 def available() -> list[str]:

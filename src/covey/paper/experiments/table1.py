@@ -207,7 +207,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         ratio, rival = rows["trained"] / rows["predicted"], rows["rival"] / rows["predicted"]
         out.append(
             Claim(
-                "table1",
                 what,
                 f"trained cost within {CLOSE[row]:.1%} of the predicted one on every draw",
                 f"trained over predicted {ratio.min():.4f} to {ratio.max():.4f} on {len(rows)} draws "
@@ -219,7 +218,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     ours, lasso = np.exp(np.log(rows[["trained", "rival"]].div(rows["predicted"], axis=0)).mean())
     out.append(
         Claim(
-            "table1",
             "Normalised descent on the grouped network, with noise, is biased to few groups.",
             "error within a factor 2 of least squares on the true groups, smaller than the group lasso's",
             f"geometric mean {ours:.2f} times that of known groups over {len(rows)} draws; "

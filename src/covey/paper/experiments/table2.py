@@ -70,7 +70,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     counts = {title: int(count) for title, count in zip(frame["model"], frame["latent"], strict=True)}
     return [
         Claim(
-            "table2",
             "The linear layers in latent space have 786K (IRMAE), 196K (GAE4) and 98K (GAE8) parameters.",
             "the counts of the built modules, cut off at thousands, are these",
             ", ".join(f"{title} {count}" for title, count in counts.items())

@@ -169,7 +169,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         wins = [kind for kind in PREPARED if min(_ahead(frame, reading, kind).values()) > 2]
         out.append(
             Claim(
-                "table3",
                 f"The network has the least test error of the three methods ({reading} split).",
                 "centred columns: ahead of both rivals by more than 2 standard errors of the paired difference",
                 f"{means} over {splits} splits; Algorithm 2 is ahead of the group lasso by {ahead[LASSO]:.1f} and of "
@@ -181,7 +180,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     held_out = frame[(frame["method"] == MEAN) & frame["outlier_held_out"] & (frame["reading"] == "two-way")]["mse"]
     out.append(
         Claim(
-            "table3",
             "The published errors are those of useful predictions.",
             "all three below the error of predicting the mean of the fitted rows",
             f"published {', '.join(f'{value:.5f}' for value in PUBLISHED.values())}; predicting the mean has "
@@ -193,7 +191,6 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     best = {reading: min(mean[reading, kind, TWO] for kind in PREPARED) for reading in READINGS}
     out.append(
         Claim(
-            "table3",
             "(Our check.) The network predicts better than the mean does.",
             "Algorithm 2, best preparation: mean error below the mean predictor's in both readings",
             ", ".join(f"{best[reading]:.4f} against {plain[reading]:.4f} ({reading})" for reading in READINGS),
