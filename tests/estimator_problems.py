@@ -77,7 +77,7 @@ def assert_one_model(model, X, y, weight=None, squared=True):
         assert model.fold_frequencies_.shape == (groups.n_groups,)
         assert model.fold_frequencies_.max(initial=0) <= model.n_splits_
     # least squares where nothing was shrunk: the certificate is an orthogonal residual
-    if squared and not model.shrunk_ and model.network is None:
+    if squared and not model.shrunk_:
         q = np.ones(len(y)) / len(y) if weight is None else weight / weight.sum()
         residual = y - X @ model.coef_ - model.intercept_
         unit = np.sqrt(q @ (y - q @ y) ** 2) or 1.0
