@@ -274,7 +274,6 @@ def test_a_chunk_of_another_dtype_is_named(data):
         (lambda y: y[:-1], "y has 639 entries, but X has 640 rows"),
         (lambda y: np.where(np.arange(N) == 77, np.nan, y), r"y has missing .* first in row 77 \(1 in all\)"),
         (lambda y: np.array(["a"] * N), "y must hold numbers"),
-        (lambda y: np.column_stack([y, y]), "one dimension"),
         (lambda y: y * 1e170, "squares overflow"),
     ],
 )
