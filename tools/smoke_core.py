@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import covey
+import covey.paper
 
 
 def refused(use: Callable[[], object], extra: str) -> None:
