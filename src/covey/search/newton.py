@@ -31,7 +31,7 @@ TOLERANCE = 1e-9
 
 # A rough fit ends with the first full step that promises to lower the mean deviance by at most this share of the
 # dispersion: Newton's method squares what is left, and models that are only scored need no more digits.
-ROUGH = 1e-3
+ROUGH = 5e-4
 
 MOST_STEPS = 200
 
@@ -42,7 +42,7 @@ SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
 # In rough fits a second derivative from an earlier model is used as long as a step with it shrinks the gradient to this
 # share. The fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
-KEPT_SHRINKS, KEPT_ROUGH = 0.3, 0.1
+KEPT_SHRINKS, KEPT_ROUGH = 0.2, 0.01
 
 # Ridges take at most this many steps together.
 MOST_TOGETHER = 6
