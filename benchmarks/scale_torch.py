@@ -1,4 +1,4 @@
-"""The torch design at full size: one path on 20 000 x 500 000, and 1000 bootstrap paths of 500 x 10 000.
+"""A tensor on a device at full size, 20 000 x 500 000: hold-out, and five folds of squared, logistic and Poisson loss.
 
     python benchmarks/scale.py --case torch          # on a GPU with 60 GB or more
     python benchmarks/scale_torch.py --small         # a hundredth of it, on whatever there is
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from covey import Groups, GroupSparseRegressor
+from covey import Groups, GroupSparseClassifier, GroupSparseRegressor
 from covey.designs import as_design
 from covey.selection import HoldOut
 
@@ -83,13 +83,44 @@ def one_path(n: int, p: int, n_val: int, device: torch.device, size: int = 10, a
     }  # fmt: skip
 
 
+def five_folds(n: int, p: int, device: torch.device, kind: str, size: int = 10, active: int = 20) -> dict[str, Any]:
+    """A default fit: numbers, two classes or counts."""
+    X, y, w = problem(n, p, size, active, device, seed=1)
+    eta = (X[:, : w.size] @ torch.as_tensor(w, dtype=X.dtype, device=device)).double().cpu().numpy()
+    rng, unit = np.random.default_rng(2), np.sqrt(w.size)
+    responses = {
+        "squared": lambda: y.double().cpu().numpy(),
+        "logistic": lambda: (rng.random(n) < 1 / (1 + np.exp(-3 * eta / unit))).astype(int),
+        "poisson": lambda: rng.poisson(np.exp(0.7 * eta / unit)).astype(float),
+    }
+    groups, response = Groups.from_size(size, p), responses[kind]()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+    def fit() -> Any:
+        if kind == "logistic":
+            return GroupSparseClassifier(groups).fit(X, response)
+        return GroupSparseRegressor(groups, loss=kind).fit(X, response)
+
+    first, _ = timed(fit, device)
+    seconds, model = timed(fit, device)
+    chosen = set(model.selected_groups_)
+    return {
+        "case": f"five folds, {kind}", "n": n, "p": p, "seconds": seconds, "seconds_first": first,
+        "found": len(chosen & set(range(active))), "selected": len(chosen), "recipe": model.recipe_,
+        "peak_gb": peak(device),
+    }  # fmt: skip
+
+
 def run(small: bool = False) -> dict[str, Any]:
     """All cases, as one table to save."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     one_path(500, 2000, 100, device)
     if device.type == "cuda":
         torch.cuda.empty_cache()
-    cases = [one_path(*((2000, 50_000, 200) if small else (20_000, 500_000, 500)), device)]
+    shape = (2000, 50_000) if small else (20_000, 500_000)
+    cases = [one_path(*shape, 200 if small else 500, device)]
+    cases += [five_folds(*shape, device, kind) for kind in ("squared", "logistic", "poisson")]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
     return {"device": name, "torch": torch.__version__, "cases": cases}
 

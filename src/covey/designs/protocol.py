@@ -241,14 +241,13 @@ class Design(ABC):
             key += hash_rows(self.take(columns[a : a + tile]), columns[a : a + tile])
         return key
 
-    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
-        """Keys of the rows from the ranks of their values, given marks of the rows; see `covey.designs.row_keys`."""
-        n, p = self.shape
+    def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
+        """Keys of the rows from the ranks of some columns, given marks of the rows; see `covey.designs.row_keys`."""
         # without cheap access to columns, every tile is a pass over X
-        tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // n)
-        keys = np.zeros(n, dtype=np.uint64)
-        for a in range(0, p, tile):
-            keys += dense_rank_keys(self.take(np.arange(a, min(a + tile, p))), marks, weight)
+        tile = max(1, (RANKED_AT_A_TIME if self.reads_columns else RANKED_IN_A_PASS) // self.shape[0])
+        keys = np.zeros(self.shape[0], dtype=np.uint64)
+        for a in range(0, columns.size, tile):
+            keys += dense_rank_keys(self.take(columns[a : a + tile]), marks, weight)
         return keys
 
     # ------------------------------------------------------------------ for messages

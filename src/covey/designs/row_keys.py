@@ -32,6 +32,10 @@ ONE = np.uint64(1)
 # tell apart nearly everything that is not exchangeable.
 ROUNDS = (False, True, True)
 
+# Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with the
+# response: this many, or more if columns tie.
+MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIE = 2**25, 512, 4096, 1e-9
+
 # Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
 SHARE = 2.0**-40
 
@@ -48,15 +52,30 @@ def canonical_keys(design: Design, rank: NDArray[np.intp], weight: FloatArray) -
     rank : ndarray of int, shape (n,)
         The rank of each row's response.
     """
-    same = np.where(weight > 0, design.row_keys(np.arange(design.shape[1])), np.uint64(0))
+    columns = _telling_columns(design, rank, weight)
+    same = np.where(weight > 0, design.row_keys(columns), np.uint64(0))
     n_distinct = _n_distinct(same, weight)
     keys = np.zeros_like(same)
     for counted in ROUNDS:
         marks = _marks(same, rank, keys, weight, counted)
-        keys = np.where(weight > 0, design.rank_keys(marks, weight), np.uint64(0))
+        keys = np.where(weight > 0, design.rank_keys(columns, marks, weight), np.uint64(0))
         if _n_distinct(keys, weight) >= n_distinct:
             break
     return keys, same
+
+
+def _telling_columns(design: Design, rank: NDArray[np.intp], weight: FloatArray) -> NDArray[np.intp]:
+    """All columns; of a very large X, those that go most with the response, whatever their order and units."""
+    n, p = design.shape
+    if n * p <= MOST_RANKED:
+        return np.arange(p)
+    q = weight / weight.sum()
+    product = np.abs(design.correlate((q * (rank - q @ rank))[None, :])[0]).astype(float)
+    low, high = design.extremes(np.arange(p), weight)
+    strength = np.divide(product, high - low, out=np.zeros(p), where=high > low)
+    least = np.partition(strength, -FEWEST_TELLING)[-FEWEST_TELLING]
+    # columns that tie with the last one are all in, or their order would decide
+    return np.flatnonzero(strength >= least * (1 - TIE))[:MOST_TELLING]
 
 
 def dense_rank_keys(values: FloatArray, marks: Keys, weight: FloatArray) -> Keys:

@@ -134,6 +134,7 @@ class SparseDesign(Design):
         np.add.at(key, X.indices, mix(bits ^ salts[column]) - zeros[column])
         return key
 
-    def rank_keys(self, marks: Array, weight: Array) -> NDArray[np.uint64]:
+    def rank_keys(self, columns: Array, marks: Array, weight: Array) -> NDArray[np.uint64]:
         """The keys of the rows from the ranks of their values, given marks of the rows."""
-        return sparse_rank_keys(self.X, marks, weight)
+        X = self.X if columns.size == self.shape[1] else self.X[:, columns]
+        return sparse_rank_keys(X, marks, weight)

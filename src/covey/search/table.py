@@ -162,7 +162,8 @@ class Table:
         posed = self.posed
         self._index()
         n, width = posed.design.shape[0], int(self.starts[-1]) + 1 + posed.response.n_outputs
-        tall = n > ROWS_PER_COLUMN * width * len(set(posed.labels.tolist()) - {-1})
+        # a device has memory and arithmetic to spare
+        tall = n > ROWS_PER_COLUMN * width * len(set(posed.labels.tolist()) - {-1}) and not posed.design.on_device
         few = n <= MOST_ROWS and not self.all_near
         self.compressed = posed.response.loss.quadratic and (
             (tall and not few) or not posed.design.reads_columns or n * width > HELD
