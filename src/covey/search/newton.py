@@ -175,7 +175,9 @@ def minimise(
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= TOLERANCE:
-            return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
+            if fresh or rough or size == 0:
+                return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
+            last = 0.0  # one step with the present second derivative squares what is left, also where curvature is low
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
         fresh = curvature.K is None or not response.isotropic or size > KEPT_SHRINKS * last
         if fresh:
