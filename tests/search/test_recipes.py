@@ -44,7 +44,7 @@ def draw(name, wide):
 
 
 @cache
-def found(name, wide, **options):
+def found(name, wide):
     X, y = draw(name, wide)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "NEAR_COLUMNS", 60 if wide else 500)
