@@ -132,7 +132,9 @@ def one_hot(X: Any) -> Any:
 CASES: dict[str, Callable[[], Any]] = {
     **{f"{kind}, five folds": case(kind, 1) for kind in KINDS},
     **{f"{kind}, little noise": case(kind, 2, noise=0.15) for kind in QUICK_KINDS},
-    **{f"{kind}, wide": case(kind, 3, shape=(120, 1500, 5, 3), noise=0.4) for kind in ("squared", "several", "poisson")},
+    **{
+        f"{kind}, wide": case(kind, 3, shape=(120, 1500, 5, 3), noise=0.4) for kind in ("squared", "several", "poisson")
+    },
     **{f"{kind}, wide": case(kind, 3, shape=(160, 1200, 4, 3), noise=0.6) for kind in ("binomial", "cox")},
     **{f"{kind}, hold-out": case(kind, 4, selection=HoldOut(0.25, random_state=3)) for kind in KINDS},
     **{f"{kind}, ebic": case(kind, 5, selection="ebic") for kind in KINDS},

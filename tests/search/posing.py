@@ -11,7 +11,7 @@ from covey.search import paths, table
 from covey.search.problem import Parts, Problem, Split, pose
 from covey.search.settings import SETTINGS
 
-__all__ = ["few_near", "in_folds", "posed_with", "problem_with", "on_all_rows"]
+__all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with"]
 
 OPTIONS = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
 
@@ -21,7 +21,14 @@ def problem_with(X, y, groups, *, weight=None, loss=None, offset=None, always=()
     weight = np.ones(len(X)) if weight is None else weight
     given = Groups.from_lists(groups) if isinstance(groups, list) else groups
     return Problem(
-        as_design(X), y, weight, given, list(always), {**OPTIONS, **options}, Squared() if loss is None else loss, offset
+        as_design(X),
+        y,
+        weight,
+        given,
+        list(always),
+        {**OPTIONS, **options},
+        Squared() if loss is None else loss,
+        offset,
     )
 
 

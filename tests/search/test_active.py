@@ -177,9 +177,7 @@ def test_refits_on_every_pair_of_groups_that_a_path_may_start_from(name):
     table = Table(on_all_rows(X, y, lists, loss=LOSSES[name]))
     for pair in combinations(range(5), 2):
         expected = expected_predictor(name, X, y, lists, pair, np.ones(len(y)))
-        np.testing.assert_allclose(
-            in_user_units(table.posed, Paths(table, [pair]).active(0).eta), expected, atol=1e-6
-        )
+        np.testing.assert_allclose(in_user_units(table.posed, Paths(table, [pair]).active(0).eta), expected, atol=1e-6)
 
 
 def test_knots_are_least_squares_in_the_users_columns():

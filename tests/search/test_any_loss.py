@@ -133,7 +133,9 @@ def test_rows_of_weight_zero_do_not_matter_in_a_wide_problem(monkeypatch):
     weight = np.where(np.arange(60) % 4 == 1, 0.0, 1.0)
     for selection in (HoldOut(validation=(X + 0.1 * rng.standard_normal(X.shape), y)), 3):
         models = [
-            GroupSparseRegressor(2, loss=Quadratic(), selection=selection).fit(X[rows], y[rows], sample_weight=weight[rows])
+            GroupSparseRegressor(2, loss=Quadratic(), selection=selection).fit(
+                X[rows], y[rows], sample_weight=weight[rows]
+            )
             for rows in (np.arange(60), np.flatnonzero(weight))
         ]
         assert all(models[0].candidates_["recipe"].str.contains("all groups").any() for _ in models)

@@ -1,6 +1,7 @@
 """Candidates of elimination: every model is the minimiser on its groups, with its ridge, for every loss."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_recipes_of_a_round_are_the_same_for_every_split():
     plain = [recipe for recipe in recipes if recipe.prefix == 6 and not recipe.ridge]
     assert [recipe.n_groups for recipe in plain] == [6, 5, 4, 3, 2, 1, 0]
     sets = [set(trainings[0].rounds[0].groups_of(recipe)) for recipe in plain]
-    assert all(small < large for large, small in zip(sets, sets[1:], strict=False))
+    assert all(small < large for large, small in pairwise(sets))
 
 
 def test_sizes_along_a_geometric_series():

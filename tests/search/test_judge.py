@@ -179,7 +179,7 @@ def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(problem):
     assert verdict.choose("min", replace(SETTINGS, evidence=0.0)) == verdict.central
     assert verdict.recipes[verdict.central] == SMALL
     # a simple model that is far from the mean is not chosen
-    far = judge_of(judge.scores, [table + [0, 0.5, 0, 0] for table in tables]).verdict(RECIPES)
+    far = judge_of(judge.scores, [table + np.array([0, 0.5, 0, 0]) for table in tables]).verdict(RECIPES)
     assert far.recipes[far.central] == LARGE
 
 

@@ -16,22 +16,30 @@ FOLDER = Path(covey.search.__file__).parent
 SOURCES = {path.stem: ast.parse(path.read_text()) for path in sorted(FOLDER.glob("*.py"))}
 
 # How many digits a result has, and what counts as round-off error.
-TOLERANCES = """
-    active.DEPENDENT dense.ROUNDING elimination.JITTER elimination.LARGEST elimination.MORE_JITTER elimination.NO_RISE
-    elimination.REPEATED_TIE elimination.ROUNDING elimination.SMALLEST elimination.TIE events.DIGITS events.EXHAUSTED
-    events.TIE judge.ROUNDING judge.TIE newton.DECREASE newton.EPS newton.FAR newton.INEXACT newton.JITTER
-    newton.KEPT_ROUGH newton.KEPT_SHRINKS newton.LONG_WAY newton.MOST newton.MOST_HALVINGS newton.MOST_PRODUCTS
-    newton.MOST_STEPS newton.ROUGH newton.SHARE newton.SHRINKS newton.SLOW_STEPS newton.STILL_STEPS newton.TOLERANCE
-    ridges.ORTHONORMAL ridges.ROUNDING splits.SAME
-""".split()
+TOLERANCES = {
+    "active": "DEPENDENT",
+    "dense": "ROUNDING",
+    "elimination": "JITTER LARGEST MORE_JITTER NO_RISE REPEATED_TIE ROUNDING SMALLEST TIE",
+    "events": "DIGITS EXHAUSTED TIE",
+    "judge": "ROUNDING TIE",
+    "newton": (
+        "DECREASE EPS FAR INEXACT JITTER KEPT_ROUGH KEPT_SHRINKS LONG_WAY MOST MOST_HALVINGS MOST_PRODUCTS MOST_STEPS "
+        "ROUGH SHARE SHRINKS SLOW_STEPS STILL_STEPS TOLERANCE"
+    ),
+    "ridges": "ORTHONORMAL ROUNDING",
+    "splits": "SAME",
+}
 
 # How much is computed or held at once.
-SIZES = """
-    dense.MOST_KEPT dense.MOST_WORK dense.TILE elimination.COMPACT elimination.FILLED elimination.SMALL
-    elimination.TOGETHER newton.MOST_UNKNOWNS paths.EVENTS_PER_CHECK paths.GROWTH paths.LEAST_GROWTH ridges.TILE
-    search.EVENTS_PER_LOOK search.EVENTS_PER_READING table.ALL_NEAR table.FEWEST_COLUMNS table.HELD table.MOST_ROWS
-    table.NEAR_COLUMNS table.ROWS_PER_COLUMN
-""".split()
+SIZES = {
+    "dense": "MOST_KEPT MOST_WORK TILE",
+    "elimination": "COMPACT FILLED SMALL TOGETHER",
+    "newton": "MOST_UNKNOWNS",
+    "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",
+    "ridges": "TILE",
+    "search": "EVENTS_PER_LOOK EVENTS_PER_READING",
+    "table": "ALL_NEAR FEWEST_COLUMNS HELD MOST_ROWS NEAR_COLUMNS ROWS_PER_COLUMN",
+}
 
 OTHERS = {
     "agreement.MOST_NAMES": "the length of a sentence",
@@ -54,13 +62,16 @@ def numeric_constants():
         module = importlib.import_module(f"covey.search.{name}" if name != "__init__" else "covey.search")
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            names = [n.id for target in targets if target is not None for n in ast.walk(target) if isinstance(n, ast.Name)]
+            names = [
+                n.id for target in targets if target is not None for n in ast.walk(target) if isinstance(n, ast.Name)
+            ]
             found |= {f"{name}.{n}" for n in names if is_numeric(getattr(module, n, None))}
     return found
 
 
 def test_every_number_is_a_setting_a_tolerance_or_a_size():
-    allowed = [*TOLERANCES, *SIZES, *OTHERS]
+    listed = [f"{module}.{name}" for names in (TOLERANCES, SIZES) for module in names for name in names[module].split()]
+    allowed = [*listed, *OTHERS]
     assert len(set(allowed)) == len(allowed)
     constants = numeric_constants()
     assert constants - set(allowed) == set(), "Numbers that decide which model is chosen belong in Settings."
@@ -93,5 +104,7 @@ def test_every_setting_is_used():
 
 def test_every_setting_is_described():
     lines = inspect.getdoc(Settings).split("Attributes\n----------\n")[1].splitlines()
-    described = [name.strip() for line in lines if " : " in line and line[0] != " " for name in line.split(" : ")[0].split(",")]
+    described = [
+        name.strip() for line in lines if " : " in line and line[0] != " " for name in line.split(" : ")[0].split(",")
+    ]
     assert described == [field.name for field in fields(Settings)]

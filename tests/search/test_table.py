@@ -141,6 +141,6 @@ def test_gradient_norms_and_predictors_are_products_written_out(loss):
 def test_too_many_rows_for_a_loss_that_needs_them_are_refused(monkeypatch):
     X, y, lists = mixed_problem(90)
     monkeypatch.setattr(tables, "HELD", 1000)
-    with pytest.raises(ValueError, match="binomial loss keeps columns .* 90 rows; at most 20"):
+    with pytest.raises(ValueError, match=r"binomial loss keeps columns .* 90 rows; at most 20"):
         Table(on_all_rows(X, (y > y.mean()).astype(float), lists, loss=Binomial()))
     assert Table(on_all_rows(X, y, lists)).compressed
