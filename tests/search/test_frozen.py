@@ -14,7 +14,7 @@ from search.frozen_cases import CASES, record, simulate
 RECORDED = json.loads((Path(__file__).parent / "frozen.json").read_text())
 
 SCREENED = "slow ridges on all columns are now tried on one fold first"
-ROUND = "a second round is now made only where elimination kept other groups than the path began with"
+ROUND = "a second round now follows only where elimination kept other groups than the path began with"
 DIFFERENT = {
     "binomial, weights": SCREENED,
     "poisson, indicators": SCREENED,
