@@ -25,7 +25,7 @@ MODELS = ("AE", "VAE", "GAE8", "GAE4", "IRMAE")
 
 
 def import_covey():
-    """Import covey.nn from this checkout, also where only torch and numpy are installed."""
+    """Import covey.paper.nn from this checkout, also where only torch and numpy are installed."""
     sys.path.insert(0, str(ROOT / "src"))
     try:
         import scipy.sparse
@@ -42,7 +42,7 @@ def import_covey():
         bare = types.ModuleType("covey.datasets")
         bare.__path__ = [str(ROOT / "src" / "covey" / "datasets")]
         sys.modules["covey.datasets"] = bare
-    import covey.nn
+    import covey.paper.nn
 
     return covey
 
@@ -68,11 +68,11 @@ def worker(options):
     import_covey()
     import torch
 
-    from covey.nn.classifier import Classifier, train_classifier
-    from covey.nn.models import build
-    from covey.nn.results import StudyResults
-    from covey.nn.study import Judge, run_study
-    from covey.nn.training import choose_device, train
+    from covey.paper.nn.classifier import Classifier, train_classifier
+    from covey.paper.nn.models import build
+    from covey.paper.nn.results import StudyResults
+    from covey.paper.nn.study import Judge, run_study
+    from covey.paper.nn.training import choose_device, train
 
     torch.set_num_threads(options.threads)
     torch.backends.cudnn.benchmark = True
@@ -167,7 +167,7 @@ def choose_epochs(options, models, begin):
 def collect(options, models, epochs, begin):
     """Gather what the processes wrote."""
     import_covey()
-    from covey.nn.results import StudyResults
+    from covey.paper.nn.results import StudyResults
 
     out, results = Path(options.out), StudyResults()
     for name in models:

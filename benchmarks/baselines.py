@@ -21,8 +21,8 @@ import warnings
 
 import numpy as np
 
-from covey.baselines import GroupLasso, certify
 from covey.datasets import make_group_sparse
+from covey.paper.baselines import GroupLasso, certify
 
 CASES = [(150, 300, 3), (500, 2000, 5), (500, 300, 10)]
 AGREE = 1e-5

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from autoencoder_full import import_covey
 
-# as in covey.experiments.channels.Settings, which needs pandas
+# as in covey.paper.experiments.channels.Settings, which needs pandas
 PENALTIES, STARTS = (3e-4, 1e-3, 3e-3, 1e-2), (1.0, 0.5, 0.25, 0.125)
 LEARNING_RATES = (0.1, 0.3)
 WIDTHS, BATCH_SIZE, VALIDATION, RUNGS = (32, 64, 128), 128, 10_000, 32
@@ -29,7 +29,7 @@ MOST_EPOCHS = 20
 
 
 def all_work(options):
-    from covey.nn.channel_study import all_runs
+    from covey.paper.nn.channel_study import all_runs
 
     strengths = {
         "plain": (0.0,), "group lasso": PENALTIES, "D-gating 2": PENALTIES, "D-gating 3": PENALTIES,
@@ -44,7 +44,7 @@ def all_work(options):
 
 def load(options):
     from covey.datasets.mnist import load_mnist
-    from covey.nn.channel_study import Digits
+    from covey.paper.nn.channel_study import Digits
 
     data, validation = load_mnist(), VALIDATION
     if options.tiny:
@@ -54,7 +54,7 @@ def load(options):
 
 def write_rows(file, rows):
     """The whole file again, in one go."""
-    from covey.nn.channel_study import COLUMNS
+    from covey.paper.nn.channel_study import COLUMNS
 
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     with beside.open("w", newline="") as stream:
@@ -70,7 +70,7 @@ def worker(options):
     import_covey()
     import torch
 
-    from covey.nn.channel_study import ChannelRun, Digits, measure_channels, train_channels
+    from covey.paper.nn.channel_study import ChannelRun, Digits, measure_channels, train_channels
 
     torch.set_num_threads(1)
     data, folder = load(options), Path(options.out) / "parts"

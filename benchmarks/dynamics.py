@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from covey.datasets import legacy_paper_data
-from covey.dynamics import normalized_descent
+from covey.paper.dynamics import normalized_descent
 
 
 def median_seconds(function, repeats=5):
@@ -58,7 +58,7 @@ MEMORY = """
 import resource, numpy as np
 def resident():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmRSS"))
-from covey.dynamics import normalized_descent
+from covey.paper.dynamics import normalized_descent
 from covey.datasets import make_group_sparse
 small = make_group_sparse(30, 60, 5, design="gaussian", random_state=0)
 normalized_descent(small.X, small.y, small.groups, n_steps=2)      # compile first
@@ -78,7 +78,7 @@ start = time.perf_counter()
 import covey
 imported = time.perf_counter()
 from covey.datasets import make_group_sparse
-from covey.dynamics import normalized_descent
+from covey.paper.dynamics import normalized_descent
 data = make_group_sparse(random_state=0)
 ready = time.perf_counter()
 normalized_descent(data.X, data.y, data.groups, n_steps=10)

@@ -13,7 +13,7 @@ import time
 
 import torch
 
-from covey.nn import GroupedLinearStack
+from covey.paper.nn import GroupedLinearStack
 
 GROUPS = (1, 2, 4, 8, 16)
 

@@ -60,9 +60,16 @@ def covey(problem: Problem, **settings: Any) -> Fit:
 
 def network(problem: Problem) -> Fit:
     """The paper's network from a small start, its path stopped by the judge, nothing else."""
-    from covey import Network
+    from sklearn.model_selection import PredefinedSplit
 
-    return covey(problem, network=Network(init_scale=1e-6), factors=0)
+    from covey import Groups
+    from covey.paper import NetworkRegressor
+    from covey.selection import HoldOut
+
+    validation = problem.validation
+    stopping: Any = PredefinedSplit(problem.fold_of) if validation is None else HoldOut(validation=validation)
+    model = NetworkRegressor(Groups.from_labels(problem.labels), stopping=stopping).fit(problem.X, problem.y)
+    return problem.linear(model.coef_, model.intercept_)
 
 
 OURS: dict[str, Method] = {

@@ -15,9 +15,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import time
 
 from covey.datasets import legacy_paper_data
-from covey.dynamics import SwitchAt, normalized_descent, plain_descent
-from covey.experiments import fig3, fig4, fig12
-from covey.experiments.traces import IN_CODE
+from covey.paper.dynamics import SwitchAt, normalized_descent, plain_descent
+from covey.paper.experiments import fig3, fig4, fig12
+from covey.paper.experiments.traces import IN_CODE
 
 AUTHORS = {"fig2": 0.028, "fig3": 0.012, "fig4": 0.022, "fig5": 0.050, "fig6": 0.028, "fig7": 0.014, "fig12": 10.0}
 

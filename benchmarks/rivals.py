@@ -7,7 +7,7 @@ fits the same grid, and the model is the one of the path over all rows where the
 The group lasso and its relatives are solved by adelie, on raw columns, on columns of unit variance and on groups made
 orthonormal. Group MCP and SCAD follow grpreg (group descent on orthonormal groups, gamma 3 and 4, 100 penalties,
 tolerance 1e-4, at most 10 000 sweeps over a path); that they are stationary, and that the local linear approximation,
-solved by adelie, stays where they are, is tested in `tests/baselines/test_group_mcp.py`.
+solved by adelie, stays where they are, is tested in `tests/paper/baselines/test_concave.py`.
 """
 
 from __future__ import annotations
@@ -175,9 +175,9 @@ def concave(name: str, gamma: float) -> PathMethod:
     """Group MCP or SCAD with grpreg's settings."""
 
     def solve(X, y, labels, grid):
-        from covey import baselines
+        import concave as penalties
 
-        model = getattr(baselines, name)(groups=labels, gamma=gamma, tol=1e-4, max_iter=10_000 // N_PENALTIES)
+        model = getattr(penalties, name)(groups=labels, gamma=gamma, tol=1e-4, max_iter=10_000 // N_PENALTIES)
         path = model.path(X, y, grid, n_penalties=N_PENALTIES)
         return Models(path.penalties, path.coefs.toarray(), path.intercepts)
 

@@ -94,9 +94,7 @@ def run(gib: float = 4.0) -> dict[str, Any]:
         "processor seconds in memory": round(memory[1], 1),
         "processor seconds on 2 workers": round(cluster[1], 1),
         "ratio of processor seconds": round(cluster[1] / memory[1], 2),
-        "passes of the last path, in memory": local.path_.n_passes,
-        "passes of the last path, on workers": model.path_.n_passes,
-        "the same time was chosen": bool(model.n_iter_ == local.n_iter_),
+        "the same model was chosen": model.recipe_ == local.recipe_,
         "coefficients apart, of the largest": float(f"{gap:.1e}"),
     }
 

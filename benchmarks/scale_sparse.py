@@ -60,7 +60,6 @@ def run(shrink: int = 1) -> dict[str, Any]:
         "allowed CPU seconds": round(15 * product_cpu * woken + 10, 2),
         "peak GiB": round(_peak(), 2), "peak GiB before the fit": round(before, 2),
         "active groups found": len(found & set(map(int, active))), "other groups": len(found - set(map(int, active))),
-        "passes of the last path": model.path_.n_passes,
     }  # fmt: skip
 
 

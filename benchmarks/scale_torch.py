@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import covey
-from covey import Groups, GroupSparseRegressor, group_paths
+from covey import Groups, GroupSparseRegressor
 from covey.designs import as_design
 from covey.selection import HoldOut
 
@@ -84,63 +83,13 @@ def one_path(n: int, p: int, n_val: int, device: torch.device, size: int = 10, a
     }  # fmt: skip
 
 
-def bootstrap(n: int, p: int, m: int, device: torch.device, size: int = 5, active: int = 10) -> dict[str, Any]:
-    """Bootstrap paths until twice as many groups as there are have woken up."""
-    X, y, _ = problem(n, p, size, active, device, seed=1)
-    drawn = np.random.default_rng(2).multinomial(n, np.full(n, 1 / n), size=m).T.astype(float)
-    groups = Groups.from_size(size, p)
-
-    def run() -> list[covey.Path]:
-        return group_paths(X, y, groups, sample_weight=drawn, max_groups=2 * active, batch=True)
-
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    first, _ = timed(run, device)
-    runs = [timed(run, device) for _ in range(REPEATS)]
-    paths = runs[-1][1]
-    early = [{l for l, _ in path.entered[:active]} for path in paths]
-    return {
-        "case": "bootstrap", "n": n, "p": p, "paths": m, "group_size": size, "active": active, "noise": 1.0,
-        "dtype": "float32", "max_groups": 2 * active, "seconds": [seconds for seconds, _ in runs],
-        "seconds_first": first, "iterations": int(max(path.times[-1] for path in paths)),
-        "records_per_path": float(np.mean([len(path) for path in paths])),
-        "woken": float(np.mean([len(path.entered) for path in paths])),
-        "active_among_first": float(np.mean([len(first & set(range(active))) / active for first in early])),
-        "peak_gb": peak(device),
-    }  # fmt: skip
-
-
-def break_even(n: int, p: int, m: int, device: torch.device, size: int, active: int = 10) -> dict[str, Any]:
-    """The same bootstrap paths as one batch and one by one."""
-    X, y, _ = problem(n, p, size, active, device, seed=3)
-    drawn = np.random.default_rng(4).multinomial(n, np.full(n, 1 / n), size=m).T.astype(float)
-    groups = Groups.from_size(size, p)
-    seconds = {}
-    for name, batch in (("batch", True), ("one_by_one", False)):
-
-        def run(batch: bool = batch) -> list[covey.Path]:
-            return group_paths(X, y, groups, sample_weight=drawn, max_groups=15, batch=batch)
-
-        run()
-        seconds[name] = min(timed(run, device)[0] for _ in range(REPEATS))
-    return {"case": "break-even", "n": n, "p": p, "paths": m, "group_size": size, "active": active, "seconds": seconds}
-
-
 def run(small: bool = False) -> dict[str, Any]:
     """All cases, as one table to save."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     one_path(500, 2000, 100, device)
-    bootstrap(60, 200, 4, device, active=2)
     if device.type == "cuda":
         torch.cuda.empty_cache()
-    cases = [
-        one_path(*((2000, 50_000, 200) if small else (20_000, 500_000, 500)), device),
-        bootstrap(*((500, 1000, 20) if small else (500, 10_000, 1000)), device),
-        *(
-            break_even(*shape, device, size)
-            for *shape, size in ([(200, 500, 4, 5)] if small else [(500, 10_000, 20, 5), (2000, 50_000, 20, 10)])
-        ),
-    ]
+    cases = [one_path(*((2000, 50_000, 200) if small else (20_000, 500_000, 500)), device)]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or "CPU"
     return {"device": name, "torch": torch.__version__, "cases": cases}
 

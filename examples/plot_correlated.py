@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from covey import GroupSparseRegressor, limit_path
-from covey.baselines import GroupLasso
 from covey.datasets import make_group_sparse
+from covey.paper.baselines import GroupLasso
 
 data = make_group_sparse(
     600, 1000, 5, design="equicorrelated", rho=0.8, active=10, values="normal", sigma=1.0, random_state=0

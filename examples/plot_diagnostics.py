@@ -9,10 +9,12 @@ theory hold? Is the choice clear? In this example one noise group is nearly a co
 import matplotlib.pyplot as plt
 import numpy as np
 
-from covey import GroupSparseRegressor, Network
+from covey import GroupSparseRegressor
 from covey.datasets import make_group_sparse
-from covey.plots import CandidatesDisplay, CoherenceDisplay, GroupPathDisplay
-from covey.theory import check_assumptions, coherence
+from covey.paper import NetworkRegressor
+from covey.paper.plots import CoherenceDisplay
+from covey.paper.theory import check_assumptions, coherence
+from covey.plots import CandidatesDisplay, GroupPathDisplay
 
 data = make_group_sparse(200, 120, 4, design="gaussian", active=4, values=2.0, sigma=2.0, random_state=0)
 X = data.X.copy()
@@ -50,7 +52,7 @@ CandidatesDisplay.from_estimator(model, ax=axes[1])
 # Group 20 is nearly a copy of group 1. On the path of the paper's network both wake up together, and the path never
 # drops a group; the default search drops groups that the held-out rows do not need.
 
-network = GroupSparseRegressor(groups=4, network=Network()).fit(X, data.y)
+network = NetworkRegressor(groups=4, stopping=5).fit(X, data.y)
 print("the network:", [int(group) for group in network.selected_groups_])
 print("the default:", [int(group) for group in model.selected_groups_])
 

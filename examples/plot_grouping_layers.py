@@ -2,7 +2,7 @@
 Grouping layers in torch
 ========================
 
-Two layers of `covey.nn` that work in any network: `GroupedDiagonalLinear`, the network of the paper with its
+Two layers of `covey.paper.nn` that work in any network: `GroupedDiagonalLinear`, the network of the paper with its
 weight-normalised training, and `GroupedLinearStack`, the linear layers within groups of channels from the latent space
 of the grouped autoencoder.
 """
@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from covey.datasets import make_group_sparse
-from covey.nn import GroupedDiagonalLinear, GroupedLinearStack, NormalizedDescent
+from covey.paper.nn import GroupedDiagonalLinear, GroupedLinearStack, NormalizedDescent
 
 data = make_group_sparse(150, 60, 3, active=3, values=[3.0] * 3 + [2.0] * 3 + [1.0] * 3, random_state=0)
 X, y = torch.from_numpy(data.X), torch.from_numpy(data.y)[:, None]

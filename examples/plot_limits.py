@@ -3,8 +3,8 @@ When it works, and when it does not
 ===================================
 
 Six kinds of data, three draws of each: 160 training rows, 40 validation rows and 80 groups of five columns. The group
-lasso of `covey.baselines` and covey choose their model on the same validation rows. The error of the predicted signal
-on new rows is given as a share of the signal's variance: 1 is no better than predicting the mean.
+lasso of `covey.paper.baselines` and covey choose their model on the same validation rows. The error of the predicted
+signal on new rows is given as a share of the signal's variance: 1 is no better than predicting the mean.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from covey import GroupSparseRegressor
-from covey.baselines import GroupLasso
 from covey.datasets import make_group_sparse
+from covey.paper.baselines import GroupLasso
 from covey.selection import HoldOut
 
 cases = {

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
-from covey.dynamics import normalized_descent, plain_descent
-from covey.theory import margins
+from covey.paper.dynamics import normalized_descent, plain_descent
+from covey.paper.theory import margins
 
 rng = np.random.default_rng(0)
 n_rows, n_groups, size = 30, 6, 2

@@ -2,14 +2,14 @@
 The paper's network, step by step
 =================================
 
-`covey.dynamics` runs the algorithms of the paper as printed, one file each, and records everything. This is figure 3 of
-the paper: Algorithm 2 on 150 rows and 300 columns in groups of three, with the authors' own draw. `covey reproduce`
-makes all figures and tables, with a verdict on every claim.
+`covey.paper.dynamics` runs the algorithms of the paper as printed, one file each, and records everything. This is
+figure 3 of the paper: Algorithm 2 on 150 rows and 300 columns in groups of three, with the authors' own draw. `covey
+reproduce` makes all figures and tables, with a verdict on every claim.
 """
 
 from covey.datasets import legacy_paper_data
-from covey.dynamics import normalized_descent
-from covey.plots import TrajectoryDisplay
+from covey.paper.dynamics import normalized_descent
+from covey.paper.plots import TrajectoryDisplay
 
 data = legacy_paper_data(support=range(5, 14))
 path = normalized_descent(

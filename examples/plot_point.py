@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from covey import GroupSparseRegressor
-from covey.baselines import GroupLasso
 from covey.datasets import make_group_sparse
+from covey.paper.baselines import GroupLasso
 from covey.selection import HoldOut
 
 rng = np.random.default_rng(0)

@@ -20,10 +20,10 @@ import pandas as pd
 
 from covey import limit_path
 from covey.datasets import make_group_sparse
-from covey.experiments import Claim, Verdict, registry
-from covey.experiments.runner import reproduce
-from covey.experiments.style import grid, styled
-from covey.experiments.tasks import run_tasks
+from covey.paper.experiments import Claim, Verdict, registry
+from covey.paper.experiments.runner import reproduce
+from covey.paper.experiments.style import grid, styled
+from covey.paper.experiments.tasks import run_tasks
 from covey.workflow import FILES, FitSettings, check_out, fit_table, write_fit
 
 DATA = make_group_sparse(150, 300, 3, active=6, sigma=1.0, random_state=0)
@@ -92,7 +92,7 @@ def install_toy():
             run_tasks(wake_ups, [{"seed": s} for s in range(settings.repeats)], jobs)
         ),
         plot=plot,
-        claims=lambda frame: [Claim("toy", "Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
+        claims=lambda frame: [Claim("Toys work.", "rows", f"{len(frame)} rows", Verdict.HOLDS)],
     )
     sys.modules["covey_test_toy"] = module
     registry.MODULES["toy"] = "covey_test_toy"

@@ -1,6 +1,6 @@
 """Ways to store one dense array, for contract tests over all kinds of storage.
 
-A new kind adds a row to `KINDS`: a function that stores a dense array in its own way, in a folder where it needs one.
+A new kind adds a row to `KINDS`: a function that stores a dense array, in a folder where it needs one.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import pytest
 import covey
 from covey import files
 from covey.datasets import make_group_sparse
-from covey.experiments.tasks import write_piece
 from covey.files import atomic_folder, check_folder, check_writable, write_atomically
+from covey.paper.experiments.tasks import write_piece
 from covey.tables import read_table
 from covey.tables.spreadsheet import guarded, unguarded
 

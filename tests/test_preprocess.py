@@ -68,8 +68,8 @@ def test_gram_rows_are_products_of_working_columns():
     problem = problem_of(X, y, groups)
     Z = working_matrix(problem)
     rows = problem.gram_rows([4, 1])
-    own = np.r_[problem.starts[4] : problem.starts[5], problem.starts[1] : problem.starts[2]]
-    np.testing.assert_allclose(rows, Z[:, own].T @ (problem.q[:, None] * Z), atol=1e-9)
+    at = np.r_[problem.starts[4] : problem.starts[5], problem.starts[1] : problem.starts[2]]
+    np.testing.assert_allclose(rows, Z[:, at].T @ (problem.q[:, None] * Z), atol=1e-9)
 
 
 def rank_cases():
@@ -120,14 +120,13 @@ def test_block_scaling_divides_a_group_by_one_number():
     X, y, groups = data()
     X = X * np.geomspace(1e-3, 1e3, X.shape[1])
     X[:, 1] = 7.0
-    made = Groups.coerce(groups, X.shape[1])
     problem = problem_of(X, y, groups, standardize="block")
-    for l, name in enumerate(made.names):
-        own = X[:, made[name]]
-        live = own.std(axis=0) > 0
-        unit = np.sqrt(np.mean(own.std(axis=0)[live] ** 2))
+    for l, name in enumerate(groups.names):
+        columns = X[:, groups[name]]
+        live = columns.std(axis=0) > 0
+        unit = np.sqrt(np.mean(columns.std(axis=0)[live] ** 2))
         np.testing.assert_allclose(
-            problem.working_columns(np.array([l])), ((own - own.mean(axis=0)) / unit)[:, live], atol=1e-9
+            problem.working_columns(np.array([l])), ((columns - columns.mean(axis=0)) / unit)[:, live], atol=1e-9
         )
 
 

@@ -1,6 +1,7 @@
 """Imports go downwards only, and heavy libraries stay in their rooms."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,49 +12,86 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "covey"
 
 
-def rooms() -> list[str]:
-    """The rooms from top to bottom, as CONTRIBUTING.md lists them."""
-    block = (ROOT / "CONTRIBUTING.md").read_text().split("```")[1]
+def rooms(part: int) -> list[str]:
+    """The rooms of the tool (0) or of the paper (1) from top to bottom, as CONTRIBUTING.md lists them."""
+    block = (ROOT / "CONTRIBUTING.md").read_text().split("```")[1 + 2 * part]
     return [line.split()[0] for line in block.strip().splitlines()]
 
 
-def room_of(file: Path) -> str:
-    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+def room_of(file: Path, root: Path) -> str:
+    return file.relative_to(root).parts[0].removesuffix(".py")
 
 
-def imported_rooms(file: Path) -> set[str]:
-    """The rooms of covey that a file imports, at its top or inside a function."""
+def imports(file: Path) -> set[str]:
+    """The modules that a file imports, at its top or inside a function; names imported from covey count as modules."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "covey":
-            parts = node.module.split(".")
-            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module in ("covey", "covey.paper"):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("covey.")}
+            found |= {alias.name for alias in node.names}
     return found
 
 
+def rooms_in(names: set[str], package: str) -> set[str]:
+    """The rooms of a package among the names of modules."""
+    return {name.removeprefix(f"{package}.").split(".")[0] for name in names if name.startswith(f"{package}.")}
+
+
+def check_order(file: Path, package: str, order: list[str], here: str) -> None:
+    for room in rooms_in(imports(file), package) - {here}:
+        assert room in order, f"{room} is no room of CONTRIBUTING.md's map"
+        assert order.index(room) > order.index(here), f"{file.name} in {here} imports upwards from {room}"
+
+
 FILES = sorted(f for f in SOURCE.rglob("*.py") if f != SOURCE / "__init__.py")
+PAPER = [f for f in FILES if f.is_relative_to(SOURCE / "paper") and f != SOURCE / "paper" / "__init__.py"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SOURCE)))
 def test_imports_go_downwards(file):
-    order = rooms()
-    here = order.index(room_of(file))
-    for room in imported_rooms(file) - {room_of(file)}:
-        assert room in order, f"{room} is no room of CONTRIBUTING.md's map"
-        assert order.index(room) > here, f"{file.name} in {room_of(file)} imports upwards from {room}"
+    check_order(file, "covey", rooms(0), room_of(file, SOURCE))
+
+
+@pytest.mark.parametrize("file", PAPER, ids=lambda f: str(f.relative_to(SOURCE)))
+def test_imports_of_the_paper_go_downwards(file):
+    check_order(file, "covey.paper", rooms(1), room_of(file, SOURCE / "paper"))
+
+
+def test_the_tool_never_imports_the_paper():
+    """Not even by a name in a string, except where the command line looks up the paper's commands."""
+    naming = {
+        str(file.relative_to(SOURCE))
+        for file in FILES
+        if room_of(file, SOURCE) != "paper" and re.search(r"covey\.paper|\.paper\b", code_of(file))
+    }
+    assert naming == {"cli/app.py"}
+    table = next(line for line in (SOURCE / "cli/app.py").read_text().split("OF_THE_PAPER = ")[1].split("}")[:1])
+    assert set(re.findall(r"covey\.paper[\w.]*", code_of(SOURCE / "cli/app.py"))) == set(
+        re.findall(r"covey\.paper[\w.]*", table)
+    )
+
+
+def code_of(file: Path) -> str:
+    """The source without docstrings and comments."""
+    tree = ast.parse(file.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def test_the_walk_sees_imports(tmp_path):
     file = tmp_path / "x.py"
-    file.write_text("from covey.plots import A\nimport covey.theory.bounds\ndef f():\n    from covey import cli\n")
-    assert imported_rooms(file) == {"plots", "theory", "cli"}
+    file.write_text("from covey.plots import A\nimport covey.search.events\ndef f():\n    from covey import cli\n")
+    assert rooms_in(imports(file), "covey") == {"plots", "limit", "cli"}
 
 
 def test_every_room_on_the_map_is_spelt_as_in_the_source():
-    present = {room_of(f) for f in FILES}
-    assert present <= set(rooms())
+    assert {room_of(f, SOURCE) for f in FILES} <= set(rooms(0))
+    assert {room_of(f, SOURCE / "paper") for f in PAPER} == set(rooms(1))
 
 
 def test_importing_covey_is_light():
@@ -65,7 +103,7 @@ def test_importing_covey_is_light():
 
 # fig10 and channels train the networks of nn, and import torch inside their functions only
 TORCH = (
-    "nn", "batched", "designs/torch", "experiments/fig10.py", "experiments/channels.py",
+    "paper/nn", "designs/torch", "paper/experiments/fig10.py", "paper/experiments/channels.py",
 )  # fmt: skip
 
 

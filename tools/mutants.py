@@ -30,18 +30,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The source of each room, and the tests that speak for it.
 ROOMS = {
-    "theory": (["theory"], ["tests/theory", "tests/stopping/test_window.py"]),
-    "dynamics": (["dynamics"], ["tests/dynamics"]),
-    "stopping": (["stopping"], ["tests/stopping"]),
+    "theory": (["paper/theory"], ["tests/paper/theory"]),
+    "dynamics": (["paper/dynamics"], ["tests/paper/dynamics"]),
+    "regressor": (
+        ["paper/regressor.py", "paper/running.py", "paper/stopping.py"], ["tests/paper/test_regressor.py"],
+    ),
     "nn": (
-        ["nn/stack.py", "nn/descent.py", "nn/diagonal.py", "nn/models.py", "nn/networks.py"],
-        ["tests/nn/test_stack.py", "tests/nn/test_descent.py", "tests/nn/test_models.py"],
+        ["paper/nn/stack.py", "paper/nn/descent.py", "paper/nn/diagonal.py", "paper/nn/models.py",
+         "paper/nn/networks.py"],
+        ["tests/paper/nn/test_stack.py", "tests/paper/nn/test_descent.py", "tests/paper/nn/test_models.py"],
     ),
     "units": (
-        ["baselines/units.py", "baselines/costs.py", "preprocess/group_weights.py", "network/settings.py",
-         "network/printed.py"],
-        ["tests/baselines/test_units.py", "tests/baselines/test_costs.py", "tests/test_preprocess.py",
-         "tests/network/test_settings.py", "tests/network/test_paper.py"],
+        ["paper/baselines/units.py", "paper/baselines/costs.py", "preprocess/group_weights.py"],
+        ["tests/paper/baselines/test_units.py", "tests/paper/baselines/test_costs.py", "tests/test_preprocess.py"],
     ),
 }  # fmt: skip
 

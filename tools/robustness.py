@@ -1,4 +1,4 @@
-"""The attacks of docs/robustness.md, counted: inputs, arguments, processors, engines, files, kills and lost workers.
+"""The attacks of docs/robustness.md, counted: inputs, arguments, processors, files, kills and lost workers.
 
     make robustness                                             # the full numbers, some hours
     python tools/robustness.py --small                          # some minutes; other seeds with --seed
@@ -32,7 +32,6 @@ KINDS = {
     "functions": ("inputs of fits and paths", 20_000, 200),
     "arguments": ("hostile arguments of groups, baselines, theory, datasets and dynamics", 20_000, 500),
     "processors": ("fits under other kernels of OpenBLAS and numbers of threads", 600, 120),
-    "engines": ("correlated problems through both engines of the network", 500, 20),
     "models": ("forged model files", 2000, 60),
     "tables": ("tables through covey fit and covey predict", 500, 30),
     "kills": ("runs killed (kill -9, Ctrl-C) and resumed", 100, 8),
@@ -81,14 +80,6 @@ def processors(count: int, seed: int) -> Findings:
         for fit, apart in largest_differences(own, own + 1, [], PROCESSORS).items():
             yield own, f"{fit}: apart by {apart:.2g}" if apart > 1e-6 else ""
         own, done = own + 1, done + len(fit_names())
-
-
-def engines(count: int, seed: int) -> Findings:
-    """The exact and the screened engine select the same groups (`tests/engine_problems.py`)."""
-    from engine_problems import apart
-    from fuzz.children import in_children
-
-    return in_children(lambda own: "other groups" if apart(own)[1] else "", range(seed, seed + count))
 
 
 def models(count: int, seed: int) -> Findings:
@@ -168,7 +159,7 @@ def workers(count: int, seed: int) -> Findings:
 
 
 ATTACKS: dict[str, Callable[[int, int], Findings]] = {
-    "functions": functions, "arguments": arguments, "processors": processors, "engines": engines, "models": models,
+    "functions": functions, "arguments": arguments, "processors": processors, "models": models,
     "tables": tables, "kills": kills, "workers": workers,
 }  # fmt: skip
 

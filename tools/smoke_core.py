@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import covey
+import covey.paper
 
 
 def refused(use: Callable[[], object], extra: str) -> None:
@@ -39,7 +40,7 @@ assert 0 in covey.GroupSparseClassifier(groups=3).fit(X, y > 0).selected_groups_
 refused(lambda: covey.report.fit_report(model, X, y, "report.html"), "report")
 refused(lambda: covey.plots, "plot")
 refused(lambda: covey.save(model, "model.skops"), "io")
-refused(lambda: covey.nn, "torch")
+refused(lambda: covey.paper.nn, "torch")
 command = subprocess.run([sys.executable, "-m", "covey.cli", "--help"], capture_output=True, text=True)
 assert command.returncode == 1, command
 assert command.stderr.strip().endswith("pip install 'covey[cli]'"), command

@@ -8,19 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey import (
-        baselines,
-        datasets,
-        dynamics,
-        evidence,
-        experiments,
-        losses,
-        nn,
-        plots,
-        report,
-        selection,
-        theory,
-    )
+    from covey import datasets, evidence, losses, plots, report, selection
     from covey.estimators import GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, TermGroups
     from covey.evidence import nested_score, stability_selection
     from covey.groups import Groups
@@ -36,31 +24,23 @@ __all__ = [
     "Groups",
     "Path",
     "TermGroups",
-    "baselines",
     "datasets",
-    "dynamics",
     "evidence",
-    "experiments",
     "limit_path",
     "load",
     "losses",
     "nested_score",
-    "nn",
     "plots",
     "report",
     "save",
     "selection",
     "stability_selection",
     "survival",
-    "theory",
 ]
 __version__ = "0.2.0"
 
 # Imported on first use, so that `import covey` and `covey --help` are fast.
-_ROOMS = (
-    "baselines", "datasets", "dynamics", "evidence", "experiments", "losses", "nn", "plots", "report", "selection",
-    "theory",
-)  # fmt: skip
+_ROOMS = ("datasets", "evidence", "losses", "plots", "report", "selection")
 _NAMES = {
     "GroupSparseClassifier": "covey.estimators",
     "GroupSparseCox": "covey.estimators",

@@ -12,9 +12,9 @@ import pytest
 
 from covey import Groups, GroupSparseClassifier, GroupSparseCox, GroupSparseRegressor, limit_path
 from covey.designs import DenseDesign, Design, as_design
+from covey.paper.theory import check_assumptions, coherence
 from covey.preprocess import prepare
 from covey.selection import HoldOut
-from covey.theory import check_assumptions, coherence
 from storage_kinds import KINDS
 
 # relative to the largest number

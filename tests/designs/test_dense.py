@@ -42,16 +42,16 @@ def test_moments(kind):
     scale = np.exp2(rng.integers(-3, 3, 53))
     tolerance = 1e-5 if "32" in kind else 1e-10
     for centre in (True, False):
-        made = as_design(S).moments(y, q, members, STARTS, centre=centre, scale=scale)
+        moments = as_design(S).moments(y, q, members, STARTS, centre=centre, scale=scale)
         mean = (q @ X)[members] if centre else np.zeros(53)
         Z = (X[:, members] - mean) * scale
-        np.testing.assert_allclose(made.mean, mean, atol=tolerance)
-        np.testing.assert_allclose(made.correlation, Z.T @ (q * y), atol=10 * tolerance)
+        np.testing.assert_allclose(moments.mean, mean, atol=tolerance)
+        np.testing.assert_allclose(moments.correlation, Z.T @ (q * y), atol=10 * tolerance)
         for l in range(5):
-            block = made.blocks[made.block_starts[l] : made.block_starts[l + 1]]
-            own = Z[:, STARTS[l] : STARTS[l + 1]]
-            np.testing.assert_allclose(block.reshape(own.shape[1], -1), own.T @ (q[:, None] * own), rtol=1e-4, atol=1e-3
-                                       if "32" in kind else 1e-9)  # fmt: skip
+            block = moments.blocks[moments.block_starts[l] : moments.block_starts[l + 1]]
+            z = Z[:, STARTS[l] : STARTS[l + 1]]
+            atol = 1e-3 if "32" in kind else 1e-9
+            np.testing.assert_allclose(block.reshape(z.shape[1], -1), z.T @ (q[:, None] * z), rtol=1e-4, atol=atol)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,9 +91,9 @@ def test_reading_copies_nothing(order):
 
 def test_a_constant_column_has_exactly_no_variance():
     X = np.full((1000, 2), 0.1)
-    made = as_design(X).moments(np.ones(1000), np.full(1000, 1e-3), np.arange(2), np.array([0, 2]), centre=True,
+    moments = as_design(X).moments(np.ones(1000), np.full(1000, 1e-3), np.arange(2), np.array([0, 2]), centre=True,
                                 scale=np.ones(2))  # fmt: skip
-    assert (made.blocks == 0).all()
+    assert (moments.blocks == 0).all()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

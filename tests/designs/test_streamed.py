@@ -86,7 +86,7 @@ try:
 except MemoryError:
     pass
 else:
-    raise AssertionError("the whole file went into memory")
+    raise AssertionError("the file went into memory")
 path = limit_path(design, np.load(sys.argv[1] + ".y.npy"), 8, max_groups=2)
 print(sorted(l for l, _ in path.entered), design.n_passes)
 """

@@ -38,13 +38,13 @@ def test_the_tensor_is_not_touched(dtype, options):
 def test_the_tensor_goes_with_its_last_user():
     X, y = data()
     tensor = torch.from_numpy(X)
-    seen = weakref.ref(tensor)
+    reference = weakref.ref(tensor)
     gc.collect()
     gc.disable()
     try:
         model = GroupSparseRegressor(4, random_state=0).fit(tensor, y)
         del tensor
-        assert seen() is None
+        assert reference() is None
     finally:
         gc.enable()
     assert model.path_.entered

@@ -13,7 +13,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
 def test_example_runs_and_draws(example, tmp_path, monkeypatch):
-    if "covey.nn" in example.read_text():
+    if "covey.paper.nn" in example.read_text():
         pytest.importorskip("torch")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ DATA = pd.DataFrame(
 )
 DATA["y"] = np.sin(DATA["age"] / 6) + (DATA["site"] == "b") + 0.1 * RNG.standard_normal(150)
 DATA["ill"] = np.where(DATA["y"] + RNG.logistic(size=150) / 2 > 0.5, "yes", "no")
-DATA["time"], DATA["died"] = np.exp(-DATA["y"]) * RNG.exponential(size=150), RNG.uniform(size=150) < 0.8
+DATA["time"], DATA["event"] = np.exp(-DATA["y"]) * RNG.exponential(size=150), RNG.uniform(size=150) < 0.8
 TERMS = "bs(age, df=7) + C(site) + x1:x2"
 
 
@@ -61,9 +61,9 @@ def test_no_constant_transformed_and_several_responses():
 def test_classes_and_survival_times():
     labels = GroupSparseClassifier.from_formula(f"ill ~ {TERMS}", DATA)
     assert set(labels.predict(DATA)) == {"yes", "no"}
-    cox = GroupSparseCox.from_formula("survival(time, died) ~ C(site) + x1", DATA)
+    cox = GroupSparseCox.from_formula("survival(time, event) ~ C(site) + x1", DATA)
     X = np.asarray(formulaic.model_matrix("C(site) + x1", DATA))[:, 1:]
-    same = GroupSparseCox(groups=["C(site)", "C(site)", "x1"]).fit(X, survival(DATA["time"], DATA["died"]))
+    same = GroupSparseCox(groups=["C(site)", "C(site)", "x1"]).fit(X, survival(DATA["time"], DATA["event"]))
     np.testing.assert_allclose(cox.predict(DATA), same.predict(X))
 
 

@@ -114,5 +114,5 @@ def test_a_table_of_sparse_columns():
 
 def test_groups_of_another_transformer():
     fitted = OneHotEncoder().fit(TABLE[["site", "sex"]])
-    with pytest.raises(ValueError, match="groups was made for 6 columns, but X has 2"):
+    with pytest.raises(ValueError, match="groups is for 6 columns, but X has 2"):
         GroupSparseRegressor(groups=TermGroups.from_transformer(fitted)).fit(np.eye(9, 2), np.arange(9.0))

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from covey import Groups, baselines, datasets, dynamics, theory
+from covey import Groups, datasets
+from covey.paper import baselines, dynamics, theory
 from fuzz.check import DOCUMENTED, from_below, limited, where
 
 __all__ = ["CALLS", "HOSTILE", "make_call", "outcome"]
@@ -62,11 +63,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"X": X, "y": Y, "groups": 3, "penalty": 0.1, "group_weights": "sqrt", "fit_intercept": True,
          "standardize": False, "tol": 1e-8, "max_iter": 200},
     ),
-    "GroupMCP": (
-        lambda **options: _fit(baselines.GroupMCP, **options),
-        {"X": X, "y": Y, "groups": 3, "penalty": 0.1, "gamma": 3.0, "group_weights": "sqrt", "fit_intercept": True,
-         "tol": 1e-6, "max_iter": 200},
-    ),
     "PrimalDual": (
         lambda **options: _fit(baselines.PrimalDual, **options),
         {"X": X, "y": Y, "groups": 3, "n_steps": 20, "ratio": "data", "ratio_scale": 1.0, "group_weights": "unit",
@@ -100,7 +96,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
          "step_size": 1e-3, "direction_step": None},
     ),
     "coherence": (theory.coherence, {"X": X, "groups": 3, "block_columns": 4}),
-    "coherence_bounds": (theory.coherence_bounds, {"X": X, "groups": 3, "refine": 2, "block_columns": 4}),
     "coherence_matrix": (theory.coherence_matrix, {"X": X, "groups": 3, "block_columns": 4}),
     "diagonal_mirror": (theory.diagonal_mirror, {"w": W, "scale": 0.1}),
     "diagonal_potential": (theory.diagonal_potential, {"w": W, "scale": 0.1}),

@@ -34,7 +34,7 @@ TOLERANCES = {
 SIZES = {
     "dense": "MOST_KEPT MOST_WORK TILE",
     "elimination": "COMPACT FILLED SMALL TOGETHER",
-    "newton": "MOST_UNKNOWNS",
+    "newton": "MOST_TOGETHER MOST_UNKNOWNS",
     "paths": "EVENTS_PER_CHECK GROWTH LEAST_GROWTH",
     "ridges": "TILE",
     "search": "EVENTS_PER_LOOK EVENTS_PER_READING",

@@ -26,9 +26,9 @@ COMMANDS = {
     "predict": ("covey.cli.predict:predict", START),
     "stability": ("covey.cli.stability:stability", START),
     "path": ("covey.cli.path:path", START),
-    "diagnose": ("covey.cli.diagnose:diagnose", START),
-    "reproduce": ("covey.cli.reproduce:reproduce", PAPER),
-    "autoencoder": ("covey.cli.autoencoder:app", PAPER),
+    "diagnose": ("covey.paper.cli.diagnose:diagnose", PAPER),
+    "reproduce": ("covey.paper.cli.reproduce:reproduce", PAPER),
+    "autoencoder": ("covey.paper.cli.autoencoder:autoencoder", PAPER),
     "completion": ("covey.cli.completion:completion", SHELL),
 }
 APPEARANCE: dict[str, Any] = {

@@ -7,6 +7,7 @@ worker is left. The functions here give up after a while and raise an error.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -51,7 +52,11 @@ def compute(*tasks: Any) -> tuple[Any, ...]:
         if client is None:
             values: tuple[Any, ...] = dask.compute(*tasks)
             return values
-        return _wait(client, client.compute(list(tasks)))
+        with warnings.catch_warnings():
+            # the rows of y and of the weights travel with the tasks
+            warnings.filterwarnings("ignore", "Sending large graph")
+            futures = client.compute(list(tasks))
+        return _wait(client, futures)
 
 
 def first_failure(tasks: Sequence[Any]) -> tuple[int, BaseException] | None:

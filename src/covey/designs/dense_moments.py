@@ -15,15 +15,14 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from covey.designs.protocol import LARGEST_BLOCK, Moments, block_offsets, diagonals
-from covey.layout import alike, columns_of, gathered, run, scatter
+from covey.layout import alike, columns_of, gathered, offsets, run, scatter
 
 __all__ = ["dense_moments", "outer_products"]
 
 Array = NDArray[Any]
 
-# A tile of 2^15 numbers is 256 KiB and stays in a core's second-level cache. If every group is multiplied separately,
-# tiles are larger and calls fewer.
-TILE, LARGE_TILE = 2**15, 2**17
+# A tile of 2^15 numbers is 256 KiB and stays in a core's second-level cache.
+TILE = 2**15
 # The width of a tile of an X in C order, wide enough to read rows fast.
 LONG = 512
 # Small groups are multiplied together, about this many columns at a time: the unneeded products between them cost less
@@ -32,9 +31,8 @@ WIDTH = 10
 # Up to this many columns, BLAS computes a matrix times its transpose faster as a general product.
 NARROW = 24
 
-# If group sizes change more often than this from one group to the next, and groups are small on average, it is faster
-# to reorder groups by size than to multiply each group separately.
-FEW_RUNS, SMALL_SIZE = 32, 10
+# If group sizes change more often than this from one group to the next, groups are reordered by size.
+FEW_RUNS = 32
 
 # Scattered columns are copied into order this many numbers at a time (4 MiB), and at least this many rows.
 GATHERED, FEW_ROWS = 2**19, 32
@@ -93,63 +91,55 @@ def outer_products(values: Array, starts: Array) -> NDArray[np.float64]:
 
 
 def _by_size(sizes: Array) -> NDArray[np.intp]:
-    """An order of the groups in which those of the same size are neighbours, if reordering is worthwhile."""
-    n_runs = np.count_nonzero(np.diff(sizes)) + 1
-    if n_runs > FEW_RUNS and sizes.sum() < SMALL_SIZE * n_runs:
-        return np.argsort(sizes, kind="stable")
-    return np.arange(sizes.size)
+    """An order of the groups in which those of the same size are neighbours, if sizes change often."""
+    kinds = _kinds(sizes)
+    if np.count_nonzero(np.diff(kinds)) < FEW_RUNS:
+        return np.arange(sizes.size)
+    return np.argsort(kinds, kind="stable")
+
+
+def _kinds(sizes: Array) -> Array:
+    """The sizes of groups, or one for those whose columns need no products with each other."""
+    return np.where(sizes > LARGEST_BLOCK, 1, sizes)
 
 
 class _Segment(NamedTuple):
-    """Neighbouring groups of equal size: the first one, their number, their size, and how many are multiplied together.
+    """Neighbouring groups of one kind.
 
-    Columns that need no products with others are segments with ``size`` one.
+    Attributes
+    ----------
+    columns : slice
+        Their columns.
+    first, n_groups : int
+        The first group, and their number.
+    size, together : int
+        The kind of the groups, and how many are multiplied together.
     """
 
+    columns: slice
     first: int
     n_groups: int
     size: int
     together: int
 
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.n_groups * self.size
 
-
-def _panels(sizes: Array, n: int, *, by_column: bool) -> tuple[list[list[_Segment]], int]:
-    """Divide all groups into segments, one list per panel of columns; and the size of a tile."""
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(sizes)) + 1, [sizes.size]])
-    tile = TILE if sizes.size >= WIDTH * (edges.size - 1) else LARGE_TILE
-    # contiguous columns are long enough anyway
-    wide = max(WIDTH if by_column else LONG, tile // n)
-    panels: list[list[_Segment]] = [[]]
-    room = wide
-    for a, b in pairwise(edges.tolist()):
-        for segment in _cut(a, b - a, int(sizes[a]), wide):
-            if segment.width > room and panels[-1]:
-                panels.append([])
-                room = wide
-            panels[-1].append(segment)
-            room -= segment.width
-    return panels, tile
-
-
-def _cut(first: int, count: int, size: int, wide: int) -> Iterator[_Segment]:
-    """Cut consecutive groups of equal size into segments no wider than a panel."""
-    if size == 1 or size > LARGEST_BLOCK:
-        for a in range(0, count * size, wide):
-            yield _Segment(first + a // size, min(wide, count * size - a), 1, 1)
-        return
-    if size == 0:
-        return
-    together = min(count, max(1, WIDTH // size))
-    step = max(1, wide // (together * size)) * together
-    even = count // together * together
-    for a in range(0, even, step):
-        yield _Segment(first + a, min(step, even - a), size, together)
-    if even < count:
-        yield _Segment(first + even, count - even, size, count - even)
+def _segments(sizes: Array, wide: int) -> Iterator[_Segment]:
+    """Divide the groups into segments of at most about `wide` columns."""
+    kinds, starts = _kinds(sizes), offsets(sizes)
+    edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), sizes.size]
+    for a, b in pairwise(edges):
+        size, left, right = int(kinds[a]), int(starts[a]), int(starts[b])
+        if size == 1:
+            for c in range(left, right, wide):
+                yield _Segment(slice(c, min(c + wide, right)), a, b - a, 1, 1)
+        elif size > 1:
+            together = min(b - a, max(1, WIDTH // size))
+            step = max(1, wide // (together * size)) * together
+            even = b - (b - a) % together
+            for first, last in [*((c, min(c + step, even)) for c in range(a, even, step)), (even, b)]:
+                columns = slice(int(starts[first]), int(starts[last]))
+                if first < last:
+                    yield _Segment(columns, first, last - first, size, min(together, last - first))
 
 
 def _sums(
@@ -162,17 +152,17 @@ def _sums(
     """
     n, p = X.shape[0], columns.size
     by_column = abs(X.strides[0]) < abs(X.strides[1])
-    panels, tile = _panels(sizes, n, by_column=by_column)
-    buffer, sums, squares = np.empty(tile), np.zeros((2, p)), np.zeros(p)
-    products = {segment: _Products(segment) for panel in panels for segment in panel if segment.size > 1}
+    # contiguous columns are long enough anyway
+    wide = max(WIDTH if by_column else LONG, TILE // n)
+    products = [_Products(segment) for segment in _segments(sizes, wide)]
+    buffer, sums, squares = np.empty(TILE), np.zeros((2, p)), np.zeros(p)
     sides = np.stack([np.ones(n), y]) if root is None else np.stack([root, root * y])
     with np.errstate(over="ignore", invalid="ignore"):
         for first, part, at in _row_chunks(X, columns, by_column):
-            left = 0
-            for panel in panels:
-                width = sum(segment.width for segment in panel)
-                inside = slice(left, left + width)
-                step = min(len(part), max(1, tile // width))
+            for product in products:
+                inside = product.segment.columns
+                width = inside.stop - inside.start
+                step = min(len(part), max(1, TILE // width))
                 flat = buffer[: step * width]
                 base = flat.reshape(width, step).T if by_column else flat.reshape(step, width)
                 for a in range(0, len(part), step):
@@ -182,16 +172,11 @@ def _sums(
                     source = some[:, inside] if at is None else columns_of(some, at[inside])
                     _fill(Z, source, shift[inside], scale[inside], None if root is None else root[rows])
                     sums[:, inside] += sides[:, rows] @ Z
-                    place = 0
-                    for segment in panel:
-                        z = Z[:, place : place + segment.width]
-                        if segment.size > 1:
-                            products[segment].add(z)
-                        else:
-                            squares[left + place : left + place + segment.width] += np.einsum("ij,ij->j", z, z)
-                        place += segment.width
-                left += width
-    return sums, squares, [(segment, product.blocks()) for segment, product in products.items()]
+                    if product.segment.size > 1:
+                        product.add(Z)
+                    else:
+                        squares[inside] += np.einsum("ij,ij->j", Z, Z)
+    return sums, squares, [(product.segment, product.blocks()) for product in products if product.segment.size > 1]
 
 
 def _row_chunks(X: Array, columns: Array, by_column: bool) -> Iterator[tuple[int, Array, Array | None]]:

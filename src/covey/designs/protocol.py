@@ -1,7 +1,7 @@
 """Design: the few operations through which the rest of the library accesses X.
 
 X is read once for its moments, and then only for products with many models and for Gram matrices of some columns, so
-any kind of storage that implements these operations supports the whole method. Nothing here centres, scales or copies
+any kind of storage that implements these operations supports the method. Nothing here centres, scales or copies
 X: `covey.preprocess` does that on the results, with each group's small factor. Row vectors (the response, weights,
 masks) are numpy arrays in the memory of this process for every kind of storage.
 

@@ -61,7 +61,7 @@ def part_grams(
         for w, total in zip(weights, out, strict=True):
             used = np.flatnonzero(w[at])
             part = A[used] * np.sqrt(w[at][used])[:, None]
-            # BLAS computes only half of a matrix times its own transpose
+            # BLAS computes only half of a matrix times its transpose
             total += part.T @ part
     return out
 

@@ -1,4 +1,4 @@
-"""scipy's sparse matrices: centred and orthonormalised through the stored values, never made dense."""
+"""scipy's sparse matrices: centred and orthonormalised through the stored values, never converted to a dense array."""
 
 from __future__ import annotations
 

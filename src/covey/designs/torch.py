@@ -147,7 +147,7 @@ class TorchDesign(Design):
     def _read(self, part: SizeClass, row: torch.Tensor | None) -> torch.Tensor:
         """A copy of some groups' columns in float64, minus a row.
 
-        It is made in pieces with 31-bit positions: beyond that, torch would make dozens of small copies.
+        It is copied in pieces with 31-bit positions: beyond that, torch would split the copy into dozens of small ones.
         """
         n, rows = self.X.shape[0], max(1, 2**31 // max(1, abs(self.X.stride(0))))
         out = torch.empty((n, part.columns.size), dtype=torch.float64, device=self.X.device)

@@ -28,7 +28,7 @@ def wrap(X: Any, *, name: str = "X") -> ZarrDesign:
 class ZarrDesign(RowsOnDisk):
     """A two-dimensional Zarr array, streamed in row blocks.
 
-    Blocks consist of whole chunks if the budget allows, so that a pass decompresses every chunk once.
+    Blocks consist of complete chunks if the budget allows, so that a pass decompresses every chunk once.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ZarrDesign(RowsOnDisk):
 
     @property
     def block_rows(self) -> int:
-        """The number of rows per block: whole chunks if they fit."""
+        """The number of rows per block: complete chunks if they fit."""
         rows, chunk = super().block_rows, int(self.array.chunks[0])
         return min(self.shape[0], max(rows - rows % chunk, min(rows, chunk)))
 

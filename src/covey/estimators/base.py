@@ -26,6 +26,7 @@ from covey.path import Path
 from covey.progress import showing
 from covey.search.agreement import fold_counts, split_warning
 from covey.search.problem import Problem
+from covey.search.recipes import read_recipes
 from covey.search.select import Selected, Selection, read_selection, select
 from covey.selection import HoldOut
 from covey.summary import Summary
@@ -125,7 +126,10 @@ class GroupSparseEstimator(BaseEstimator):
         always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
         search = partial(self._search, selection=self._read_selection(split_groups))
-        problem = with_scale(Problem(design, response.y, weight, groups, always, options, loss, shift), search)
+        problem = Problem(
+            design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes)
+        )
+        problem = with_scale(problem, search)
         found = search(problem)
         self.loss_, self.groups_ = problem.loss, groups
         self.always_groups_ = [groups.names[l] for l in always]

@@ -54,6 +54,8 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
     average : bool
         Return the mean of all candidates, weighted by the likelihood of the held-out rows, instead of one of them. It
         predicts a little better under strong noise, but is dense; all attributes then describe the mean.
+    recipes : iterable of Recipe
+        Further candidates, for instance of your own: see "How to add a recipe" in the documentation.
     factors : "auto" or int
         The number of common factors of the columns to include in the model while the order of the groups is determined,
         so that groups do not wake up because of variation that all columns share. ``"auto"`` counts the factors that
@@ -136,6 +138,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         selection: Any = 5,
         rule: str = "min",
         average: bool = False,
+        recipes: Iterable[Any] = (),
         factors: int | str = "auto",
         group_weights: Any = "noise",
         standardize: Any = "group",
@@ -149,6 +152,7 @@ class GroupSparseClassifier(ClassifierMixin, GroupSparseEstimator):
         self.selection = selection
         self.rule = rule
         self.average = average
+        self.recipes = recipes
         self.factors = factors
         self.group_weights = group_weights
         self.standardize = standardize

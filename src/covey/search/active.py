@@ -138,7 +138,7 @@ class ActiveSet:
         k, width = self.ends[n_groups], self.widths[n_groups]
         del self.groups[n_groups:]
         for history in (self.widths, self.ends, self.models, self.separated):
-            del history[n_groups + 1 :]  # type: ignore[attr-defined]
+            del history[n_groups + 1 :]
         self.A, self.basis, self._R = self.A[:, :width], self.basis[:k], self._R[:k, :k]
         self._curvature.truncate(width)
         self.eta = self.predictor(n_groups)

@@ -7,6 +7,7 @@ For a quadratic loss that is the fit itself; for others Newton's method finishes
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.layout import spans
 from covey.progress import tell
 from covey.search.active import DEPENDENT, ActiveSet
 from covey.search.arrays import host
 from covey.search.elimination import Eliminated, eliminate_all
-from covey.search.newton import Curvature, minimise
+from covey.search.newton import Curvature, minimise, rough_ridges
 from covey.search.paths import Paths
 from covey.search.quadratic import Quadratic
 from covey.search.recipes import Model, Recipe, Training
@@ -94,9 +96,12 @@ class CleanedRound:
     """
 
     def __init__(self, training: Training, active: ActiveSet, groups: list[int]) -> None:
-        self.training, self.active, self.groups = training, active, groups
+        # a proxy, because the training rows hold their rounds: a cycle would keep tensors alive
+        self.training: Training = weakref.proxy(training)
+        self.active, self.groups = active, groups
         self.n_always = len(training.always)
         self.columns = active.table.columns(active.groups)
+        self._starts = np.array(active.widths, dtype=np.intp) - active.n_first
         self.recipes: list[Cleaned] = []
         self.sets: dict[Cleaned, list[int]] = {}
         self.sizes: list[int] = []
@@ -175,21 +180,44 @@ class CleanedRound:
 
     def finish(self) -> None:
         """Replace what was read off the quadratic model by the minimisers themselves."""
-        if not self.active.response.loss.quadratic:
-
-            def left(i: int) -> list[int]:
-                return self.sets[replace(self.recipes[i], ridge=0.0)]
-
-            # from the smallest set on: separation carries over to larger sets; from the largest ridge on: each fit starts
-            # from the one before
-            order = sorted(range(len(self.recipes)), key=lambda i: (len(left(i)), left(i), -self.recipes[i].ridge))
-            for i in order:
+        if self.active.response.loss.quadratic:
+            return
+        sets: dict[tuple[int, ...], list[int]] = {}
+        for i, recipe in enumerate(self.recipes):
+            sets.setdefault(tuple(self._left(recipe)), []).append(i)
+        # from the smallest set on: separation carries over to larger sets
+        for left, candidates in sorted(sets.items(), key=lambda item: len(item[0])):
+            self._fit_ridges(left, [i for i in candidates if self.recipes[i].ridge])
+            for i in sorted(candidates, key=lambda i: -self.recipes[i].ridge):
                 coef, self.sizes[i], _ = self._refitted(i)
                 self._put(i, coef)
 
+    def _left(self, recipe: Cleaned) -> list[int]:
+        """The groups of a recipe, as positions on the path."""
+        return self.sets[replace(recipe, ridge=0.0)]
+
+    def _fit_ridges(self, left: Sequence[int], candidates: Sequence[int]) -> None:
+        """Fit ridges on the same groups together, if only rough fits are needed."""
+        groups = frozenset(self.groups[l] for l in left)
+        new = [i for i in candidates if (groups, self.recipes[i].ridge) not in self.training.fits]
+        if len(new) < 2 or not self.training.rough or self.W.shape[1] > 1:
+            return
+        at, curvature = self._at(left), Curvature()
+        columns = np.concatenate([np.arange(self.intercept), self.intercept + at])
+        M = np.zeros((columns.size, columns.size))
+        M[self.intercept :, self.intercept :] = self.penalty[np.ix_(at, at)]
+        starts = np.stack([np.append(self.levels[i][: self.intercept], self.W[i, 0, at]) for i in new], axis=1)
+        ridges = [self.recipes[i].ridge for i in new]
+        coefs = rough_ridges(self.active.response, self.active.A[:, columns], starts, M, ridges, curvature)
+        for coef, ridge in zip(coefs.T, ridges, strict=True):
+            full = np.zeros((self.intercept + self.columns.size, 1))
+            full[columns, 0] = coef
+            self._keep(left, groups, ridge, full)
+            self._last = groups, curvature, full
+
     def groups_of(self, recipe: Cleaned) -> list[int]:
         """The groups of a recipe, as positions among all groups."""
-        return [self.groups[i] for i in self.sets[replace(recipe, ridge=0.0)]]
+        return [self.groups[i] for i in self._left(recipe)]
 
     def model(self, recipe: Cleaned) -> Model:
         """The model of a recipe, with all digits if it is returned to the user."""
@@ -199,7 +227,7 @@ class CleanedRound:
             self._put(i, coef)
             if separated:
                 remark = f"ridge {self.training.posed.settings.separated_ridge:g}"
-        at = self._at(self.sets[replace(recipe, ridge=0.0)])
+        at = self._at(self._left(recipe))
         return self.training.model(
             groups, self.W[i][:, at], self.levels[i], shrunk=bool(recipe.ridge or remark), remark=remark
         )
@@ -212,26 +240,30 @@ class CleanedRound:
 
     def _at(self, left: Sequence[int]) -> NDArray[np.intp]:
         """The positions of the columns of some groups of the path, without the intercept."""
-        starts = np.array(self.active.widths) - self.intercept
-        return np.concatenate([np.arange(starts[l], starts[l + 1]) for l in left] or [np.empty(0, dtype=np.intp)])
+        return spans(self._starts, np.asarray(left, dtype=np.intp))
 
     def _refitted(self, i: int) -> tuple[FloatArray, int, bool]:
         """The minimiser on a candidate's groups; its size, and whether it has a small ridge against infinity."""
         recipe, training, first = self.recipes[i], self.training, self.intercept
-        left = self.sets[replace(recipe, ridge=0.0)]
+        left = self._left(recipe)
         groups = frozenset(self.groups[l] for l in left)
         if (groups, recipe.ridge) not in training.fits:
-            coef = self._fitted(left, groups, recipe.ridge, np.vstack([self.levels[i][None, :][:first], self.W[i].T]))
-            known = {self.groups[l]: coef[first + self._at([l])] for l in left}
-            training.fits[groups, recipe.ridge] = {-1: coef[:first], **known}
-        known, coef = training.fits[groups, recipe.ridge], np.zeros((first + self.columns.size, self.W.shape[1]))
-        coef[:first] = known[-1]
-        for l in left:
-            coef[first + self._at([l])] = known[self.groups[l]]
+            start = np.vstack([self.levels[i][None, :][:first], self.W[i].T])
+            self._keep(left, groups, recipe.ridge, self._fitted(left, groups, recipe.ridge, start))
+        order, level, known = training.fits[groups, recipe.ridge]
+        place = {group: l for l, group in enumerate(self.groups)}
+        coef: FloatArray = np.zeros((first + self.columns.size, self.W.shape[1]))
+        coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
         size = self.sizes[i]
         if self.active.deficient and not recipe.ridge:
             coef, size = self._least_norm(self._at(left), coef)
         return coef, size, not recipe.ridge and any(gone <= groups for gone in training.infinite)
+
+    def _keep(self, left: Sequence[int], groups: frozenset[int], ridge: float, coef: FloatArray) -> None:
+        """Remember a minimiser for other prefixes and rounds."""
+        first = self.intercept
+        order = [self.groups[l] for l in left]
+        self.training.fits[groups, ridge] = order, coef[:first], coef[first + self._at(left)]
 
     def _fitted(self, left: Sequence[int], groups: frozenset[int], ridge: float, start: FloatArray) -> FloatArray:
         """The minimiser on some groups, with a small ridge if it lies at infinity; zero elsewhere."""
@@ -306,7 +338,7 @@ def clean(
     eliminated = iter(eliminate_all(forms, len(trainings[0].always)))
     for number, (one, some) in enumerate(zip(rounds, quadratics, strict=True)):
         one.add(round_, some, [next(eliminated) for _ in some], ridges)
-        one.training.rounds.append(one)
+        trainings[number].rounds.append(one)
         tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(rounds))
 
 

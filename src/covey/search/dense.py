@@ -1,17 +1,17 @@
 """Ridges on all columns, plain and reweighted: each group's penalty divided by its norm in the fit before.
 
-Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups explains
-much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever coordinates
-are fewer: if there are more columns than rows, the linear predictor is ``L a``, where ``L L'`` is the matrix of inner
-products of the rows, and the coefficients have the same norm as ``a``.
+Repeated, reweighting tends to the group lasso. These models are for dense signals, where no small set of groups
+explains much. Penalties apply to coefficients of scaled columns, as in `covey.search.ridges`. A fit is in whichever
+coordinates are fewer: if there are more columns than rows, in those of the rows, from their inner products.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Reweighted(Recipe):
 
     penalty: float
     round: int
-    n_groups: ClassVar[None] = None
+    n_groups: None = field(default=None, init=False)
 
     @property
     def family(self) -> Hashable:
@@ -130,7 +130,8 @@ class ScaledColumns:
         for which, stacked in self._by_rank():
             at = self.starts[which][:, None] + np.arange(stacked.shape[1])
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
-        self._curvatures: dict[int, Curvature] = {}
+        # for every split, the second derivative of the loss without a penalty, and the last fit
+        self._state: dict[int, tuple[Curvature, Any]] = {}
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """For each rank, the groups of that rank and their stacked roots."""
@@ -151,11 +152,7 @@ class ScaledColumns:
         """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
         V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
         if V.shape[1] <= V.shape[0]:
-            curvature = self._curvature(training)
-            solved = [
-                _ridge(training, V, penalty * share, curvature)
-                for penalty, share in zip(penalties, by_column, strict=True)
-            ]
+            solved = self._tall_ridges(training, penalties, by_column)
         else:
             solved = []
             for penalty, share in zip(penalties, by_column, strict=True):
@@ -165,11 +162,17 @@ class ScaledColumns:
                 solved.append((level, (B.T @ multipliers) * gains[:, None]))
         return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
 
-    def _curvature(self, training: Training) -> Curvature:
-        """The second derivative of the loss without a penalty, kept from fit to fit."""
-        if self.V.shape[1] > MOST_KEPT:
-            return Curvature()
-        return self._curvatures.setdefault(training.number, Curvature())
+    def _tall_ridges(
+        self, training: Training, penalties: Sequence[float], shares: Sequence[FloatArray]
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Intercepts and coefficients, each fit starting from the one before, the largest penalty first."""
+        curvature, last = self._state.get(training.number, (Curvature(), None))
+        solved: dict[int, tuple[FloatArray, FloatArray]] = {}
+        for i in np.argsort(penalties)[::-1].tolist():
+            last = solved[i] = _ridge(training, self.V, penalties[i] * shares[i], curvature, last)
+        if self.V.shape[1] <= MOST_KEPT:
+            self._state[training.number] = curvature, last
+        return [solved[i] for i in range(len(penalties))]
 
     def _norms(self, coef: FloatArray) -> FloatArray:
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
@@ -284,7 +287,7 @@ def _predictors(training: Training, table: FloatArray, fits: Sequence[RidgeFit])
     scored = training.scored
     coefs = np.stack([fit.coef for fit in fits], axis=-1)
     levels = np.stack([fit.level for fit in fits], axis=-1)
-    out = table[scored] @ coefs.reshape(len(coefs), -1)
+    out = table[scored] @ coefs.reshape(len(coefs), levels.size)
     return out.reshape(scored.size, *levels.shape) + training.response.one[scored][:, None, None] * levels
 
 
@@ -295,15 +298,19 @@ def _unit(training: Training, squares: float) -> float:
 
 
 def _ridge(
-    training: Training, B: FloatArray, penalty: FloatArray, curvature: Curvature
+    training: Training,
+    B: FloatArray,
+    penalty: FloatArray,
+    curvature: Curvature,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Intercepts and coefficients of the penalised minimiser."""
     response, i = training.response, int(training.posed.intercept)
-    start = np.zeros((i + B.shape[1], response.n_outputs))
-    start[:i] = response.null
-    penalties = np.concatenate([np.zeros(i), penalty])
+    level, coef = (response.null, np.zeros((B.shape[1], response.n_outputs))) if start is None else start
+    begin = np.vstack([level[None, :], coef]) if i else coef
     A = np.hstack([response.one[:, None], B]) if i else B
-    fit = minimise(response, A, start, penalties, curvature=curvature, rough=training.rough)
+    penalties = np.concatenate([np.zeros(i), penalty])
+    fit = minimise(response, A, begin, penalties, curvature=curvature, rough=training.rough)
     return (fit.coef[0] if i else np.zeros(response.n_outputs)), fit.coef[i:]
 
 
@@ -320,9 +327,12 @@ def _wide_ridges(
     response, intercept = training.response, training.posed.intercept
     if not response.loss.quadratic:
         root = RowRoot(inner)
-        curvature = Curvature()
-        solved = [_ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature) for penalty in penalties]
-        return [(level, root.multipliers(a)) for level, a in solved]
+        curvature, last = Curvature(), None
+        solved = []
+        for penalty in penalties:
+            last = _ridge(training, root.L, np.full(root.L.shape[1], penalty), curvature, last)
+            solved.append((last[0], root.multipliers(last[1])))
+        return solved
     # the normal equations in the rows; the direction of the intercept is projected out
     used = np.flatnonzero(response.used)
     weight = np.sqrt(response.weight[used])
@@ -333,7 +343,7 @@ def _wide_ridges(
     shift = M @ one
     M -= np.outer(shift, one)
     M -= np.outer(one, shift - one * (one @ shift))
-    out = []
+    out: list[tuple[FloatArray, FloatArray]] = []
     for penalty in penalties:
         S = M.copy()
         S.flat[:: len(S) + 1] += penalty
@@ -372,7 +382,7 @@ class DenseRidges:
         self._norms: dict[tuple[Reweighted, int], FloatArray] = {}
         self._kept: NDArray[np.intp] | None = None
         for training in trainings:
-            training.dense = self
+            training.dense = weakref.proxy(self)  # a cycle would keep tensors alive
 
     @cached_property
     def plain(self) -> ScaledColumns | RowCoordinates:

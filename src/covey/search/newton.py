@@ -1,15 +1,16 @@
 """The minimiser of any loss on some columns: reweight, solve, step back where the loss rises.
 
-Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A quadratic
-loss takes one step; for others ``A'HA`` is kept from step to step, and from one fit to the next on the same columns, as
-long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs, one Cholesky factorisation is enough. If the outputs of
-a row interact, small systems are formed in full; large ones are solved by conjugate gradients, preconditioned by the
-factorisation for the rows' mean curvature, so that memory does not grow with the square of the number of outputs.
+Every step solves ``(A'HA + P) d = g``, where H is the second derivative of the loss in the linear predictor. A
+quadratic loss takes one step. In fits that need few digits, ``A'HA`` is kept from step to step, and from one fit to the
+next on the same columns, as long as steps with it shrink the gradient well. If H is diagonal and equal for all outputs,
+one Cholesky factorisation is enough. If the outputs of a row interact, small systems are formed in full; large ones are
+solved by conjugate gradients, preconditioned by the factorisation for the rows' mean curvature, so that memory does not
+grow with the square of the number of outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from covey.search.arrays import host, like
 from covey.search.observations import Observations, weighted_gram
 from covey.validation import FloatArray
 
-__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise"]
+__all__ = ["Curvature", "Fit", "Solver", "factorised", "minimise", "rough_ridges"]
 
 Solver = Callable[[FloatArray], FloatArray]
 
@@ -30,7 +31,7 @@ TOLERANCE = 1e-9
 
 # A rough fit ends with the first full step that promises to lower the mean deviance by at most this share of the
 # dispersion: Newton's method squares what is left, and models that are only scored need no more digits.
-ROUGH = 1e-3
+ROUGH = 5e-4
 
 MOST_STEPS = 200
 
@@ -39,9 +40,12 @@ MOST_STEPS = 200
 # tests the direction; a fit whose last step was slow and moved a row this FAR has not reached a minimum.
 SLOW_STEPS, SHRINKS, FAR = 10, 0.2, 0.05
 
-# A second derivative from an earlier model is used as long as a step with it shrinks the gradient to this share. A rough
-# fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
-KEPT_SHRINKS, KEPT_ROUGH = 0.3, 0.1
+# In rough fits a second derivative from an earlier model is used as long as a step with it shrinks the gradient to this
+# share. The fit then ends with a step that promises only KEPT_ROUGH of what is enough with the present one.
+KEPT_SHRINKS, KEPT_ROUGH = 0.2, 0.01
+
+# Ridges take at most this many steps together.
+MOST_TOGETHER = 6
 
 # The fit has converged after more than this many consecutive steps that change only round-off error.
 STILL_STEPS = 2
@@ -72,8 +76,13 @@ class Curvature:
     """``A'HA`` at a recent model, for fits on the same columns."""
 
     def __init__(self) -> None:
-        self.K: FloatArray | None = None
+        self.K: FloatArray = np.empty((0, 0))
         self._weight: FloatArray | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it has been computed."""
+        return len(self.K) > 0
 
     def renew(self, response: Observations, A: Any, eta: FloatArray) -> None:
         """Compute it at a model."""
@@ -85,10 +94,10 @@ class Curvature:
 
     def extend(self, A: Any) -> None:
         """Take in the columns of A that come after those known."""
-        if self.K is None or len(self.K) == A.shape[1]:
+        if not self.known or len(self.K) == A.shape[1]:
             return
         if self._weight is None:
-            self.K = None
+            self.K = np.empty((0, 0))
             return
         k, K = len(self.K), np.empty((A.shape[1], A.shape[1]))
         border = host(A.T @ (A[:, k:] * like(self._weight[:, None], A)))
@@ -97,7 +106,7 @@ class Curvature:
 
     def truncate(self, n_columns: int) -> None:
         """Keep the first columns."""
-        self.K = None if self.K is None else self.K[:n_columns, :n_columns]
+        self.K = self.K[:n_columns, :n_columns]
 
 
 @dataclass(frozen=True)
@@ -155,7 +164,7 @@ def minimise(
     curvature = curvature or Curvature()
     if response.loss.quadratic:
         if solver is None:
-            if curvature.K is None:
+            if not curvature.known:
                 curvature.renew(response, A, eta)
             solver = factorised(_added(curvature.K, penalty))
         direction = solver(_gradient(response.score(eta), A, coef, penalty))
@@ -175,11 +184,9 @@ def minimise(
             # a gradient larger than at the null model means a bad start, where slow steps are normal
             slow = slow + 1 if SHRINKS * before < size <= 1 else (slow if before == np.inf else 0)
         if size <= TOLERANCE:
-            if fresh or rough or size == 0:
-                return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
-            last = 0.0  # one step with the present second derivative squares what is left, also where curvature is low
+            return Fit(coef, eta, "separated" if slow and reach > FAR and penalty is None else "converged", step)
         # 2. the step to the minimum of the quadratic model; whether it leads to infinity
-        fresh = curvature.K is None or not response.isotropic or size > KEPT_SHRINKS * last
+        fresh = not rough or not curvature.known or not response.isotropic or size > KEPT_SHRINKS * last
         if fresh:
             curvature.renew(response, A, eta)
         last = size
@@ -215,6 +222,62 @@ def minimise(
             last = 0.0
         before, reach = (size, moved) if length == 1.0 and fresh else (np.inf, 0.0)
     return Fit(coef, eta, "separated" if slow and penalty is None else "stalled", MOST_STEPS)
+
+
+def rough_ridges(
+    response: Observations, A: Any, starts: FloatArray, M: FloatArray, ridges: Sequence[float], curvature: Curvature
+) -> FloatArray:
+    """Rough minimisers of the loss of one output plus ``ridge coef' M coef / 2``, for several ridges together.
+
+    One second derivative serves all of them. What has not converged after a few steps is left to `minimise`.
+
+    Parameters
+    ----------
+    A : array, shape (n_rows, n_columns)
+    starts : ndarray, shape (n_columns, n_ridges)
+    M : ndarray, shape (n_columns, n_columns)
+    ridges : sequence of float
+    curvature : Curvature
+        Of the loss on these columns; updated.
+
+    Returns
+    -------
+    ndarray, shape (n_columns, n_ridges)
+    """
+    rows, shift, weights = response.for_models, response.offset, np.asarray(ridges)
+    coefs, eta = starts.copy(), _product(A, starts)
+    middle, open_, last = len(ridges) // 2, np.ones(len(ridges), dtype=bool), np.inf
+    enough = ROUGH * _scale(response, eta[:, [middle]])
+    values = rows.total(eta + shift) + 0.5 * weights * (coefs * (M @ coefs)).sum(axis=0)
+    for _ in range(MOST_TOGETHER):
+        gradient = host(A.T @ like(rows.score(eta + shift), A)) - weights * (M @ coefs)
+        size = float(np.abs(gradient[:, open_]).max())
+        fresh = not curvature.known or size > KEPT_SHRINKS * last
+        if fresh:
+            curvature.renew(response, A, eta[:, [middle]])
+        last = size
+        direction = np.zeros_like(coefs)
+        for j in np.flatnonzero(open_):
+            direction[:, [j]] = factorised(curvature.K + weights[j] * M, jitter=JITTER)(gradient[:, [j]])
+        promised = (gradient * direction).sum(axis=0)
+        tried, move = coefs + direction, _product(A, direction)
+        totals = rows.total(eta + move + shift) + 0.5 * weights * (tried * (M @ tried)).sum(axis=0)
+        lower = open_ & (totals <= values - DECREASE * promised + 4 * EPS * np.abs(values))
+        coefs[:, lower], eta[:, lower], values = (
+            tried[:, lower],
+            (eta + move)[:, lower],
+            np.where(lower, totals, values),
+        )
+        if not lower[open_].all():
+            last = 0.0
+            if fresh:
+                break
+        open_ &= ~(lower & (promised <= enough * (1.0 if fresh else KEPT_ROUGH)))
+        if not open_.any():
+            return coefs
+    for j in np.flatnonzero(open_):
+        coefs[:, [j]] = minimise(response, A, coefs[:, [j]], weights[j] * M, curvature=curvature, rough=True).coef
+    return coefs
 
 
 def _product(A: Any, coef: FloatArray) -> FloatArray:

@@ -80,6 +80,11 @@ class Observations:
         """The loss on these rows, as a function of its predictors."""
         return self.loss.on(self.y, self.weight)
 
+    @cached_property
+    def for_models(self) -> LossOnRows:
+        """The loss of one output on these rows, for predictors of several models, shape (n_rows, n_models)."""
+        return self.on_rows if self.loss.coupled else self.loss.on(self.y[:, None], self.weight)
+
     def total(self, eta: FloatArray) -> float:
         """The weighted sum of the loss."""
         return float(self.on_rows.total(self._to_loss(eta)))

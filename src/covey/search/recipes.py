@@ -1,8 +1,8 @@
 """Recipes: ways to make a model that can be repeated on other rows.
 
 A recipe is carried out on the training rows of every split, scored on the rows left out, and, if it is chosen, carried
-out on all rows. To add one, subclass `Recipe` and pass it to an estimator as ``recipes=[...]``; docs/extending.md has an
-example.
+out on all rows. To add one, subclass `Recipe` and pass it to an estimator as ``recipes=[...]``; docs/extending.md has
+an example.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from covey.search.cleaned import CleanedRound
     from covey.search.dense import DenseRidges
 
-__all__ = ["Model", "Recipe", "Training"]
+__all__ = ["Model", "Recipe", "Training", "read_recipes"]
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Training:
     dense : DenseRidges or None
         Ridges on all columns.
     fits : dict
-        Minimisers by their groups and ridge: for each group, coefficients of shape (k, n_outputs), and the intercept
-        under -1. Other prefixes and rounds often leave the same groups.
+        Minimisers by their groups and ridge: the groups in order, the intercept, and coefficients of shape
+        (k, n_outputs). Other prefixes and rounds often leave the same groups.
     infinite : list of frozenset
         Sets of groups whose minimum lies at infinity, as it does for every superset.
     """
@@ -125,7 +125,7 @@ class Training:
         self.final = number == len(self.posed.splits) - 1
         self.rounds: list[CleanedRound] = []
         self.dense: DenseRidges | None = None
-        self.fits: dict[tuple[frozenset[int], float], dict[int, FloatArray]] = {}
+        self.fits: dict[tuple[frozenset[int], float], tuple[list[int], FloatArray, FloatArray]] = {}
         self.infinite: list[frozenset[int]] = []
         self._of_table: tuple[int, Observations, NDArray[np.intp]] | None = None
 
@@ -182,3 +182,19 @@ class Training:
         return Model(
             list(groups), predictors, float(columns.size), lambda: posed.to_user(groups, W, levels), shrunk, remark
         )
+
+
+def read_recipes(recipes: Any) -> list[Recipe]:
+    """Further candidates that a user gives, checked."""
+    try:
+        given = [recipes] if isinstance(recipes, Recipe) else list(recipes)
+    except TypeError:
+        raise ValueError(f"recipes must be a list of covey.selection.Recipe objects, not {recipes!r}.") from None
+    for recipe in given:
+        if not isinstance(recipe, Recipe):
+            raise ValueError(f"recipes must hold covey.selection.Recipe objects, not {recipe!r}.")
+        try:
+            hash(recipe)
+        except TypeError:
+            raise ValueError(f"{type(recipe).__name__} cannot be hashed: make it a frozen dataclass.") from None
+    return given

@@ -146,7 +146,7 @@ class Penalties:
 def inverse_roots(forms: Sequence[FloatArray]) -> list[FloatArray]:
     """For each positive definite matrix, C with ``C C'`` its inverse; matrices of equal size are handled at once.
 
-    Directions in which a matrix is zero up to round-off error, as nearly dependent columns have, get a small eigenvalue.
+    Directions in which a matrix is zero up to round-off error, as nearly dependent columns have, count as small.
     """
     out: list[FloatArray] = [np.empty((0, 0))] * len(forms)
     sizes = np.array([len(M) for M in forms])

@@ -40,6 +40,8 @@ class Found:
     judge : Judge
     knots : Knots
         The limit path on all rows.
+    dense : DenseRidges or None
+        Ridges on all columns.
     left : float
         The share of the null model's held-out error that the best model on the path leaves.
     """
@@ -51,6 +53,7 @@ class Found:
         self.trainings = trainings_of(self.table, [int(l) for l in always])
         self.scored = [training for training in self.trainings if training.split.test]
         self.left = 0.0
+        self.dense: DenseRidges | None = None
         self._version = self.table.version
         self.judge = self._new_judge()
         self._recipes: list[Recipe] = []
@@ -92,8 +95,8 @@ class Found:
 
     def verdict(self) -> Verdict:
         """The verdict on the recipes that could also be carried out on all rows."""
-        dense = self.final.dense
-        return self.judge.verdict([*self._recipes, *(dense.recipes if dense is not None else [])])
+        dense = [] if self.dense is None else self.dense.recipes
+        return self.judge.verdict([*self._recipes, *dense])
 
     def model(self, recipe: Recipe) -> Model:
         """The model of a recipe on all rows."""
@@ -143,7 +146,8 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         if all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts)):
             break  # the path has been there: going on from the same groups would find much the same
     if (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
-        DenseRidges(found.table, found.trainings).search(found.judge)
+        found.dense = DenseRidges(found.table, found.trainings)
+        found.dense.search(found.judge)
     found.score(recipes)
     return found
 

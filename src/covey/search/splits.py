@@ -71,7 +71,7 @@ class Folds:
     ) -> NDArray[np.intp]:
         """The fold of every row."""
         k = _most_folds(loss, y, weight, whole(int(self.cv), "the number of folds", least=2))
-        classes, keys = loss.classes(y) is not None, ()
+        classes, keys = loss.classes(y) is not None, tuple[NDArray[np.uint64], ...]()
         if classes or loss.coupled or _is_tied(balance, weight, k):
             keys = canonical_keys(design, _used_ranks(balance, weight), weight)
         return balanced_folds(balance, weight, *keys, k=k, seed=self.random_state, classes=classes, apart=loss.coupled)

@@ -69,6 +69,7 @@ class Table:
 
     def __init__(self, posed: Posed) -> None:
         self.posed, self.version = posed, 0
+        self.Z: Any = None
         self.groups = _nearest(posed)
         self._read()
 

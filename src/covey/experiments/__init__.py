@@ -1,6 +1,0 @@
-"""The paper, one file per figure or table: settings, run() -> table, plot(table), claims(table)."""
-
-from covey.experiments.claim import Claim, Verdict, judge
-from covey.experiments.registry import Experiment, UnknownExperimentError, available, find
-
-__all__ = ["Claim", "Experiment", "UnknownExperimentError", "Verdict", "available", "find", "judge"]

@@ -1,0 +1,26 @@
+"""The paper's comparison methods: explicit penalties, iterative regularisation, and networks with weight decay."""
+
+from covey.paper.baselines.certificates import Certificate, certify
+from covey.paper.baselines.convolutional import (
+    ConvolutionalNetwork,
+    convolve_kernels,
+    least_nuclear_norm,
+    nuclear_regression,
+)
+from covey.paper.baselines.costs import diagonal_cost, group_quasi_norm, grouped_cost
+from covey.paper.baselines.group_lasso import GroupLasso
+from covey.paper.baselines.primal_dual import PrimalDual
+
+__all__ = [
+    "Certificate",
+    "ConvolutionalNetwork",
+    "GroupLasso",
+    "PrimalDual",
+    "certify",
+    "convolve_kernels",
+    "diagonal_cost",
+    "group_quasi_norm",
+    "grouped_cost",
+    "least_nuclear_norm",
+    "nuclear_regression",
+]

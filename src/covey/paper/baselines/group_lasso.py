@@ -1,0 +1,195 @@
+"""GroupLasso: the explicit group penalty, the paper's "PGD"."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covey.groups import Groups
+from covey.paper.baselines.proximal import PenalisedProblem, Solution, solve
+from covey.paper.baselines.units import Units, read_group_weights, read_table
+from covey.path import Path
+from covey.validation import FloatArray, boolean, column_names, positive, whole
+
+__all__ = ["GroupLasso"]
+
+
+class GroupLasso(RegressorMixin, BaseEstimator):
+    r"""Least squares with a penalty on the norm of each group.
+
+    The objective is
+
+    .. math::
+
+        \min_{w, b} \frac{1}{2n} \|y - Xw - b\|^2 + \lambda \sum_l \omega_l \|w_l\|,
+
+    solved by accelerated proximal gradient with adaptive restart until the duality gap is below `tol`.
+
+    Parameters
+    ----------
+    groups : int, labels, lists, dict or Groups, optional
+        Which columns belong together; by default each column is its own group, which is the lasso.
+    penalty : float
+        The :math:`\lambda` of `fit`.
+    group_weights : {"sqrt", "unit"} or array of shape (n_groups,)
+        The :math:`\omega`: square roots of the group sizes, ones, or given.
+    fit_intercept : bool
+        Whether to fit the intercept b.
+    standardize : bool
+        Divide each column by its standard deviation first; coefficients are returned on the user's scale.
+    tol : float
+        The duality gap to reach, relative to ``norm(y)^2/(2n)`` (y centred if there is an intercept).
+    max_iter : int
+        The most steps at one penalty.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_columns,)
+    intercept_ : float
+    dual_gap_ : float
+        The objective at the solution is at most this far above the minimum.
+    n_iter_ : int
+    groups_ : Groups
+    n_features_in_, feature_names_in_
+
+    References
+    ----------
+    Yuan and Lin (2006), Model selection and estimation in regression with grouped variables. Beck and Teboulle
+    (2009), A fast iterative shrinkage-thresholding algorithm. O'Donoghue and Candes (2015), Adaptive restart for
+    accelerated gradient schemes.
+
+    Examples
+    --------
+    >>> from covey.paper.baselines import GroupLasso
+    >>> from covey.datasets import make_group_sparse
+    >>> data = make_group_sparse(random_state=0)
+    >>> model = GroupLasso(groups=data.groups, penalty=1.0).fit(data.X, data.y)
+    >>> [int(l) for l in data.groups.norms(model.coef_).nonzero()[0]]
+    [0, 1, 2]
+    >>> path = GroupLasso(groups=data.groups).path(data.X, data.y, n_penalties=20)
+    >>> len(path), [l for l, position in path.entered[:3]]
+    (20, [0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        groups: Any = None,
+        *,
+        penalty: float = 0.1,
+        group_weights: Any = "sqrt",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-8,
+        max_iter: int = 20_000,
+    ) -> None:
+        self.groups = groups
+        self.penalty = penalty
+        self.group_weights = group_weights
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any) -> GroupLasso:
+        """Solve at `penalty`."""
+        penalty = positive(self.penalty, "penalty")
+        units, problem = self._pose(X, y)
+        (solution,) = self._solve(problem, np.array([penalty]))
+        path = units.to_path(solution.w[None], np.zeros(1, dtype=int))
+        self.coef_ = path.coefs.toarray()[0]
+        self.intercept_ = float(path.intercepts[0])
+        self.dual_gap_ = solution.gap
+        self.n_iter_ = max(solution.n_iter, 1)
+        self.groups_ = units.groups
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """``X w + b``."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False) @ self.coef_ + self.intercept_
+
+    def path(
+        self, X: Any, y: Any, penalties: Any = None, *, n_penalties: int = 100, least: float | Literal["auto"] = "auto"
+    ) -> Path:
+        """Solve along decreasing penalties, each with a warm start from the previous solution.
+
+        Parameters
+        ----------
+        penalties : array, optional
+            In any order; by default `n_penalties` on a logarithmic grid down from the smallest penalty at which all
+            groups are zero.
+        least : float
+            The last penalty of the default grid over the first: by default 1e-2 if there are fewer rows than columns
+            and 1e-3 otherwise.
+
+        Returns
+        -------
+        Path
+            Times are positions 0, 1, ... in the decreasing `penalties`; the message gives the largest duality gap.
+        """
+        units, problem = self._pose(X, y)
+        grid = penalty_grid(problem.penalty_max(), problem.X.shape, penalties, n_penalties, least)
+        solutions = self._solve(problem, grid)
+        worst = max(solution.gap for solution in solutions)
+        return units.to_path(
+            np.array([solution.w for solution in solutions]),
+            np.arange(grid.size),
+            penalties=grid,
+            message=f"Largest duality gap {worst:.1e}, goal {self._goal(problem):.1e}.",
+        )
+
+    # ------------------------------------------------------------------ pose, grid, solve
+
+    def _pose(self, X: Any, y: Any) -> tuple[Units, PenalisedProblem]:
+        names = column_names(X)
+        X, y = read_table(self, X, y)
+        groups = Groups.coerce(self.groups, X.shape[1], names)
+        weights = read_group_weights(self.group_weights, groups)
+        units = Units.of(
+            X,
+            np.asarray(y, dtype=float),
+            groups,
+            fit_intercept=boolean(self.fit_intercept, "fit_intercept"),
+            standardize=boolean(self.standardize, "standardize"),
+        )
+        return units, PenalisedProblem(units.X, units.y, groups.starts, weights)
+
+    def _goal(self, problem: PenalisedProblem) -> float:
+        return positive(self.tol, "tol") * float(problem.y @ problem.y) / (2 * problem.y.size)
+
+    def _solve(self, problem: PenalisedProblem, grid: FloatArray) -> list[Solution]:
+        goal = self._goal(problem)
+        solutions = solve(problem, grid, self.tol, whole(self.max_iter, "max_iter"))
+        late = [i for i, solution in enumerate(solutions) if solution.gap > goal and solution.n_iter >= self.max_iter]
+        if late:
+            worst = max(late, key=lambda i: solutions[i].gap)
+            warnings.warn(
+                f"The group lasso did not reach its duality gap at {len(late)} of {grid.size} penalties: at penalty "
+                f"{grid[worst]:.3g} the gap is {solutions[worst].gap:.2e} instead of {goal:.2e}. Raise "
+                f"max_iter (now {self.max_iter}) or tol (now {self.tol:g}), or leave out the smallest penalties.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return solutions
+
+
+def penalty_grid(
+    top: float, shape: tuple[int, ...], penalties: Any = None, n_penalties: int = 100, least: Any = "auto"
+) -> FloatArray:
+    """Decreasing penalties: those given, or a logarithmic grid down from `top` (see `GroupLasso.path`)."""
+    if penalties is not None:
+        grid = np.atleast_1d(np.asarray(penalties, dtype=float))
+        if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+            raise ValueError(f"penalties must be a vector of positive numbers, not {penalties!r}.")
+        return np.sort(grid)[::-1].copy()
+    n, p = shape
+    ratio = (1e-2 if n < p else 1e-3) if least == "auto" else positive(least, "least")
+    if ratio >= 1:
+        raise ValueError(f"least must lie between 0 and 1, not {least!r}.")
+    # a zero response has no largest penalty, and any grid works
+    return (top or 1.0) * np.geomspace(1.0, ratio, whole(n_penalties, "n_penalties"))

@@ -1,0 +1,1 @@
+"""The commands `covey reproduce`, `covey autoencoder` and `covey diagnose`."""

@@ -1,0 +1,116 @@
+"""Diagonal linear networks, ``w = u^N - v^N``: plain sparsity, for comparison with the grouped network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covey.groups import Groups
+from covey.paper.dynamics.kernels import diagonal_steps
+from covey.paper.dynamics.loop import Descent, State, check_scale, divergence_bound, run
+from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.trajectory import Trajectory
+from covey.validation import FloatArray, boolean, positive, whole
+
+__all__ = ["diagonal_descent"]
+
+
+def diagonal_descent(
+    X: Any,
+    y: Any,
+    *,
+    init_scale: float | FloatArray = 1e-6,
+    step_size: float = 1e-2,
+    positive_only: bool = False,
+    weight_decay: float = 0.0,
+    n_steps: int = 2000,
+    record_every: int = 1,
+    depth: int = 2,
+    w_star: Any = None,
+    stop: Callable[[int, FloatArray], bool] | None = None,
+    gradient_scale: float = 1.0,
+    reference: bool = False,
+) -> Trajectory:
+    r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w = u^N - v^N``, powers by entry, by gradient descent.
+
+    .. math::
+
+        u \leftarrow u + \gamma N u^{N-1} \odot g, \quad v \leftarrow v - \gamma N v^{N-1} \odot g.
+
+    Parameters
+    ----------
+    X, y, n_steps, record_every, depth, w_star, stop, gradient_scale, reference
+        As in `normalized_descent`.
+    init_scale : float or array of shape (p,)
+        Start of both factors, so that ``w(0) = 0``.
+    step_size : float
+    positive_only : bool
+        Drop the negative part: ``w = u^N``.
+    weight_decay : float
+        Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss; with N = 2 that is the l1 penalty on ``w``.
+
+    Returns
+    -------
+    Trajectory
+        ``u`` and ``v`` are the two factors, one entry per column; groups are of size one.
+    """
+    problem = Problem.pose(X, y, None, w_star)
+    method = DiagonalDescent(
+        problem=problem,
+        groups=problem.groups,
+        depth=whole(depth, "depth", least=2),
+        alpha=check_scale(init_scale, problem.X.shape[1]),
+        gamma=positive(step_size, "step_size"),
+        decay=positive(weight_decay, "weight_decay", zero=True),
+        scale=positive(gradient_scale, "gradient_scale"),
+        positive_only=boolean(positive_only, "positive_only"),
+        bound=divergence_bound(problem),
+    )
+    return run(method, n_steps, record_every, stop=stop, reference=reference)
+
+
+@dataclass
+class DiagonalDescent(Descent):
+    """Start, step and end of gradient descent on the factors of ``u^N - v^N``."""
+
+    problem: Problem
+    groups: Groups
+    depth: int
+    alpha: FloatArray
+    gamma: float
+    decay: float
+    scale: float
+    positive_only: bool
+    bound: float
+
+    def start(self) -> State:
+        """Both factors equal, so that ``w(0) = 0`` (positive-only: ``alpha^N``)."""
+        self._gram = self.problem.gram()
+        return State(self.alpha.copy(), np.zeros_like(self.alpha) if self.positive_only else self.alpha.copy())
+
+    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """``w = u^N - v^N``."""
+        return u**self.depth - v**self.depth
+
+    def step(self, state: State) -> None:
+        """Both gradients at the old point; a factor at zero stays there."""
+        u, v, N = state.u, state.v, self.depth
+        g = self.scale * self.problem.correlation(self.coefficients(u, v))
+        state.u = u - self.gamma * (-N * u ** (N - 1) * g + self.decay * u)
+        state.v = v - self.gamma * (N * v ** (N - 1) * g + self.decay * v)
+
+    def advance(self, state: State, k: int) -> None:
+        """``k`` compiled iterations."""
+        problem, (K, c) = self.problem, self._gram
+        diagonal_steps(
+            problem.X, problem.y, K, c, state.u, state.v, state.log, k,
+            self.depth, self.gamma, self.scale, self.decay, self.bound,
+        )  # fmt: skip
+
+    def diverged(self, state: State) -> bool:
+        """Either part may diverge."""
+        largest = np.maximum(np.abs(state.u), np.abs(state.v)) ** self.depth
+        return not bool(np.all(largest <= self.bound))

@@ -1,0 +1,236 @@
+"""The one loop under every descent: each method supplies its start, its step and its end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.groups import Groups
+from covey.paper.dynamics.clock import LEAST_LOSS, LossClock
+from covey.paper.dynamics.kernels import ARMED, DIVERGED, SWITCH, T
+from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.trajectory import Status, Trajectory
+from covey.validation import FloatArray, as_numbers, boolean, whole
+
+__all__ = ["Descent", "State", "run"]
+
+# A compiled call cannot be interrupted, so it gets at most about this many multiplications (a fraction of a second).
+WORK_PER_CALL = 2e8
+
+# The most records of a run, each with all magnitudes and directions; and the largest start whose powers are finite.
+MOST_RECORDS, LARGEST_START = 10**8, 1e10
+
+
+def _fresh_log() -> NDArray[np.int64]:
+    log = np.zeros(4, dtype=np.int64)
+    log[SWITCH] = -1
+    return log
+
+
+@dataclass
+class State:
+    """The mutable state: magnitudes, directions, and the log shared with the kernels."""
+
+    u: FloatArray
+    v: FloatArray
+    log: NDArray[np.int64] = field(default_factory=_fresh_log)
+    underflow: bool = False
+
+    @property
+    def t(self) -> int:
+        """Iterations done."""
+        return int(self.log[T])
+
+    @property
+    def switch(self) -> int | None:
+        """When the direction step was decreased."""
+        return int(self.log[SWITCH]) if self.log[SWITCH] >= 0 else None
+
+    @property
+    def armed(self) -> bool:
+        """Whether the practical switch rule has been armed."""
+        return bool(self.log[ARMED])
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run ended by divergence."""
+        return bool(self.log[DIVERGED])
+
+
+class Descent(ABC):
+    """A gradient method on the factors of ``w``."""
+
+    problem: Problem
+    groups: Groups
+    depth: int
+    scale: float
+    clock: LossClock | None = None
+    last_loss: float = np.inf
+
+    @abstractmethod
+    def start(self) -> State:
+        """The state at t = 0."""
+
+    @abstractmethod
+    def step(self, state: State) -> None:
+        """One iteration in plain numpy, as the paper writes it."""
+
+    @abstractmethod
+    def advance(self, state: State, k: int) -> None:
+        """``k`` iterations, compiled."""
+
+    @abstractmethod
+    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """``w`` from its factors; the last axis runs over columns."""
+
+    @abstractmethod
+    def diverged(self, state: State) -> bool:
+        """Whether the iterates have left any sensible range."""
+
+    def drive(self, w: FloatArray) -> FloatArray:
+        """The negative gradient in w, times the scale and the pace of the clock."""
+        if self.clock is None:
+            return self.scale * self.problem.correlation(w)
+        g, self.last_loss = self.problem.correlation_and_loss(w)
+        return self.scale * self.clock.pace(self.last_loss) * g
+
+    def underflows(self) -> bool:
+        """Whether the loss at the last step is close to the smallest that the clock can divide by."""
+        return self.last_loss < LEAST_LOSS
+
+
+def divergence_bound(problem: Problem) -> float:
+    """Larger coefficients have diverged: ten orders of magnitude above the scale of the data."""
+    scale = float(np.abs(problem.X.T @ problem.y).max()) / problem.n
+    return 1e10 * max(1.0, scale)
+
+
+def run(
+    method: Descent,
+    n_steps: int,
+    record_every: int = 1,
+    *,
+    stop: Callable[[int, FloatArray], bool] | None = None,
+    reference: bool = False,
+) -> Trajectory:
+    """Iterate from the start to ``n_steps``, recording every ``record_every`` steps and the last one.
+
+    ``stop(t, w)`` is called at each record. With ``reference`` the plain-numpy step is used, as it always is for losses
+    other than squared.
+    """
+    n_steps = whole(n_steps, "n_steps", least=0)
+    record_every = min(whole(record_every, "record_every"), max(n_steps, 1))
+    if n_steps // record_every > MOST_RECORDS:
+        raise ValueError(f"n_steps={n_steps} makes too many records: give a larger record_every.")
+    if stop is not None and not callable(stop):
+        raise ValueError(f"stop must be a function of a time and the coefficients, not a {type(stop).__name__}.")
+    reference = boolean(reference, "reference")
+    times = np.unique(np.append(np.arange(0, n_steps + 1, record_every), n_steps))
+    advance = _reference_advance(method) if reference or not method.problem.squared else _interruptible(method)
+    state = method.start()
+    U = np.empty((times.size, state.u.size))
+    V = np.empty((times.size, state.v.size))
+    U[0], V[0] = state.u, state.v
+    recorded, status = 1, Status.COMPLETED
+    for t in times[1:]:
+        advance(state, int(t) - state.t)
+        if state.diverged:
+            status = Status.DIVERGED
+            break
+        times[recorded] = state.t
+        U[recorded], V[recorded] = state.u, state.v
+        recorded += 1
+        if stop is not None and stop(int(t), method.coefficients(state.u, state.v)):
+            status = Status.STOPPED
+            break
+        if state.underflow:
+            break
+    U, V = U[:recorded], V[:recorded]
+    W = method.coefficients(U, V)
+    return Trajectory(
+        t=times[:recorded],
+        u=U,
+        v=V,
+        w=W,
+        loss=method.problem.loss(W),
+        error=method.problem.error(W),
+        groups=method.groups,
+        depth=method.depth,
+        switch=state.switch,
+        status=status,
+        message=_message(status, state),
+    )
+
+
+def _reference_advance(method: Descent) -> Callable[[State, int], None]:
+    def advance(state: State, k: int) -> None:
+        with np.errstate(all="ignore"):
+            for _ in range(k):
+                method.step(state)
+                state.log[T] += 1
+                state.log[DIVERGED] = method.diverged(state)
+                state.underflow = method.underflows()
+                if state.diverged or state.underflow:
+                    return
+
+    return advance
+
+
+def _interruptible(method: Descent) -> Callable[[State, int], None]:
+    longest = max(1, int(WORK_PER_CALL / (4 * method.problem.X.size)))
+
+    def advance(state: State, k: int) -> None:
+        while k > 0 and not state.diverged:
+            method.advance(state, min(k, longest))
+            k -= longest
+
+    return advance
+
+
+def _message(status: Status, state: State) -> str:
+    if status is Status.DIVERGED:
+        return (
+            f"The iterates diverged at step {state.t}: a step is too large. Decrease step_size (or direction_step "
+            "after a switch); the record ends at the last finite iterate."
+        )
+    if status is Status.STOPPED:
+        return f"Stopped by the caller at step {state.t}."
+    if state.underflow:
+        return f"The loss fell below {LEAST_LOSS:g} at step {state.t}, near the limit of float64: the run ends there."
+    return f"Ran {state.t} steps."
+
+
+def check_directions(v: Any, groups: Groups, *, unit: bool) -> FloatArray:
+    """Check a start for the directions: one finite number per column and, if `unit`, unit norm in each group."""
+    directions = as_numbers(v, "start").copy()
+    if directions.shape != (groups.n_columns,):
+        raise ValueError(
+            f"start must hold {groups.n_columns} finite numbers, one per column, not shape {directions.shape}."
+        )
+    if unit:
+        norms = groups.norms(directions)
+        off = int(np.argmax(np.abs(norms - 1)))
+        if abs(norms[off] - 1) > 1e-6:
+            raise ValueError(
+                f"start must have unit norm in every group; group {groups.names[off]!r} has norm {norms[off]:.6g}. "
+                "Divide each group by its norm."
+            )
+        directions /= norms[groups.labels]
+    return directions
+
+
+def check_scale(init_scale: Any, n: int, name: str = "init_scale") -> FloatArray:
+    """Check the start of the magnitudes: one positive number for all, or one per magnitude."""
+    scale = as_numbers(init_scale, name, finite=False)
+    if scale.ndim > 1 or (scale.ndim == 1 and scale.size != n):
+        raise ValueError(f"{name} must be one number or {n} of them, not shape {scale.shape}.")
+    if not np.isfinite(scale).all() or (scale <= 0).any():
+        raise ValueError(f"{name} must be above 0 and finite, not {init_scale!r}.")
+    if (scale > LARGEST_START).any():
+        raise ValueError(f"{name} must be at most {LARGEST_START:g}: the method starts near zero.")
+    return np.full(n, 1.0) * scale

@@ -1,0 +1,235 @@
+"""Gradient descent with weight normalisation: the paper's Algorithm 1 and Algorithm 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from covey.groups import Groups
+from covey.losses import Loss
+from covey.paper.dynamics.clock import LossClock, read_clock
+from covey.paper.dynamics.kernels import SWITCH, normalized_steps
+from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
+from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.switching import CompiledRule, SwitchRule, read_switch
+from covey.paper.dynamics.trajectory import Trajectory
+from covey.validation import FloatArray, one_of, positive, whole
+
+__all__ = ["normalized_descent"]
+
+LARGE = -1.0  # tells the kernel to use eta = 1/u^(2N)
+
+
+def normalized_descent(
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    init_scale: float | FloatArray = 1e-6,
+    step_size: float = 1e-3,
+    direction_step: float | Literal["large", "auto"] = "large",
+    switch: SwitchRule | int | float | Literal["oracle"] | None = None,
+    n_steps: int = 2000,
+    start: Any = None,
+    record_every: int = 1,
+    depth: int = 2,
+    w_star: Any = None,
+    stop: Callable[[int, FloatArray], bool] | None = None,
+    gradient_scale: float = 1.0,
+    magnitude_at: Literal["new", "old"] = "new",
+    loss: str | Loss = "squared",
+    offset: Any = None,
+    clock: Literal["steps", "loss"] = "steps",
+    reference: bool = False,
+) -> Trajectory:
+    r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` with every direction ``v_l`` kept at unit norm.
+
+    (Or another loss, see `loss`.) With ``g = X'(y - X w)/n`` an iteration is
+
+    .. math::
+
+        z_l = v_l + \eta_l u_l^N g_l, \quad v_l \leftarrow z_l / \|z_l\|, \quad
+        u_l \leftarrow u_l + \gamma N u_l^{N-1} v_l^\top g_l,
+
+    the last with ``g`` at the new directions. **Algorithm 1** is ``direction_step="large"``,
+    :math:`\eta_l = 1/u_l^{2N}`: then ``v_l`` is the direction of ``w_l + g_l``. **Algorithm 2** starts the same way
+    and continues with a small constant :math:`\eta` after the switch: give `direction_step` and `switch`.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    y : array of shape (n,)
+        Neither is centred or scaled here.
+    groups : int, labels, lists or Groups
+    init_scale : float or array of shape (L,)
+        Start of the magnitudes, alpha in the paper.
+    step_size : float
+        Step on the magnitudes, gamma.
+    direction_step : "large", "auto" or float
+        Step on the directions, eta. A number applies after the switch, or from the start when there is none.
+        ``"auto"`` is ``4/(9 max_l norm(X_l'y/n)^2)``, lemma direction-bound's limit with the first estimate of the
+        largest group.
+    switch : None, int, float, "oracle" or a rule
+        When to switch from the large direction step to `direction_step`: at an iteration (an int), by the paper's
+        practical rule with this tolerance (a float), by the theorem's rule (``"oracle"``, needs `w_star`), or by a
+        rule from `covey.paper.dynamics`.
+    n_steps, record_every : int
+    start : array of shape (p,), optional
+        Directions at t = 0, of unit norm in each group; all equal by default. With ``init_scale=path.u[-1]`` and
+        ``start=path.v[-1]`` a run continues another.
+    depth : int
+        The power N, at least 2.
+    w_star : array of shape (p,), optional
+        The truth, for the recovery error.
+    stop : callable ``(t, w) -> bool``, optional
+        Called at each record; a true result ends the run.
+    gradient_scale : float
+        Multiplies every gradient. The authors' code uses 2 (it minimises ``norm(y - X w)^2 / n``), the text 1; the
+        two differ in more than speed, see `docs/errata.md`.
+    magnitude_at : {"new", "old"}
+        Directions at which the magnitude's gradient is evaluated: the text uses the new ones, the authors' code the
+        old.
+    loss : str or Loss
+        The loss of a row, by name or from `covey.losses`: the objective is its mean over rows, and ``y - X w`` becomes
+        its residual, minus its derivative in the linear predictor. Losses other than the squared one use the
+        plain-numpy step.
+    offset : array of shape (n,), optional
+        Added to the linear predictor. No intercept is fitted; to use the null model's, give the offset
+        ``np.full(n, loss.null(y, weight))``.
+    clock : {"steps", "loss"}
+        "loss" divides every gradient by the loss (`docs/theory.md`), so that on separable classes the direction of
+        ``w`` converges in thousands of steps instead of exponentially many. For ``loss="binomial"``.
+    reference : bool
+        Use the plain-numpy step instead of the compiled one.
+
+    Returns
+    -------
+    Trajectory
+
+    Examples
+    --------
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.paper.dynamics import normalized_descent
+    >>> data = make_group_sparse(random_state=0)
+    >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
+    >>> path.error[-1] < 0.02, sorted(l for l, t in path.woke())
+    (np.True_, [0, 1, 2])
+    """
+    problem = Problem.pose(X, y, groups, w_star, loss, offset)
+    depth = whole(depth, "depth", least=2)
+    rule = read_switch(switch, problem, depth)
+    if isinstance(direction_step, str):
+        one_of(direction_step, ("large", "auto"), "direction_step")
+    if isinstance(direction_step, str) and direction_step == "large":
+        if rule is not None:
+            raise ValueError("switch needs a direction step to switch to: give direction_step a number or 'auto'.")
+        eta = LARGE
+    elif isinstance(direction_step, str):
+        first = problem.groups.norms(problem.correlation(np.zeros(problem.X.shape[1]))).max()
+        eta = 4 / (9 * first**2) if first > 0 else 1.0
+    else:
+        eta = positive(direction_step, "direction_step")
+    one_of(magnitude_at, ("new", "old"), "magnitude_at")
+    equal = 1 / np.sqrt(problem.groups.sizes[problem.groups.labels])
+    method = NormalizedDescent(
+        problem=problem,
+        groups=problem.groups,
+        depth=depth,
+        alpha=check_scale(init_scale, problem.groups.n_groups),
+        v0=equal if start is None else check_directions(start, problem.groups, unit=True),
+        gamma=positive(step_size, "step_size"),
+        eta=eta,
+        rule=CompiledRule.of(rule, problem, depth),
+        switches=rule is not None,
+        scale=positive(gradient_scale, "gradient_scale"),
+        old_direction=magnitude_at == "old",
+        bound=divergence_bound(problem),
+        clock=read_clock(clock, problem.row_loss, depth),
+    )
+    return run(method, n_steps, record_every, stop=stop, reference=reference)
+
+
+@dataclass
+class NormalizedDescent(Descent):
+    """Start, step and end of Algorithms 1 and 2."""
+
+    problem: Problem
+    groups: Groups
+    depth: int
+    alpha: FloatArray
+    v0: FloatArray
+    gamma: float
+    eta: float
+    rule: CompiledRule
+    switches: bool
+    scale: float
+    old_direction: bool
+    bound: float
+    clock: LossClock | None
+
+    def start(self) -> State:
+        """``u(0) = alpha 1`` and unit-norm directions."""
+        self._gram = self.problem.gram()
+        return State(self.alpha.copy(), self.v0.copy())
+
+    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """``w_l = u_l^N v_l``."""
+        return u[..., self.groups.labels] ** self.depth * v
+
+    def gradients(self, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The loss's gradients in u and in v."""
+        N, groups = self.depth, self.groups.lists()
+        g = self.drive(self.coefficients(u, v))
+        in_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)])
+        in_v = -(u[self.groups.labels] ** N) * g
+        return in_u, in_v
+
+    def step(self, state: State) -> None:
+        """One iteration of the paper's Algorithm 1, or of Algorithm 2 after its switch."""
+        u, v, N = state.u, state.v, self.depth
+        large = self.eta == LARGE or (self.switches and state.switch is None)
+        gradient_u_old, gradient_v = self.gradients(u, v)
+        new_v = np.empty_like(v)
+        for l, G in enumerate(self.groups.lists()):
+            eta = 1 / u[l] ** (2 * N) if large else self.eta
+            z = v[G] - eta * gradient_v[G]
+            norm = np.linalg.norm(z)
+            new_v[G] = z / norm if norm > 0 else v[G]
+        gradient_u, _ = self.gradients(u, new_v)
+        new_u = u - self.gamma * (gradient_u_old if self.old_direction else gradient_u)
+        if state.switch is None and self.rule.met(state, state.t + 1, u, new_u, N):
+            state.log[SWITCH] = state.t + 1
+        state.u, state.v = new_u, new_v
+
+    def advance(self, state: State, k: int) -> None:
+        """``k`` compiled iterations."""
+        rule, (K, c) = self.rule, self._gram
+        normalized_steps(
+            self.problem.X,
+            self.problem.y,
+            K,
+            c,
+            self.groups.labels,
+            state.u,
+            state.v,
+            state.log,
+            k,
+            self.depth,
+            self.gamma,
+            self.eta,
+            self.scale,
+            self.old_direction,
+            self.bound,
+            rule.kind,
+            rule.tol,
+            rule.epsilon,
+            rule.at_step,
+            rule.target,
+        )
+
+    def diverged(self, state: State) -> bool:
+        """Directions have unit norm, so only magnitudes can diverge."""
+        return not bool(np.all(np.abs(state.u) ** self.depth <= self.bound))

@@ -1,0 +1,153 @@
+"""Gradient descent without weight normalisation (the paper's figure 7), with an optional explicit l2 penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from covey.groups import Groups
+from covey.losses import Loss
+from covey.paper.dynamics.clock import LossClock, read_clock
+from covey.paper.dynamics.kernels import plain_steps
+from covey.paper.dynamics.loop import Descent, State, check_directions, check_scale, divergence_bound, run
+from covey.paper.dynamics.problem import Problem
+from covey.paper.dynamics.trajectory import Trajectory
+from covey.validation import FloatArray, positive, whole
+
+__all__ = ["plain_descent", "read_plain_start"]
+
+
+def plain_descent(
+    X: Any,
+    y: Any,
+    groups: Any,
+    *,
+    init_scale: float | FloatArray = 1e-3,
+    step_size: float = 0.05,
+    start: Any = "zero",
+    weight_decay: float = 0.0,
+    n_steps: int = 8000,
+    record_every: int = 1,
+    depth: int = 2,
+    w_star: Any = None,
+    stop: Callable[[int, FloatArray], bool] | None = None,
+    gradient_scale: float = 1.0,
+    loss: str | Loss = "squared",
+    offset: Any = None,
+    clock: Literal["steps", "loss"] = "steps",
+    reference: bool = False,
+) -> Trajectory:
+    r"""Minimise ``norm(y - X w)^2 / (2 n)`` over ``w_l = u_l^N v_l`` by gradient descent on ``u`` and ``v`` together.
+
+    .. math::
+
+        u_l \leftarrow u_l + \gamma (N u_l^{N-1} v_l^\top g_l - \lambda u_l), \quad
+        v_l \leftarrow v_l + \gamma (u_l^N g_l - \lambda v_l),
+
+    both at the old point. ``norm(v_l)`` is not kept at one. Along the flow, ``u_l^2/N - norm(v_l)^2`` is conserved
+    (lemma balancing); here it drifts in proportion to the step.
+
+    Parameters
+    ----------
+    X, y, groups, n_steps, record_every, w_star, stop, gradient_scale, loss, offset, clock, reference
+        As in `normalized_descent`.
+    depth : int
+        The power N, at least 1: ``w_l = u_l v_l`` is depth 1.
+    init_scale : float or array of shape (L,)
+        Start of the magnitudes.
+    step_size : float
+        One step for both layers.
+    start : "zero", "small", "aligned" or array of shape (p,)
+        Directions at t = 0: zero (the paper's choice, which works), ``init_scale`` times the unit direction with equal
+        entries (which works only by luck), along ``X_l'y/n`` and balanced, ``norm(v_l)^2 = u_l^2/N`` (the choice of
+        theorem gf-es), or an array.
+    weight_decay : float
+        Adds ``weight_decay/2 (norm(u)^2 + norm(v)^2)`` to the loss: the explicit penalty of the paper's related work.
+
+    Returns
+    -------
+    Trajectory
+    """
+    problem = Problem.pose(X, y, groups, w_star, loss, offset)
+    depth = whole(depth, "depth", least=1)
+    alpha = check_scale(init_scale, problem.groups.n_groups)
+    method = PlainDescent(
+        problem=problem,
+        groups=problem.groups,
+        depth=depth,
+        alpha=alpha,
+        v0=read_plain_start(start, problem, alpha, depth),
+        gamma=positive(step_size, "step_size"),
+        decay=positive(weight_decay, "weight_decay", zero=True),
+        scale=positive(gradient_scale, "gradient_scale"),
+        bound=divergence_bound(problem),
+        clock=read_clock(clock, problem.row_loss, depth + 1),
+    )
+    return run(method, n_steps, record_every, stop=stop, reference=reference)
+
+
+def read_plain_start(start: Any, problem: Problem, alpha: FloatArray, depth: int) -> FloatArray:
+    """Directions at t = 0, from a name or an array."""
+    groups = problem.groups
+    if not isinstance(start, str):
+        return check_directions(start, groups, unit=False)
+    size = alpha[groups.labels]
+    if start == "zero":
+        return np.zeros(groups.n_columns)
+    if start == "small":
+        return size / np.sqrt(groups.sizes[groups.labels])
+    if start == "aligned":
+        g = problem.correlation(np.zeros(groups.n_columns))
+        norms = groups.norms(g)[groups.labels]
+        return size / np.sqrt(depth) * np.divide(g, norms, out=np.zeros_like(g), where=norms > 0)
+    raise ValueError(f"start must be 'zero', 'small', 'aligned' or an array, not {start!r}.")
+
+
+@dataclass
+class PlainDescent(Descent):
+    """Start, step and end of gradient descent on both layers."""
+
+    problem: Problem
+    groups: Groups
+    depth: int
+    alpha: FloatArray
+    v0: FloatArray
+    gamma: float
+    decay: float
+    scale: float
+    bound: float
+    clock: LossClock | None
+
+    def start(self) -> State:
+        """The given magnitudes and directions."""
+        self._gram = self.problem.gram()
+        return State(self.alpha.copy(), self.v0.copy())
+
+    def coefficients(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """``w_l = u_l^N v_l``."""
+        return u[..., self.groups.labels] ** self.depth * v
+
+    def step(self, state: State) -> None:
+        """Both gradients at the old point."""
+        u, v, N, groups = state.u, state.v, self.depth, self.groups.lists()
+        g = self.drive(self.coefficients(u, v))
+        gradient_u = np.array([-N * u[l] ** (N - 1) * (v[G] @ g[G]) for l, G in enumerate(groups)]) + self.decay * u
+        gradient_v = -(u[self.groups.labels] ** N) * g + self.decay * v
+        state.u, state.v = u - self.gamma * gradient_u, v - self.gamma * gradient_v
+
+    def advance(self, state: State, k: int) -> None:
+        """``k`` compiled iterations."""
+        problem, (K, c) = self.problem, self._gram
+        plain_steps(
+            problem.X, problem.y, K, c, self.groups.labels, state.u, state.v, state.log, k,
+            self.depth, self.gamma, self.scale, self.decay, self.bound,
+        )  # fmt: skip
+
+    def diverged(self, state: State) -> bool:
+        """Either layer may diverge."""
+        return not (
+            bool(np.all(np.abs(state.u) ** self.depth <= self.bound)) and bool(np.all(np.abs(state.v) <= self.bound))
+        )

@@ -1,0 +1,306 @@
+"""Interpolation between digits in the latent spaces of five autoencoders, and properties of these latent spaces.
+
+The paper shows one picture and published no code. Here is the picture, with measures: the reconstruction error, the
+effective rank of the latent covariance, the distance of interpolated images from the data (of midpoints to the nearest
+training image, relative to the decoded end points), a classifier's confidence along the lines, the Frechet distance of
+samples from a Gaussian fitted to the codes, and the accuracy of logistic regression on 100 labelled codes. "Ahead" is
+judged by the distance of midpoints, which is what the picture shows. The measure and thresholds were fixed before these
+runs (but after a shorter one), for GAE4 and GAE8 together; the two are reported separately because they turned out to
+differ.
+
+The quick setting trains on 10 000 images for a few epochs with one seed. The full setting trains on all of MNIST with
+three seeds; it needs a GPU, and without one the saved results of such a run are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from covey.datasets import DataNotFoundError, load_mnist
+from covey.paper.experiments.autoencoders import (
+    MODELS,
+    grids,
+    mean_and_error,
+    needs_torch,
+    read_saved,
+    saved_folder,
+    table,
+    values,
+)  # fmt: skip
+from covey.paper.experiments.claim import Claim, judge
+from covey.paper.experiments.parallel import each
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import COLOURS, GREY, Figure, letter, styled
+
+TITLE = "Interpolation in the latent space of autoencoders"
+LOOK = dict(zip(MODELS, (GREY, COLOURS[3], COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
+GROUPED = ("GAE4", "GAE8")
+
+
+@dataclass(frozen=True)
+class Settings(Scale):
+    """Training; latent dimension 512 and 3 linear layers throughout."""
+
+    QUICK: ClassVar[dict[str, Any]] = {
+        "images": 10_000,
+        "test_images": 2000,
+        "epochs": 2,
+        "batch_size": 32,
+        "seeds": (0,),
+        "pairs": 500,
+        "needs_gpu": False,
+    }
+
+    images: int = 60_000
+    test_images: int = 10_000
+    epochs: int = 30
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    seeds: tuple[int, ...] = (0, 1, 2)
+    pairs: int = 1000
+    needs_gpu: bool = True
+    width: int = 32
+    latent: int = 512
+
+
+def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
+    """Train and measure the five models, or read the saved results of the full setting."""
+    if settings.needs_gpu and not _has_gpu():
+        folder = saved_folder()
+        if folder is None:
+            raise DataNotFoundError(
+                "The full setting trains five networks from three seeds on all of MNIST and needs torch with a CUDA "
+                "GPU, which is not here, and there are no saved results of benchmarks/autoencoder_full.py in "
+                "docs/results/autoencoder or in COVEY_DATA. The quick setting runs anywhere."
+            )
+        return read_saved(folder)
+    needs_torch()
+    from covey.paper.nn.study import Judge
+
+    data = load_mnist().head(settings.images, settings.test_images)
+    referee = Judge.of(data, pairs=settings.pairs)
+    blend = referee.blend_ratio()
+    referee_state = referee.classifier.cpu().state_dict()
+    work = [(model, seed) for seed in settings.seeds for model in MODELS]
+    parts = each(lambda item: _one(settings, referee_state, *item), work, 1 if _has_gpu() else jobs)
+    found: tuple[dict[Any, Any], dict[Any, Any], dict[str, Any]] = ({}, {}, {})
+    for measures, spectra, pictures in parts:
+        found[0].update(measures)
+        found[1].update(spectra)
+        found[2].update({name: picture for name, picture in pictures.items() if name not in found[2]})
+    return table(*found, blend)
+
+
+def _one(settings: Settings, referee_state: dict[str, Any], model: str, seed: int) -> tuple[Any, Any, Any]:
+    """One model from one seed; all inputs and outputs can be sent between processes."""
+    import torch
+
+    from covey.paper.nn.classifier import Classifier
+    from covey.paper.nn.study import Judge, run_study
+
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+    classifier = Classifier()
+    classifier.load_state_dict(referee_state)
+    data = load_mnist().head(settings.images, settings.test_images)
+    referee = Judge.of(data, pairs=settings.pairs, classifier=classifier)
+    results = run_study(
+        data, models=[model], seeds=[seed], epochs=settings.epochs, batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate, judge=referee, progress=False, amp=False,
+        options={"width": settings.width, "latent": settings.latent},
+    )  # fmt: skip
+    spectra = {key: column[column > 1e-7 * column[0]] for key, column in results.spectra.items()}
+    return results.measures, spectra, results.grids
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+# ---------------------------------------------------------------------- the picture
+
+
+@styled
+def plot(frame: pd.DataFrame) -> Figure:
+    """The interpolations of the five models above; the measures below."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 9.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
+    above, below = parts
+    panels = above.subplots(len(MODELS), 1)
+    for panel, model in zip(panels, MODELS, strict=True):
+        panel.imshow(255 - _mosaic(grids(frame, model)), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        panel.set_ylabel(model, rotation=0, ha="right", va="center", color=LOOK[model])
+        panel.set(xticks=[], yticks=[])
+        panel.grid(False)
+        panel.spines[:].set_visible(False)
+    panels[0].set_title("(a) linear interpolation between test digits", loc="left")
+    panels_below: Any = below.subplots(2, 3)
+    (left, middle, right), bottom = panels_below
+    _draw_spectra(left, frame)
+    _draw_confidence(middle, frame)
+    _draw_bars(right, frame, "midpoint_ratio", "d", "distance of midpoints")
+    for panel, quantity, name, title in zip(
+        bottom,
+        ("reconstruction_error", "frechet", "probe_accuracy"),
+        "efg",
+        ("reconstruction error", "Fréchet distance", "accuracy, 100 labels"),
+        strict=True,
+    ):
+        _draw_bars(panel, frame, quantity, name, title)
+    return figure
+
+
+def _mosaic(images: NDArray[np.uint8], columns: int = 2, gap: int = 14) -> NDArray[np.uint8]:
+    """Rows of images as one picture, in columns with a gap between them."""
+    blocks = []
+    for part in np.array_split(images, columns):
+        rows, steps, height, width = part.shape
+        blocks += [part.transpose(0, 2, 1, 3).reshape(rows * height, steps * width)]
+        blocks += [np.zeros((rows * height, gap), dtype=np.uint8)]
+    return np.concatenate(blocks[:-1], axis=1)
+
+
+def _draw_spectra(panel: Any, frame: pd.DataFrame) -> None:
+    for model in MODELS:
+        chosen = frame[(frame["model"] == model) & (frame["quantity"] == "singular_value")]
+        first = True
+        for _, column in chosen.sort_values("index").groupby("seed"):
+            s = column["value"].to_numpy(dtype=float)
+            panel.semilogy(np.arange(1, len(s) + 1), s / s[0], color=LOOK[model], lw=1, label=model if first else None)
+            first = False
+    panel.set(xlim=(0, 64), ylim=(1e-5, 2), xlabel="component")
+    letter(panel, "b", "latent spectrum")
+    panel.legend(handlelength=1, labelspacing=0.2)
+
+
+def _draw_confidence(panel: Any, frame: pd.DataFrame) -> None:
+    steps = sum(f"confidence_{k}" in set(frame["quantity"]) for k in range(100))
+    t = np.linspace(0, 1, steps)
+    for model in MODELS:
+        curve = np.array([mean_and_error(frame, model, f"confidence_{k}") for k in range(steps)])
+        panel.plot(t, curve[:, 0], color=LOOK[model])
+        panel.fill_between(t, curve[:, 0] - curve[:, 1], curve[:, 0] + curve[:, 1], color=LOOK[model], alpha=0.2, lw=0)
+    panel.set(xlabel="along the line", xlim=(0, 1))
+    letter(panel, "c", "confidence")
+
+
+def _draw_bars(panel: Any, frame: pd.DataFrame, quantity: str, name: str, title: str) -> None:
+    """Seeds as dots, their mean as a line with its standard error."""
+    for i, model in enumerate(MODELS):
+        v = values(frame, model, quantity)
+        mean, error = mean_and_error(frame, model, quantity)
+        panel.plot(np.full(len(v), i), v, "o", color=LOOK[model], ms=2.5, alpha=0.6)
+        panel.errorbar(i, mean, error, fmt="_", color=LOOK[model], ms=12, capsize=3)
+    panel.set_xticks(range(len(MODELS)), MODELS, rotation=35, ha="right", rotation_mode="anchor")
+    panel.grid(axis="x", visible=False)
+    letter(panel, name, title)
+
+
+# ---------------------------------------------------------------------- the claims
+
+
+def claims(frame: pd.DataFrame) -> list[Claim]:
+    """GAE ahead of AE and VAE, comparable with IRMAE; and the other measures."""
+    ratio = "midpoint_ratio"
+    seeds = len(values(frame, "AE", ratio))
+    over = f"over {seeds} seeds" if seeds > 1 else "one seed"
+    out = []
+    for model in GROUPED:
+        for rival in ("AE", "VAE"):
+            gap, error = _ahead(frame, ratio, model, rival)
+            out.append(
+                Claim(
+                    f"{model} interpolates better than {rival}.",
+                    "midpoints nearer to the data, by more than 2 standard errors where there are several seeds",
+                    f"midpoint ratio {_listed(frame, ratio, (model, rival))} ({over}{_blend(frame)}); "
+                    f"{'ahead' if gap > 0 else 'behind'} by {abs(gap):.4f} ± {error:.4f}",
+                    judge(gap > 2 * error),
+                )
+            )
+        share = _share(frame, ratio, model)
+        out.append(
+            Claim(
+                f"{model} interpolates comparably with IRMAE.",
+                "the midpoint ratio nearer to IRMAE's than to AE's, or below IRMAE's",
+                f"midpoint ratio {_listed(frame, ratio, ('IRMAE', model, 'AE'))} ({over}): {share:.0%} of the way from "
+                "AE to IRMAE",
+                judge(share >= 0.5),
+            )
+        )
+    ranks = [mean_and_error(frame, model, "effective_rank")[0] for model in ("IRMAE", "GAE4", "GAE8", "AE")]
+    out.append(
+        Claim(
+            "(Our check.) Fewer groups, lower rank: the linear layers penalise the rank within groups.",
+            "effective rank of the latent covariance IRMAE < GAE4 < GAE8 < AE",
+            f"effective rank {_listed(frame, 'effective_rank', MODELS, '.1f')} ({over})",
+            judge(bool(np.all(np.diff(ranks) > 0))),
+        )
+    )
+    checks: Sequence[tuple[str, str, str, float, str]] = (
+        ("frechet", "Samples from a Gaussian fitted to the codes are better", "Frechet distance", 1.0, ".1f"),
+        ("probe_accuracy", "Linear probes on 100 labelled codes are better", "test accuracy", -1.0, ".3f"),
+        ("confidence_middle", "A classifier's confidence at midpoints is higher", "mean confidence", -1.0, ".3f"),
+    )
+    for quantity, what, unit, sign, form in checks:
+        leads = {
+            (model, rival): _ahead(frame, quantity, model, rival, sign) for model in GROUPED for rival in ("AE", "VAE")
+        }
+        out.append(
+            Claim(
+                f"(Our check.) {what} for GAE than for AE and VAE.",
+                "GAE4 and GAE8 ahead of both, by more than 2 standard errors where there are several seeds",
+                f"{unit} {_listed(frame, quantity, MODELS, form)} ({over})",
+                judge(all(gap > 2 * error for gap, error in leads.values())),
+            )
+        )
+    quality = "reconstruction_error"
+    below = all(mean_and_error(frame, m, quality)[0] <= mean_and_error(frame, "IRMAE", quality)[0] for m in GROUPED)
+    out.append(
+        Claim(
+            "(Our check.) Grouping does not cost reconstruction.",
+            "mean squared error of GAE4 and GAE8 at most that of IRMAE",
+            f"test error {_listed(frame, quality, MODELS, '.5f')} ({over})",
+            judge(below),
+        )
+    )
+    return out
+
+
+def _ahead(frame: pd.DataFrame, quantity: str, model: str, rival: str, sign: float = 1.0) -> tuple[float, float]:
+    """How much lower the model's value is than the rival's, with its standard error."""
+    (a, error_a), (b, error_b) = (mean_and_error(frame, m, quantity) for m in (model, rival))
+    return sign * (b - a), float(np.hypot(error_a, error_b))
+
+
+def _share(frame: pd.DataFrame, quantity: str, model: str) -> float:
+    """The model's position between AE (0) and IRMAE (1)."""
+    a, b, here = (mean_and_error(frame, m, quantity)[0] for m in ("AE", "IRMAE", model))
+    return (a - here) / (a - b) if a != b else float(here <= b)
+
+
+def _listed(frame: pd.DataFrame, quantity: str, models: Sequence[str], form: str = ".4f") -> str:
+    out = []
+    for model in models:
+        mean, error = mean_and_error(frame, model, quantity)
+        spread = f" ± {error:{form}}" if len(values(frame, model, quantity)) > 1 else ""
+        out.append(f"{model} {mean:{form}}{spread}")
+    return ", ".join(out)
+
+
+def _blend(frame: pd.DataFrame) -> str:
+    v = values(frame, "pixels", "midpoint_ratio")
+    return f"; blending pixels has {v[0]:.4f}" if v.size else ""

@@ -1,0 +1,57 @@
+"""The grouped autoencoder: the linear layers of figure 8 split into groups of channels.
+
+With g groups each layer has g blocks of (512/g) x (512/g), so the number of weights falls by a factor of g.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from covey.paper.experiments import fig8
+from covey.paper.experiments.claim import Claim, judge
+from covey.paper.experiments.drawing import draw, number, numbers, table
+from covey.paper.experiments.settings import Scale
+from covey.paper.experiments.style import Figure, grid, styled
+
+TITLE = "Grouped autoencoder"
+
+
+@dataclass(frozen=True)
+class Settings(Scale):
+    """Drawn with `groups`; also counted with `more_groups`."""
+
+    latent: int = 512
+    layers: int = 3
+    groups: int = 4
+    more_groups: int = 8
+
+
+def run(settings: Settings, jobs: int = 1) -> pd.DataFrame:
+    """Boxes and arrows, and the weights with more groups."""
+    items = fig8.boxes(fig8.Settings(settings.latent, settings.layers, settings.groups))
+    more = numbers(table(fig8.boxes(fig8.Settings(settings.latent, settings.layers, settings.more_groups))))
+    return table([*items, number("weights, more groups", more["weights"])])
+
+
+@styled
+def plot(frame: pd.DataFrame) -> Figure:
+    """Four rows of boxes between encoder and decoder."""
+    figure, ((axes,),) = grid(1, 1, height=2.5)
+    draw(axes, frame, 0, fontsize=7)
+    return figure
+
+
+def claims(frame: pd.DataFrame) -> list[Claim]:
+    """The number of weights with four and with eight groups."""
+    measured = numbers(frame)
+    four, eight = measured["weights"], measured["weights, more groups"]
+    return [
+        Claim(
+            "Grouping saves weights: 196K with four groups, 98K with eight.",
+            "196K and 98K, cut off to thousands",
+            f"{four:.0f} and {eight:.0f} in the network as drawn",
+            judge(int(four) // 1000 == 196 and int(eight) // 1000 == 98),
+        )
+    ]

@@ -1,0 +1,117 @@
+"""Trajectories as tidy tables: columns ``mode, quantity, index, t, value``, one number per row.
+
+| quantity | index | value |
+| --- | --- | --- |
+| ``error`` | 0 | ``norm(w - w_star)^2``, at every step |
+| ``entry`` | column of the support, or `OFF` | coefficient; off the support the largest in absolute value |
+| ``magnitude`` | group of the support, or `OFF` | ``norm(w_l)^(1/2)``, the paper's u; the largest off the support |
+| ``direction`` | column of the support | entry of ``v_l`` |
+| ``alignment`` | group of the support | inner product of ``v_l`` with the true direction |
+| ``switch`` | 0 | the iteration of Algorithm 2's switch |
+
+Rows of mode `TRUTH` hold the true values at t = 0. The modes are `TEXT` and `CODE`: the paper's algorithm as printed,
+and as in the authors' code (gradients twice as large, the magnitude's gradient at the old direction).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from covey.datasets import GroupSparseData
+from covey.paper.dynamics import Trajectory
+
+__all__ = ["CODE", "IN_CODE", "OFF", "TEXT", "TRUTH", "best", "errors", "last", "rows", "series", "trace", "truth"]
+
+TEXT, CODE, TRUTH = "text", "code", "truth"
+OFF = -1
+IN_CODE: dict[str, Any] = {"gradient_scale": 2.0, "magnitude_at": "old"}
+
+
+def rows(mode: str, quantity: str, index: int, t: Any, value: Any) -> pd.DataFrame:
+    """Some rows of a tidy table."""
+    t, value = np.broadcast_arrays(np.atleast_1d(t), np.atleast_1d(np.asarray(value, dtype=float)))
+    return pd.DataFrame({"mode": mode, "quantity": quantity, "index": index, "t": t, "value": value})
+
+
+def errors(run: Trajectory) -> NDArray[np.floating[Any]]:
+    """The recovery error at every record of a run that was given the truth."""
+    if run.error is None:
+        raise ValueError("The run was not given the truth.")
+    return run.error
+
+
+def trace(
+    run: Trajectory,
+    data: GroupSparseData,
+    mode: str,
+    quantities: tuple[str, ...] = ("entry", "magnitude", "direction", "alignment"),
+    *,
+    points: int = 200,
+    until: int | None = None,
+) -> pd.DataFrame:
+    """The part of a run that a figure shows: the error at every step, the `quantities` at about `points` records.
+
+    With `until`, the points are spread over the records up to it.
+    """
+    support, off_groups = data.S, np.setdiff1d(np.arange(data.groups.n_groups), data.S)
+    on = np.flatnonzero(np.isin(data.groups.labels, support))
+    off = np.setdiff1d(np.arange(data.groups.n_columns), on)
+    end = len(run) - 1 if until is None else min(until, len(run) - 1)
+    thin = np.unique(np.append(np.arange(0, end, max(1, end // points)), end))
+    t, w = run.t[thin], run.w[thin]
+    sizes = np.sqrt(data.groups.norms(w))
+    v = np.divide(w, (sizes**2)[:, data.groups.labels], out=np.zeros_like(w), where=w != 0)
+
+    parts = [rows(mode, "error", 0, run.t, errors(run))]
+    if "entry" in quantities:
+        parts += [rows(mode, "entry", int(j), t, w[:, j]) for j in on]
+        parts += [rows(mode, "entry", OFF, t, np.abs(w[:, off]).max(axis=1))]
+    if "magnitude" in quantities:
+        parts += [rows(mode, "magnitude", int(l), t, sizes[:, l]) for l in support]
+        parts += [rows(mode, "magnitude", OFF, t, sizes[:, off_groups].max(axis=1))]
+    if "direction" in quantities:
+        parts += [rows(mode, "direction", int(j), t, v[:, j]) for j in on]
+    if "alignment" in quantities:
+        for l in support:
+            G = data.groups.labels == l
+            parts += [rows(mode, "alignment", int(l), t, v[:, G] @ data.v_star[G])]
+    if run.switch is not None:
+        parts += [rows(mode, "switch", 0, run.switch, run.switch)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def truth(data: GroupSparseData) -> pd.DataFrame:
+    """The true entries, magnitudes and directions, and the error of least squares on the true groups."""
+    on = np.flatnonzero(np.isin(data.groups.labels, data.S))
+    parts = [rows(TRUTH, "entry", int(j), 0, data.w_star[j]) for j in on]
+    parts += [rows(TRUTH, "magnitude", int(l), 0, data.u_star[l]) for l in data.S]
+    parts += [rows(TRUTH, "direction", int(j), 0, data.v_star[j]) for j in on]
+    parts += [rows(TRUTH, "error", 0, 0, np.sum((data.oracle() - data.w_star) ** 2))]
+    parts += [rows(TRUTH, "signal", 0, 0, np.sum(data.w_star**2))]
+    return pd.concat(parts, ignore_index=True)
+
+
+def series(
+    frame: pd.DataFrame, mode: str, quantity: str, index: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times and values of one curve."""
+    chosen = frame[(frame["mode"] == mode) & (frame["quantity"] == quantity) & (frame["index"] == index)]
+    if chosen.empty:
+        raise ValueError(f"The table has no {quantity!r} {index} in mode {mode!r}.")
+    return chosen["t"].to_numpy(dtype=float), chosen["value"].to_numpy(dtype=float)
+
+
+def best(frame: pd.DataFrame, mode: str) -> tuple[float, int]:
+    """The least error and its step."""
+    t, error = series(frame, mode, "error")
+    i = int(np.argmin(error))
+    return float(error[i]), int(t[i])
+
+
+def last(frame: pd.DataFrame, mode: str, quantity: str = "error", index: int = 0) -> float:
+    """The last value of a curve."""
+    return float(series(frame, mode, quantity, index)[1][-1])

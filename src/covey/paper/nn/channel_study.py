@@ -1,0 +1,210 @@
+"""Comparison of structured pruning methods, with the same network, training loop and order of deletion for all.
+
+| method | layers | what makes channels small | strength |
+| --- | --- | --- | --- |
+| plain | plain | nothing (weight decay) | |
+| group lasso | plain | a proximal step of the group norm after each gradient step | its weight |
+| power 2, power 3 | ``u^N v`` | training alone, from a smaller start | the start, over torch's |
+| D-gating 2, D-gating 3 | D factors | weight decay on the factors: the group norm, or its power 2/3 | its weight |
+
+After training, channels are deleted in order of their scores (`covey.paper.nn.pruning.channel_scores`), and the
+accuracy of the remaining network is recorded, without further training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional as F
+
+from covey.paper.nn.factored import factor_penalty
+from covey.paper.nn.pruning import (
+    ChannelNet,
+    accuracy,
+    channel_scores,
+    largest_channels,
+    parameter_count,
+    shrink_groups,
+    take_out,
+)
+from covey.paper.nn.training import choose_device
+from covey.validation import positive, whole
+
+if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
+    from covey.datasets import DigitImages
+
+__all__ = ["COLUMNS", "METHODS", "ChannelRun", "Digits", "all_runs", "ladder", "measure_channels", "train_channels"]
+
+# name: (kind of layers, power N or number of factors D)
+METHODS: dict[str, tuple[str, int]] = {
+    "plain": ("plain", 2),
+    "group lasso": ("plain", 2),
+    "power 2": ("power", 2),
+    "power 3": ("power", 3),
+    "D-gating 2": ("gates", 2),
+    "D-gating 3": ("gates", 3),
+}
+COLUMNS = (
+    "method", "strength", "learning_rate", "seed", "rule", "channels", "first", "second", "hidden", "weights",
+    "validation", "test",
+)  # fmt: skip
+MOMENTUM = 0.9
+DECAY = 5e-4  # weight decay of the output layer and of the plain network
+WARM_UP = 0.1  # the share of steps in which the learning rate rises, before its cosine decay
+CLIP = 1.0  # the largest norm of a gradient: products of factors can have large gradients
+AWAKE = 1e-3  # a channel with a score below this share of its layer's largest is asleep
+
+
+@dataclass(frozen=True)
+class ChannelRun:
+    """One network to train.
+
+    Attributes
+    ----------
+    method : str
+        A key of `METHODS`.
+    strength : float
+        The start of ``"power ..."``, the weight of the penalty otherwise; ignored by ``"plain"``.
+    learning_rate : float
+    seed : int
+    """
+
+    method: str
+    strength: float
+    learning_rate: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
+        positive(self.strength, "strength", zero=METHODS[self.method][0] != "power")
+        positive(self.learning_rate, "learning_rate")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images as numbers from 0 to 1, of shape (n, 1, 28, 28), and labels, on one device, in three sets."""
+
+    train: tuple[torch.Tensor, torch.Tensor]
+    validation: tuple[torch.Tensor, torch.Tensor]
+    test: tuple[torch.Tensor, torch.Tensor]
+
+    @classmethod
+    def of(cls, data: DigitImages, validation: int, device: Any = "auto") -> Digits:
+        """Split off the last `validation` training images."""
+        place = choose_device(device)
+        if not 0 < validation < len(data.train_images):
+            raise ValueError(f"validation must leave images to train on: {validation} of {len(data.train_images)}.")
+
+        def tensors(images: Any, labels: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            x = torch.tensor(images, device=place).float().div_(255).unsqueeze(1)
+            return x, torch.tensor(labels, device=place)
+
+        x, y = tensors(data.train_images, data.train_labels)
+        held_out = x[-validation:], y[-validation:]
+        return cls((x[:-validation], y[:-validation]), held_out, tensors(data.test_images, data.test_labels))
+
+
+def train_channels(
+    run: ChannelRun, data: Digits, *, widths: Sequence[int] = (32, 64, 128), epochs: int = 10, batch_size: int = 128
+) -> ChannelNet:
+    """Train one network by SGD with momentum on the cross entropy; a seed fixes the start and the order."""
+    kind, depth = METHODS[run.method]
+    images, labels = data.train
+    power = kind == "power"
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        net = ChannelNet(widths, kind, depth, run.strength if power else 1.0).to(images.device)
+    inner = [p for layer in net.grouped() for p in layer.parameters()]
+    optimizer = torch.optim.SGD(
+        [
+            {"params": inner, "weight_decay": DECAY if run.method == "plain" else 0.0},
+            {"params": list(net.output.parameters()), "weight_decay": DECAY},
+        ],
+        lr=run.learning_rate,
+        momentum=MOMENTUM,
+    )
+    order = torch.Generator().manual_seed(run.seed)
+    steps = whole(epochs, "epochs") * math.ceil(len(labels) / whole(batch_size, "batch_size"))
+    batches = (
+        chosen
+        for _ in range(epochs)
+        for chosen in torch.randperm(len(labels), generator=order).to(images.device).split(batch_size)
+    )
+    for step, chosen in enumerate(batches):
+        rate = run.learning_rate * _schedule(step / steps)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(net(images[chosen]), labels[chosen])
+        if kind == "gates":
+            loss = loss + run.strength * factor_penalty(net)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+        optimizer.step()
+        if run.method == "group lasso":
+            # momentum multiplies a constant gradient by 1/(1 - momentum), so the penalty's step is scaled likewise
+            for layer in net.grouped():
+                shrink_groups(layer.weight, rate * run.strength / (1 - MOMENTUM))
+    return net.eval()
+
+
+def _schedule(share: float) -> float:
+    if share < WARM_UP:
+        return (share + 1e-3) / WARM_UP
+    return 0.5 * (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP)))
+
+
+def ladder(total: int, rungs: int = 24, least: int = 6) -> list[int]:
+    """Numbers of channels from all down to a few, evenly spaced on a log scale.
+
+    >>> ladder(100, 4)
+    [100, 39, 15, 6]
+    """
+    ratio = (least / total) ** (1 / (rungs - 1))
+    return sorted({round(total * ratio**k) for k in range(rungs)}, reverse=True)
+
+
+def measure_channels(run: ChannelRun, net: ChannelNet, data: Digits, rungs: int = 24) -> list[dict[str, Any]]:
+    """Accuracy as channels are deleted: one row per rung, and one for the awake channels.
+
+    A diverged network has one row with its accuracy.
+    """
+    place = {
+        "method": run.method, "strength": run.strength, "learning_rate": run.learning_rate, "seed": run.seed,
+    }  # fmt: skip
+    scores = channel_scores(net)
+
+    def row(rule: str, small: ChannelNet) -> dict[str, Any]:
+        a, b, c = small.widths
+        return {
+            **place, "rule": rule, "channels": a + b + c, "first": a, "second": b, "hidden": c,
+            "weights": parameter_count(small.widths), "validation": accuracy(small, *data.validation),
+            "test": accuracy(small, *data.test),
+        }  # fmt: skip
+
+    if not all(bool(torch.isfinite(score).all()) for score in scores):
+        return [row("ladder", net)]
+    awake = [score >= AWAKE for score in scores]
+    rows = [row("awake", take_out(net, awake))]
+    for count in ladder(sum(net.widths), rungs):
+        rows.append(row("ladder", take_out(net, largest_channels(scores, count))))
+    return rows
+
+
+def all_runs(
+    strengths: Mapping[str, Iterable[float]], learning_rates: Iterable[float], seeds: Iterable[int]
+) -> list[ChannelRun]:
+    """All combinations of method, strength and learning rate, seed by seed."""
+    rates = list(learning_rates)
+    return [
+        ChannelRun(method, strength, rate, seed)
+        for seed in seeds
+        for method, values in strengths.items()
+        for strength in values
+        for rate in rates
+    ]

@@ -1,0 +1,196 @@
+"""The paper's weight-normalised training, around any torch optimiser: Algorithms 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from covey.paper.nn.diagonal import GroupedDiagonalLinear
+from covey.validation import positive, whole
+
+__all__ = ["NormalizedDescent"]
+
+EPSILON = 1e-12  # in the practical switch rule, as in `covey.paper.dynamics.SwitchSettled`
+
+
+class NormalizedDescent:
+    r"""Train the `GroupedDiagonalLinear` layers of a model with directions kept at unit norm.
+
+    A step evaluates the loss twice. First the directions move, each along its own gradient and back to unit norm,
+
+    .. math::
+
+        v_l \leftarrow z_l/\|z_l\|, \qquad z_l = v_l - \eta_l \nabla_{v_l}, \qquad \eta_l = 1/u_l^{2N} \text{ or } \eta,
+
+    then, with gradients at the new directions, the wrapped optimiser updates the magnitudes and all other parameters.
+    With plain SGD on ``norm(y - X w)^2 / (2 n)`` this is `covey.paper.dynamics.normalized_descent`.
+
+    Parameters
+    ----------
+    model : Module
+        With at least one `GroupedDiagonalLinear`.
+    optimizer : type of torch.optim.Optimizer
+        Created for all parameters that are not directions.
+    direction_step : "large" or float
+        ``"large"`` is Algorithm 1. A number is used from the start, or, with `switch`, after it: Algorithm 2.
+    switch : None, int or float
+        The step after which to switch from the large step to `direction_step`: this one (an int), or the first at which
+        no magnitude has changed by more than this share (a float). The share is meaningless before magnitudes have
+        grown, so that rule is armed only once some group has reached half of its first estimate.
+    magnitude_at : {"new", "old"}
+        Directions at which the other gradients are evaluated. ``"old"`` evaluates the loss only once, like the authors'
+        code.
+    **options
+        For the optimiser, such as ``lr=1e-3``.
+
+    Attributes
+    ----------
+    optimizer : torch.optim.Optimizer
+        For learning-rate schedules.
+    t : int
+        The number of steps done.
+    switched : int or None
+        The step after which the direction step was decreased.
+
+    Examples
+    --------
+    >>> from covey.paper.nn import GroupedDiagonalLinear
+    >>> _ = torch.manual_seed(0)
+    >>> X = torch.randn(60, 12, dtype=torch.float64)
+    >>> y = 2 * X[:, :1] - X[:, 1:2]
+    >>> net = nn.Sequential(GroupedDiagonalLinear(3, in_features=12, dtype=torch.float64))
+    >>> descent = NormalizedDescent(net, lr=0.05)
+    >>> def closure():
+    ...     descent.zero_grad()
+    ...     loss = 0.5 * torch.nn.functional.mse_loss(net(X), y)
+    ...     loss.backward()
+    ...     return loss
+    >>> for _ in range(300):
+    ...     loss = descent.step(closure)
+    >>> (net[0].group_norms() > 0.01).tolist()
+    [[True, False, False, False]]
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+        *,
+        direction_step: float | Literal["large"] = "large",
+        switch: int | float | None = None,
+        magnitude_at: Literal["new", "old"] = "new",
+        **options: Any,
+    ) -> None:
+        self.layers = [module for module in model.modules() if isinstance(module, GroupedDiagonalLinear)]
+        if not self.layers:
+            raise ValueError("The model has no GroupedDiagonalLinear layer, so there are no directions to normalise.")
+        if direction_step == "large":
+            if switch is not None:
+                raise ValueError("switch needs a direction step to switch to: give direction_step a number.")
+            self.eta = None
+        else:
+            self.eta = positive(direction_step, "direction_step")
+        self.at_step, self.tol = _read_switch(switch)
+        if magnitude_at not in ("new", "old"):
+            raise ValueError(f"magnitude_at must be 'new' or 'old', not {magnitude_at!r}.")
+        self.magnitude_at = magnitude_at
+        directions = {id(layer.direction) for layer in self.layers}
+        self.optimizer = optimizer([p for p in model.parameters() if id(p) not in directions], **options)
+        self.t = 0
+        self.switched: int | None = None
+        self.armed = False
+        self.targets: list[torch.Tensor] | None = None
+
+    def step(self, closure: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """One iteration; `closure` clears the gradients, computes the loss, calls backward and returns the loss."""
+        with torch.enable_grad():
+            loss = closure()
+        old = [layer.magnitude.detach().clone() for layer in self.layers]
+        turned = [self._turn(layer) for layer in self.layers]
+        with torch.no_grad():
+            if self.magnitude_at == "old":
+                self.optimizer.step()
+            for layer, direction in zip(self.layers, turned, strict=True):
+                layer.direction.copy_(direction)
+        if self.magnitude_at == "new":
+            with torch.enable_grad():
+                closure()
+            self.optimizer.step()
+        self.t += 1
+        if self.switched is None and self._due(old):
+            self.switched = self.t
+        return loss.detach()
+
+    @property
+    def large(self) -> bool:
+        """Whether the next direction step is the large one."""
+        return self.eta is None or ((self.at_step is not None or self.tol is not None) and self.switched is None)
+
+    @torch.no_grad()
+    def _turn(self, layer: GroupedDiagonalLinear) -> torch.Tensor:
+        """The new directions of a layer; a direction with ``z_l = 0`` is unchanged."""
+        v, gradient, power = layer.direction, layer.direction.grad, layer.power
+        if gradient is None:
+            return v.detach()
+        size = (layer.magnitude**layer.depth)[..., power.labels]
+        if self.targets is None or len(self.targets) < len(self.layers):
+            # g = -gradient/u^N; at the tiny start this is the correlation with nothing fitted, X_l'y/n
+            self.targets = [*(self.targets or []), power.norms(-gradient / size) / 2]
+        # the large step v + g/u^N, multiplied by u^N: the same direction, w + g, without a division by u^(2N)
+        z = size * v - gradient / size if self.large else v - self.eta * gradient
+        norms = power.norms(z)[..., power.labels]
+        return torch.where((norms > 0) & torch.isfinite(norms), z / norms, v)
+
+    @torch.no_grad()
+    def _due(self, old: list[torch.Tensor]) -> bool:
+        """Whether to decrease the direction step from now on."""
+        if self.at_step is not None:
+            return self.t >= self.at_step
+        if self.tol is None or self.targets is None:
+            return False
+        for layer, target in zip(self.layers, self.targets, strict=True):
+            self.armed |= bool(((layer.magnitude**layer.depth >= target) & (target > 0)).any())
+        changes = [
+            float(((layer.magnitude - u).abs() / (u + EPSILON).abs()).max())
+            for layer, u in zip(self.layers, old, strict=True)
+        ]
+        return self.armed and max(changes) < self.tol
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear all gradients, including those of the directions."""
+        self.optimizer.zero_grad(set_to_none=set_to_none)
+        for layer in self.layers:
+            if set_to_none:
+                layer.direction.grad = None
+            elif layer.direction.grad is not None:
+                layer.direction.grad.zero_()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The mutable state, apart from the model's own weights."""
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "t": self.t,
+            "switched": self.switched,
+            "armed": self.armed,
+            "targets": self.targets,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a saved state."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.t, self.switched, self.armed = state["t"], state["switched"], state["armed"]
+        targets = state["targets"]
+        self.targets = None if targets is None else [
+            target.to(layer.magnitude) for target, layer in zip(targets, self.layers, strict=True)
+        ]  # fmt: skip
+
+
+def _read_switch(switch: Any) -> tuple[int | None, float | None]:
+    if switch is None:
+        return None, None
+    if isinstance(switch, float):
+        return None, positive(switch, "switch")
+    return whole(switch, "switch", least=0), None

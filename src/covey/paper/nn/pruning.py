@@ -1,0 +1,172 @@
+"""A small convolutional network from which channels can be deleted, and the order of deletion.
+
+The network has two convolutions, a hidden layer and an output layer. Every output channel of a convolution and every
+hidden unit is a group; without biases, a group of zero weights contributes nothing to the next layer and is removable.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from covey.paper.nn.factored import DGatedConv2d, DGatedLinear, GroupedPowerConv2d, GroupedPowerLinear
+from covey.validation import whole
+
+__all__ = [
+    "ChannelNet",
+    "accuracy",
+    "channel_scores",
+    "largest_channels",
+    "parameter_count",
+    "shrink_groups",
+    "take_out",
+]
+
+KERNEL = 5
+MAP = 16  # 28 x 28 after two convolutions of kernel 5 and two poolings is 4 x 4
+CLASSES = 10
+
+
+class ChannelNet(nn.Module):
+    """Two convolutions of kernel 5 with pooling, a hidden layer, ten outputs; images of 28 x 28.
+
+    Parameters
+    ----------
+    widths : three ints
+        Channels of the two convolutions and hidden units.
+    kind : {"plain", "power", "gates"}
+        Plain layers, `GroupedPowerConv2d` and `GroupedPowerLinear`, or `DGatedConv2d` and `DGatedLinear`. The output
+        layer is plain.
+    depth : int
+        The power N of ``"power"``, or the number of factors D of ``"gates"``.
+    init_scale : float
+        The start of the grouped layers, relative to torch's.
+    """
+
+    def __init__(
+        self, widths: Sequence[int] = (16, 32, 64), kind: str = "plain", depth: int = 2, init_scale: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.widths = tuple(whole(width, "a width") for width in widths)
+        if len(self.widths) != 3:
+            raise ValueError(f"widths must be three numbers (two convolutions, one hidden layer), not {widths!r}.")
+        a, b, c = self.widths
+        self.first: nn.Module
+        self.second: nn.Module
+        self.hidden: nn.Module
+        if kind == "plain":
+            self.first = nn.Conv2d(1, a, KERNEL, bias=False)
+            self.second = nn.Conv2d(a, b, KERNEL, bias=False)
+            self.hidden = nn.Linear(MAP * b, c, bias=False)
+        elif kind == "power":
+            self.first = GroupedPowerConv2d(1, a, KERNEL, depth, init_scale=init_scale, bias=False)
+            self.second = GroupedPowerConv2d(a, b, KERNEL, depth, init_scale=init_scale, bias=False)
+            self.hidden = GroupedPowerLinear(MAP * b, c, depth, init_scale=init_scale, bias=False)
+        elif kind == "gates":
+            self.first = DGatedConv2d(1, a, KERNEL, depth, init_scale=init_scale, bias=False)
+            self.second = DGatedConv2d(a, b, KERNEL, depth, init_scale=init_scale, bias=False)
+            self.hidden = DGatedLinear(MAP * b, c, depth, init_scale=init_scale, bias=False)
+        else:
+            raise ValueError(f"kind must be 'plain', 'power' or 'gates', not {kind!r}.")
+        self.output = nn.Linear(c, CLASSES)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits of images (n, 1, 28, 28)."""
+        h = F.max_pool2d(F.relu(self.first(images)), 2)
+        h = F.max_pool2d(F.relu(self.second(h)), 2)
+        return self.output(F.relu(self.hidden(h.flatten(1))))
+
+    def grouped(self) -> list[nn.Module]:
+        """The three layers whose channels are groups."""
+        return [self.first, self.second, self.hidden]
+
+    def weights(self) -> list[torch.Tensor]:
+        """The weights of all four layers, detached."""
+        return [layer.weight.detach() for layer in (*self.grouped(), self.output)]
+
+
+def shrink_groups(weight: torch.Tensor, amount: float) -> None:
+    """The proximal step of the group lasso on the rows of a weight, in place.
+
+    ``w_l <- w_l max(0, 1 - amount/norm(w_l))``, the minimiser of ``norm(w - w_l)^2/2 + amount norm(w)``.
+    """
+    with torch.no_grad():
+        norms = weight.flatten(1).norm(dim=1)
+        scale = (1 - amount / norms.clamp_min(torch.finfo(weight.dtype).tiny)).clamp_min(0)
+        weight.mul_(scale.reshape(-1, *[1] * (weight.ndim - 1)))
+
+
+@torch.no_grad()
+def channel_scores(net: ChannelNet) -> list[torch.Tensor]:
+    """The contribution of each channel of the three layers, relative to the largest of its layer.
+
+    The root of the sum, over all paths through the channel from the image to the outputs, of the squared products of
+    their weights. With ReLU, scaling a channel up and the weights that read it down has no effect; sums over paths are
+    invariant to it.
+    """
+    # the scale of a layer is arbitrary: its largest weight is set to 1, so that no product underflows
+    tiny = torch.finfo(net.output.weight.dtype).tiny
+    first, second, hidden, output = ((w / w.abs().max().clamp_min(tiny)).square() for w in net.weights())
+    second, hidden = second.sum((2, 3)), hidden.reshape(len(hidden), -1, MAP).sum(2)
+    reach = [first.sum((1, 2, 3))]
+    reach += [second @ reach[0]]
+    reach += [hidden @ reach[1]]
+    read = [output.sum(0)]
+    read = [read[0] @ hidden, *read]
+    read = [read[0] @ second, *read]
+    scores = [(a * b).sqrt() for a, b in zip(reach, read, strict=True)]
+    return [score / score.max().clamp_min(tiny) for score in scores]
+
+
+@torch.no_grad()
+def take_out(net: ChannelNet, kept: Sequence[torch.Tensor]) -> ChannelNet:
+    """The plain network with only the kept channels; one mask per layer, each with at least one channel."""
+    if len(kept) != 3 or any(len(mask) != width for mask, width in zip(kept, net.widths, strict=True)):
+        raise ValueError(f"kept must be three masks of lengths {net.widths}.")
+    if not all(bool(mask.any()) for mask in kept):
+        raise ValueError("Every layer must keep at least one channel: otherwise the network computes nothing.")
+    a, b, c = kept
+    first, second, hidden, output = net.weights()
+    small = ChannelNet([int(mask.sum()) for mask in kept]).to(first.device, first.dtype)
+    readers = hidden.reshape(len(hidden), -1, MAP)[c][:, b].flatten(1)
+    for layer, weight in zip(
+        (small.first, small.second, small.hidden, small.output),
+        (first[a], second[b][:, a], readers, output[:, c]),
+        strict=True,
+    ):
+        layer.weight.copy_(weight)
+    small.output.bias.copy_(net.output.bias)
+    return small.eval()
+
+
+@torch.no_grad()
+def accuracy(net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
+    """The share of correctly classified images."""
+    right = [(net(part).argmax(1) == y).sum() for part, y in zip(images.split(2000), labels.split(2000), strict=True)]
+    return float(torch.stack(right).sum()) / len(labels)
+
+
+def largest_channels(scores: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
+    """Masks of the `count` channels with the largest scores over all layers, including the best of every layer."""
+    total = sum(len(score) for score in scores)
+    if not 1 <= whole(count, "count") <= total:
+        raise ValueError(f"count must lie between 1 and the {total} channels, not {count}.")
+    order = torch.cat(list(scores)).argsort(descending=True, stable=True)
+    chosen = torch.zeros(total, dtype=torch.bool, device=order.device)
+    chosen[order[:count]] = True
+    masks = list(chosen.split([len(score) for score in scores]))
+    for mask, score in zip(masks, scores, strict=True):
+        mask[score.argmax()] = True
+    return masks
+
+
+def parameter_count(widths: Sequence[int]) -> int:
+    """The number of weights of a `ChannelNet` with these widths."""
+    sizes = [1, *widths]
+    kernels = [KERNEL**2, KERNEL**2, MAP]
+    inner = sum(k * a * b for k, (a, b) in zip(kernels, itertools.pairwise(sizes), strict=True))
+    return inner + (widths[-1] + 1) * CLASSES

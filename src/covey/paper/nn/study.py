@@ -1,0 +1,229 @@
+"""Every measure of one trained autoencoder, and the study that compares several over seeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from covey.paper.nn.checkpoint import load_model, read_checkpoint
+from covey.paper.nn.classifier import Classifier, train_classifier
+from covey.paper.nn.images import as_images
+from covey.paper.nn.interpolation import decode_all, encode_all, interpolate, midpoint_ratio, random_pairs
+from covey.paper.nn.latent import (
+    components,
+    effective_rank,
+    frechet_distance,
+    gaussian_samples,
+    probe_accuracy,
+    spectrum,
+)
+from covey.paper.nn.models import Autoencoder, build
+from covey.paper.nn.results import StudyResults
+from covey.paper.nn.training import CHECKPOINT, choose_device, train
+
+if TYPE_CHECKING:  # the images need only numpy, but their package has loaders that need more
+    from covey.datasets import DigitImages
+
+__all__ = ["Judge", "grid", "measure", "measure_folder", "run_study"]
+
+STEPS = 9  # points on an interpolation, ends included
+GRID_ROWS = 6  # pairs of digits in the pictures
+
+
+@dataclass
+class Judge:
+    """The images, classifier and pairs with which every model is measured.
+
+    Attributes
+    ----------
+    train, test : tensor of shape (n, 1, 28, 28)
+    train_labels, test_labels : tensor
+    classifier : Classifier
+    pairs : int
+        Lines between random test digits.
+    """
+
+    train: torch.Tensor
+    train_labels: torch.Tensor
+    test: torch.Tensor
+    test_labels: torch.Tensor
+    classifier: Classifier
+    pairs: int = 1000
+
+    @classmethod
+    def of(
+        cls,
+        data: DigitImages,
+        *,
+        device: Any = "auto",
+        pairs: int = 1000,
+        epochs: int = 2,
+        classifier: Classifier | None = None,
+    ) -> Judge:
+        """Copy the data to the device and, unless one is given, train a classifier for this many epochs."""
+        place = choose_device(device)
+        train_labels, test_labels = (
+            torch.from_numpy(np.array(labels)).to(place) for labels in (data.train_labels, data.test_labels)
+        )
+        if classifier is None:
+            classifier = train_classifier(data.train_images, data.train_labels, epochs=epochs, device=place)
+        train_images, test_images = as_images(data.train_images, place), as_images(data.test_images, place)
+        return cls(train_images, train_labels, test_images, test_labels, classifier.to(place).eval(), pairs)
+
+    def blend_ratio(self) -> float:
+        """The midpoint ratio of blended pixels, without any model: the baseline for interpolation."""
+        first, second = random_pairs(len(self.test), self.pairs)
+        a, b = (self.test[i.to(self.test.device)].float() / self._full for i in (first, second))
+        return midpoint_ratio(torch.stack([a, (a + b) / 2, b], dim=1).squeeze(2), self.train)
+
+    @property
+    def _full(self) -> int:
+        return 255 if self.test.dtype == torch.uint8 else 1
+
+
+def measure(model: Autoencoder, judge: Judge) -> tuple[dict[str, float], torch.Tensor]:
+    """All measures of a model by name, and the singular values of the covariance of its codes.
+
+    ========================== ==================================================================== ========
+    ``reconstruction_error``   mean squared error of the pixels of the test images                  lower
+    ``effective_rank``         of the covariance of the codes of the test images
+    ``components_99``          principal components of the codes with 99% of the variance
+    ``midpoint_ratio``         distance of interpolation midpoints to the data, ends = 1            lower
+    ``confidence_middle``      the classifier's mean confidence at the midpoints                    higher
+    ``confidence_least``       the mean over lines of the least confidence along each               higher
+    ``confidence_0`` ...       mean confidence at each point of the lines
+    ``frechet``                squared Frechet distance of Gaussian samples to test images          lower
+    ``probe_accuracy``         logistic regression on 100 labelled codes, test accuracy             higher
+    ========================== ==================================================================== ========
+    """
+    model.eval()
+    place = next(model.parameters()).device
+    test = judge.test
+    codes, test_codes = encode_all(model, judge.train), encode_all(model, test)
+    target = test.float() / judge._full
+    out = {"reconstruction_error": float((decode_all(model, test_codes) - target).square().mean())}
+    values = spectrum(test_codes)
+    out["effective_rank"], out["components_99"] = effective_rank(values), float(components(values))
+
+    first, second = (index.to(place) for index in random_pairs(len(test), judge.pairs))
+    path = interpolate(model, test[first], test[second], STEPS).to(place)
+    out["midpoint_ratio"] = midpoint_ratio(path, judge.train)
+    confidence = judge.classifier.confidence(path.flatten(0, 1).unsqueeze(1)).reshape(path.shape[:2])
+    out["confidence_middle"] = float(confidence[:, STEPS // 2].mean())
+    out["confidence_least"] = float(confidence.min(1).values.mean())
+    out |= {f"confidence_{k}": float(c) for k, c in enumerate(confidence.mean(0))}
+
+    drawn = decode_all(model, gaussian_samples(codes, len(test)))
+    features = judge.classifier.features
+    out["frechet"] = frechet_distance(features(drawn), features(test))
+    out["probe_accuracy"] = probe_accuracy(codes, judge.train_labels, test_codes, judge.test_labels)
+    return out, values
+
+
+def grid(model: Autoencoder, judge: Judge, rows: int = GRID_ROWS) -> np.ndarray:
+    """Interpolations between pairs of test digits of different classes, as bytes (rows, steps, 28, 28).
+
+    The pairs are the same for every model: row r goes from the first test image of digit r to that of digit r + 3.
+    """
+    labels = judge.test_labels.cpu()
+    place = judge.test.device
+    firsts = [int((labels == d).nonzero()[0]) for d in labels.unique().tolist()]
+    a = torch.tensor([firsts[r % len(firsts)] for r in range(rows)], device=place)
+    b = torch.tensor([firsts[(r + 3) % len(firsts)] for r in range(rows)], device=place)
+    images = interpolate(model, judge.test[a], judge.test[b], STEPS)
+    return (255 * images).round().to(torch.uint8).numpy()
+
+
+def run_study(
+    data: DigitImages,
+    *,
+    models: Iterable[str] = ("AE", "VAE", "GAE8", "GAE4", "IRMAE"),
+    seeds: Iterable[int] = (0, 1, 2),
+    epochs: int = 10,
+    batch_size: int = 128,
+    learning_rate: float = 1e-3,
+    device: Any = "auto",
+    amp: Any = "auto",
+    judge: Judge | None = None,
+    folder: Path | None = None,
+    progress: bool | None = None,
+    options: dict[str, Any] | None = None,
+    told: Callable[[str], None] = lambda line: None,
+) -> StudyResults:
+    """Train each model from each seed and measure it.
+
+    Parameters
+    ----------
+    data : DigitImages
+    models : iterable of str
+        Names for `build`.
+    seeds : iterable of int
+        Each determines the weights, the order of the images and the noise.
+    epochs, batch_size, learning_rate, device, amp, progress
+        As in `train`.
+    judge : Judge, optional
+        By default made from the data.
+    folder : path, optional
+        Where runs are stored, in ``MODEL-SEED/``; the same call resumes from there.
+    options : dict, optional
+        For the models, such as ``{"width": 8}``.
+    told : callable
+        Called with a line of text after each model.
+
+    Returns
+    -------
+    StudyResults
+    """
+    judge = Judge.of(data, device=device) if judge is None else judge
+    results = StudyResults()
+    for seed in seeds:
+        for name in models:
+            start = time.perf_counter()
+            model = build(name, seed=seed, **(options or {}))
+            run = train(
+                model, data.train_images, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed,
+                device=device, amp=amp, folder=None if folder is None else folder / f"{model.title}-{seed}",
+                progress=progress,
+            )  # fmt: skip
+            trained = time.perf_counter() - start
+            numbers, values = measure(run.model, judge)
+            numbers |= {
+                "latent_parameters": float(model.latent_parameter_count()),
+                "training_loss": run.history[-1]["loss"],
+                "epochs": float(len(run.history)),
+                "training_seconds": round(trained, 2),
+                "seconds": round(time.perf_counter() - start, 2),
+            }
+            results.add(model.title, seed, numbers, values.numpy(), grid(run.model, judge))
+            told(
+                f"{model.title} seed {seed}: error {numbers['reconstruction_error']:.5f}, "
+                f"effective rank {numbers['effective_rank']:.1f}, midpoint ratio {numbers['midpoint_ratio']:.3f}, "
+                f"{numbers['seconds']:.1f} s"
+            )
+    return results
+
+
+def measure_folder(folder: Path, judge: Judge, told: Callable[[str], None] = lambda line: None) -> StudyResults:
+    """Measure every checkpoint ``*/checkpoint.pt`` of a folder again, from its saved weights."""
+    files = sorted(Path(folder).glob(f"*/{CHECKPOINT}"))
+    if not files:
+        raise FileNotFoundError(f"There are no checkpoints in {folder}: {CHECKPOINT} is expected one folder below it.")
+    results = StudyResults()
+    for file in files:
+        saved = read_checkpoint(file)
+        model = load_model(file).to(judge.test.device)
+        numbers, values = measure(model, judge)
+        numbers |= {
+            "latent_parameters": float(model.latent_parameter_count()),
+            "training_loss": saved["history"][-1]["loss"],
+            "epochs": float(saved["epoch"]),
+        }
+        results.add(model.title, saved["run"]["seed"], numbers, values.numpy(), grid(model, judge))
+        told(f"{file}: {model.title}, seed {saved['run']['seed']}, {saved['epoch']} epochs")
+    return results

@@ -1,0 +1,267 @@
+"""Train an autoencoder, with seeds, checkpoints, early stopping and a log."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from covey.files import write_atomically
+from covey.paper.nn.checkpoint import check_same, read_checkpoint, write_checkpoint
+from covey.paper.nn.images import as_images, prepare
+from covey.paper.nn.models import Autoencoder
+from covey.paper.nn.progress import Progress
+from covey.validation import positive, whole
+
+__all__ = ["CHECKPOINT", "LOG", "TrainingResult", "choose_device", "train"]
+
+CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
+VALIDATION_BATCH = 1000
+
+
+@dataclass
+class TrainingResult:
+    """The result of a training run.
+
+    Attributes
+    ----------
+    model : Autoencoder
+        On the training device, in evaluation mode; with early stopping, the best weights.
+    history : list of dict
+        One row per epoch: epoch, loss, validation_loss, seconds.
+    status : str
+        ``"completed"``, ``"stopped early"`` or ``"diverged"``.
+    best_epoch : int or None
+        The epoch with the least validation loss, if there is one.
+    """
+
+    model: Autoencoder
+    history: list[dict[str, Any]] = field(default_factory=list)
+    status: str = "completed"
+    best_epoch: int | None = None
+
+
+def train(
+    model: Autoencoder,
+    images: Any,
+    *,
+    validation: Any = None,
+    epochs: int = 10,
+    batch_size: int = 128,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    amp: bool | Literal["auto"] = "auto",
+    patience: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    progress: bool | None = None,
+) -> TrainingResult:
+    """Minimise the model's loss with Adam.
+
+    Parameters
+    ----------
+    model : Autoencoder
+        Trained in place.
+    images : array of shape (n, 28, 28)
+        Bytes, or numbers from 0 to 1. All images are kept on the device.
+    validation : array, optional
+        Images whose loss is logged after each epoch; needed for early stopping.
+    epochs, batch_size : int
+    learning_rate : float
+        Adam's constant learning rate.
+    seed : int
+        Seed for the order of the images and for the noise in a variational loss; the weights are drawn when the model
+        is built (see `build`).
+    device : str or torch.device
+        ``"auto"`` is CUDA, else Apple's, else the CPU.
+    amp : bool or "auto"
+        Mixed precision (bfloat16, or float16 with scaled losses on older cards). ``"auto"`` uses it on CUDA only.
+    patience : int, optional
+        Stop after this many epochs without a better validation loss.
+    folder : path, optional
+        Where ``checkpoint.pt`` and ``log.csv`` are written after every epoch, each atomically.
+    resume : bool
+        Resume from the folder's checkpoint. On the CPU the weights are the same, to the bit, as without the
+        interruption. `epochs` may be larger than before; everything else must be the same.
+    progress : bool, optional
+        Show a line with the loss and the time left; by default only on a terminal.
+
+    Returns
+    -------
+    TrainingResult
+    """
+    epochs, batch_size = whole(epochs, "epochs"), whole(batch_size, "batch_size")
+    if patience is not None:
+        whole(patience, "patience")
+        if validation is None:
+            raise ValueError("patience needs validation images, which determine when to stop.")
+    place = choose_device(device)
+    data = as_images(images, place)
+    held_out = None if validation is None else as_images(validation, place)
+    run = _Run(
+        model=model.to(place),
+        place=place,
+        settings={
+            "batch_size": batch_size,
+            "learning_rate": positive(learning_rate, "learning_rate"),
+            "seed": whole(seed, "seed", least=0),
+            "patience": patience,
+            "images": _fingerprint(data),
+            "validation": None if held_out is None else _fingerprint(held_out),
+        },
+        amp=place.type == "cuda" if amp == "auto" else bool(amp),
+        file=None if folder is None else Path(folder) / CHECKPOINT,
+    )
+    if resume and run.file is not None and run.file.is_file():
+        run.restore()
+    steps = math.ceil(len(data) / batch_size)
+    line = Progress(model.title, epochs * steps, done=min(run.epoch, epochs) * steps, shown=progress)
+    try:
+        while run.epoch < epochs and run.status == "completed":
+            run.one_epoch(data, held_out, line)
+            run.save()
+    finally:
+        line.close()
+    if run.best_model is not None:
+        model.load_state_dict(run.best_model)
+    return TrainingResult(model.eval(), run.history, run.status, run.best_epoch)
+
+
+def choose_device(device: str | torch.device = "auto") -> torch.device:
+    """The device with this name; ``"auto"`` is the fastest one available."""
+    if str(device) != "auto":
+        place = torch.device(device)
+        if place.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device={str(device)!r}, but torch sees no CUDA device here; use device='cpu' or 'auto'.")
+        return place
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@dataclass
+class _Run:
+    """The state of a training run between two epochs, all of which is saved in the checkpoint."""
+
+    model: Autoencoder
+    place: torch.device
+    settings: dict[str, Any]
+    amp: bool
+    file: Path | None
+    epoch: int = 0
+    status: str = "completed"
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int | None = None
+    best_model: dict[str, torch.Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        on_gpu = self.place.type == "cuda"
+        self.optimizer = _adam(self.model, self.settings["learning_rate"])
+        half = torch.float16 if on_gpu and not torch.cuda.is_bf16_supported() else torch.bfloat16
+        self.autocast = torch.autocast(self.place.type, dtype=half, enabled=self.amp)
+        self.scaler = torch.amp.GradScaler(self.place.type, enabled=self.amp and half == torch.float16)
+
+    def one_epoch(self, data: torch.Tensor, held_out: torch.Tensor | None, line: Progress) -> None:
+        """Train on every image once, in an order that depends only on the seed and the epoch."""
+        start = time.perf_counter()
+        self.model.train()
+        # one generator per epoch, so that an interrupted run needs no random state to resume
+        mixed = 1_000_003 * self.settings["seed"] + self.epoch
+        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(mixed)).to(self.place)
+        noise = torch.Generator(self.place).manual_seed(mixed)
+        total = torch.zeros((), device=self.place)
+        for chosen in order.split(self.settings["batch_size"]):
+            self.optimizer.zero_grad(set_to_none=True)
+            with self.autocast:
+                loss = self.model.loss(prepare(data[chosen]), noise)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            total += loss.detach() * len(chosen)
+            line.advance(self.epoch + 1, float(loss.detach()) if line.wants_loss() else None)
+        self.epoch += 1
+        row: dict[str, Any] = {"epoch": self.epoch, "loss": float(total) / len(data)}
+        row["validation_loss"] = None if held_out is None else self.validate(held_out)
+        row["seconds"] = round(time.perf_counter() - start, 3)
+        self.history.append(row)
+        if not math.isfinite(row["loss"]):
+            self.status = "diverged"
+        elif self.settings["patience"] is not None:
+            self.watch(row["validation_loss"])
+
+    @torch.no_grad()
+    def validate(self, held_out: torch.Tensor) -> float:
+        """The loss on the validation images; random losses use the same noise after every epoch."""
+        self.model.eval()
+        noise = torch.Generator(self.place).manual_seed(0)
+        total = 0.0
+        for part in held_out.split(VALIDATION_BATCH):
+            with self.autocast:
+                total += float(self.model.loss(prepare(part), noise)) * len(part)
+        return total / len(held_out)
+
+    def watch(self, value: float) -> None:
+        """Keep the best weights, and stop when the patience is exhausted."""
+        values = [row["validation_loss"] for row in self.history[:-1]]
+        if self.best_model is None or value < min(values):
+            self.best_epoch = self.epoch
+            self.best_model = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        elif self.best_epoch is not None and self.epoch - self.best_epoch >= self.settings["patience"]:
+            self.status = "stopped early"
+
+    def save(self) -> None:
+        """Write the checkpoint, then the log."""
+        if self.file is None:
+            return
+        write_checkpoint(
+            self.file,
+            self.model,
+            run=self.settings,
+            optimizer=self.optimizer.state_dict(),
+            scaler=self.scaler.state_dict(),
+            epoch=self.epoch,
+            status=self.status,
+            history=self.history,
+            best_epoch=self.best_epoch,
+            best_model=self.best_model,
+        )
+        text = io.StringIO()
+        table = csv.DictWriter(text, ["epoch", "loss", "validation_loss", "seconds"], lineterminator="\n")
+        table.writeheader()
+        table.writerows(self.history)
+        write_atomically(self.file.parent / LOG, text.getvalue().encode())
+
+    def restore(self) -> None:
+        """Restore the folder's checkpoint."""
+        assert self.file is not None
+        saved = read_checkpoint(self.file)
+        check_same(self.file, "model", saved["settings"], self.model.settings)
+        check_same(self.file, "run", saved["run"], self.settings)
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.scaler.load_state_dict(saved["scaler"])
+        self.epoch, self.status, self.history = saved["epoch"], saved["status"], saved["history"]
+        self.best_epoch, self.best_model = saved["best_epoch"], saved["best_model"]
+
+
+def _adam(model: Autoencoder, learning_rate: float) -> torch.optim.Optimizer:
+    """Fused Adam if this torch has it for the device (on the CPU: a fifth of the time of a step)."""
+    try:
+        return torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
+    except RuntimeError:
+        return torch.optim.Adam(model.parameters(), lr=learning_rate)
+
+
+def _fingerprint(images: torch.Tensor) -> str:
+    """A fingerprint of a data set: its shape and some of its images."""
+    some = images[:: max(1, len(images) // 64)].contiguous().cpu().numpy()
+    return f"{len(images)} images {hashlib.sha256(some.tobytes()).hexdigest()[:16]}"

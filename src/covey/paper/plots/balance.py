@@ -1,0 +1,75 @@
+"""BalanceDisplay: the balance u^2/N - norm(v)^2 along descent and flow, and its drift against the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.paper.theory import BalanceDrift
+from covey.plots.style import MARK, PALETTE, make_axes, quiet
+
+__all__ = ["BalanceDisplay"]
+
+
+class BalanceDisplay:
+    """Conservation of the balance (Lemma balancing).
+
+    Parameters
+    ----------
+    drifts : mapping from a name to a BalanceDrift
+        For instance ``{"flow": balance_drift(flow), "step 0.02": balance_drift(descent)}``.
+    table : DataFrame, optional
+        As `drift_against_step` returns it.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : list of Axes
+        After `plot`.
+    """
+
+    figure_: Figure
+    axes_: list[Axes]
+
+    def __init__(self, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None) -> None:
+        self.drifts = dict(drifts)
+        self.table = table
+
+    @classmethod
+    def from_drifts(
+        cls, drifts: Mapping[str, BalanceDrift], table: pd.DataFrame | None = None, *, ax: Any = None
+    ) -> BalanceDisplay:
+        """Draw at once."""
+        return cls(drifts, table).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> BalanceDisplay:
+        """Draw the drift against time and, with a table, against the step."""
+        self.figure_, self.axes_ = make_axes(ax, 1 if self.table is None else 2, width=4.4, height=3.4)
+        first = self.axes_[0]
+        for (name, drift), colour in zip(self.drifts.items(), PALETTE, strict=False):
+            largest = np.abs(drift.drift).max(axis=1)
+            # the drift starts at zero, which a log axis cannot show
+            first.plot(drift.t[1:], np.maximum(largest[1:], 1e-18), color=colour, lw=1.4, label=name)
+        first.set_yscale("log")
+        first.legend(frameon=False, fontsize=8)
+        quiet(first, title="drift of the balance", xlabel="time or iteration", ylabel="largest drift of any group")
+        if self.table is not None:
+            self._against_step(self.axes_[1], self.table)
+        return self
+
+    def _against_step(self, ax: Axes, table: pd.DataFrame) -> None:
+        descent = table[table["dynamics"] == "descent"].sort_values("step")
+        step, largest = descent["step"].to_numpy(float), descent["largest"].to_numpy(float)
+        ax.loglog(step, largest, color=PALETTE[0], marker="o", ms=4, lw=1.3, label="plain descent")
+        ax.loglog(step, largest[0] * step / step[0], color=MARK, lw=1, ls="--", label="proportional to the step")
+        for value in table.loc[table["dynamics"] == "flow", "largest"]:
+            ax.axhline(value, color=PALETTE[1], lw=1.3, label="flow (solver tolerance)")
+        ax.set_xticks(step, [f"{v:g}" for v in step], fontsize=8)
+        ax.set_xticks([], minor=True)
+        ax.legend(frameon=False, fontsize=8)
+        quiet(ax, title="over one span of time", xlabel="step", ylabel="largest drift")

@@ -1,0 +1,162 @@
+"""TrajectoryDisplay: the panels of the paper's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from covey.paper.dynamics import Trajectory
+from covey.plots.style import GREY, MARK, PALETTE, make_axes, quiet
+from covey.validation import FloatArray
+
+__all__ = ["TrajectoryDisplay"]
+
+PANELS = ("error", "entries", "magnitudes", "directions")
+
+
+class TrajectoryDisplay:
+    """Recovery error, entries, magnitudes and directions of a trajectory against time.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    w_star : array of shape (p,), optional
+        The truth: determines which groups are drawn in colour, and gives the dashed target lines. Without it, groups
+        that are awake at the end are coloured.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : list of Axes
+        After `plot`.
+
+    Examples
+    --------
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.paper.dynamics import normalized_descent
+    >>> from covey.paper.plots import TrajectoryDisplay
+    >>> data = make_group_sparse(random_state=0)
+    >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=800, w_star=data.w_star)
+    >>> display = TrajectoryDisplay.from_path(path, w_star=data.w_star)
+    >>> len(display.axes_)
+    4
+    """
+
+    figure_: Figure
+    axes_: list[Axes]
+
+    def __init__(self, trajectory: Trajectory, w_star: Any = None) -> None:
+        self.trajectory = trajectory
+        self.w_star: FloatArray | None = None if w_star is None else np.asarray(w_star, dtype=float)
+        if self.w_star is not None and self.w_star.shape != (trajectory.groups.n_columns,):
+            raise ValueError(
+                f"w_star must hold {trajectory.groups.n_columns} numbers, one per column; "
+                f"its shape is {self.w_star.shape}."
+            )
+
+    @classmethod
+    def from_path(
+        cls, trajectory: Trajectory, *, w_star: Any = None, panels: Sequence[str] | None = None, ax: Any = None
+    ) -> TrajectoryDisplay:
+        """Draw a trajectory at once."""
+        return cls(trajectory, w_star).plot(panels=panels, ax=ax)
+
+    def plot(self, *, panels: Sequence[str] | None = None, ax: Any = None) -> TrajectoryDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        panels : sequence of {"error", "entries", "magnitudes", "directions"}, optional
+            By default all that can be drawn: the error needs the truth.
+        ax : Axes or sequence of Axes, optional
+            One per panel.
+        """
+        if panels is None:
+            panels = PANELS if self.trajectory.error is not None else PANELS[1:]
+        unknown = [panel for panel in panels if panel not in PANELS]
+        if unknown:
+            raise ValueError(f"Unknown panels: {', '.join(map(repr, unknown))}; there are {', '.join(PANELS)}.")
+        self.figure_, self.axes_ = make_axes(ax, len(panels))
+        for panel, axes in zip(panels, self.axes_, strict=True):
+            getattr(self, f"_{panel}")(axes)
+            if self.trajectory.switch is not None:
+                axes.axvline(self.trajectory.switch, color=MARK, lw=0.8, ls=":")
+        return self
+
+    @property
+    def support(self) -> list[int]:
+        """The groups drawn in colour."""
+        if self.w_star is not None:
+            return [int(l) for l in np.flatnonzero(self.trajectory.groups.norms(self.w_star))]
+        return [l for l, _ in self.trajectory.woke()]
+
+    def _colour(self, position: int) -> str:
+        return PALETTE[position % len(PALETTE)]
+
+    def _error(self, ax: Axes) -> None:
+        error = self.trajectory.error
+        if error is None:
+            raise ValueError("The error panel needs the truth: pass w_star= to the dynamics.")
+        best = self.trajectory.best
+        ax.semilogy(self.trajectory.t, error, color=PALETTE[0])
+        ax.plot(self.trajectory.t[best], error[best], "o", color=PALETTE[1], ms=5)
+        ax.annotate(
+            f"least: {error[best]:.3g}\nat t = {self.trajectory.t[best]:g}",
+            (float(self.trajectory.t[best]), float(error[best])),
+            xytext=(6, 12),
+            textcoords="offset points",
+            ha="left",
+            fontsize=8,
+        )
+        quiet(ax, title="Recovery error", xlabel="iteration t", ylabel=r"$\|w(t) - w^\star\|^2$")
+
+    def _entries(self, ax: Axes) -> None:
+        groups, support = self.trajectory.groups, self.support
+        off = np.flatnonzero(~np.isin(groups.labels, support))
+        ax.plot(self.trajectory.t, self.trajectory.w[:, off], color=GREY, lw=0.6, rasterized=True)
+        for position, l in enumerate(support):
+            columns = np.flatnonzero(groups.labels == l)
+            ax.plot(self.trajectory.t, self.trajectory.w[:, columns], color=self._colour(position), lw=1.2)
+            if self.w_star is not None:
+                for value in self.w_star[columns]:
+                    ax.axhline(value, color=self._colour(position), lw=0.6, ls="--", alpha=0.6)
+        quiet(ax, title="Entries (grey: off the support)", xlabel="iteration t", ylabel=r"$w_j(t)$")
+
+    def _magnitudes(self, ax: Axes) -> None:
+        norms, support = self.trajectory.group_norms, self.support
+        off = np.setdiff1d(np.arange(self.trajectory.groups.n_groups), support)
+        ax.plot(self.trajectory.t, norms[:, off], color=GREY, lw=0.6, rasterized=True)
+        truth = None if self.w_star is None else self.trajectory.groups.norms(self.w_star)
+        for position, l in enumerate(support):
+            ax.plot(self.trajectory.t, norms[:, l], color=self._colour(position), lw=1.4)
+            ax.annotate(
+                str(self.trajectory.groups.names[l]),
+                (float(self.trajectory.t[-1]), float(norms[-1, l])),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=self._colour(position),
+                annotation_clip=False,
+            )
+            if truth is not None:
+                ax.axhline(truth[l], color=self._colour(position), lw=0.6, ls="--", alpha=0.6)
+        quiet(ax, title="Group magnitudes", xlabel="iteration t", ylabel=r"$\|w_l(t)\|$")
+
+    def _directions(self, ax: Axes) -> None:
+        """Inner product with the true direction, or with the last one if the truth is unknown."""
+        groups = self.trajectory.groups
+        target = self.trajectory.w[-1] if self.w_star is None else self.w_star
+        for position, l in enumerate(self.support):
+            columns = np.flatnonzero(groups.labels == l)
+            v, aim = self.trajectory.v[:, columns], target[columns]
+            lengths = np.linalg.norm(v, axis=1) * np.linalg.norm(aim)
+            cosine = np.divide(v @ aim, lengths, out=np.zeros(len(v)), where=lengths > 0)
+            ax.plot(self.trajectory.t, cosine, color=self._colour(position), lw=1.2)
+        ax.axhline(1.0, color=MARK, lw=0.6, ls="--")
+        aim_name = r"v_l^\star" if self.w_star is not None else "v_l(T)"
+        quiet(ax, title="Directions", xlabel="iteration t", ylabel=rf"$\langle v_l(t), {aim_name}\rangle$")

@@ -1,0 +1,100 @@
+"""Terminal output of ``covey reproduce``: progress, notices and the table of claims."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from covey.paper.experiments import UnknownExperimentError, available, find
+from covey.paper.experiments.claim import Verdict
+from covey.paper.experiments.registry import Mode
+from covey.paper.experiments.runner import Outcome, prepare_folder, reproduce, write_claims
+from covey.paper.report.reproduction import write_report
+
+__all__ = ["reproduce_and_print"]
+
+LOOKS = {Verdict.HOLDS: "green", Verdict.CODE_ONLY: "yellow", Verdict.FAILS: "red"}
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def reproduce_and_print(ids: Sequence[str], mode: Mode, folder: Path, jobs: int) -> int:
+    """Run the experiments, write the report and print the claims; returns the exit code."""
+    console, complaints = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        if jobs == 0:
+            raise ValueError("--jobs must be a positive number, or -1 for one per core, not 0.")
+        wanted = [find(id).id for id in dict.fromkeys(ids)] or available()
+        prepare_folder(folder)
+    except (UnknownExperimentError, OSError, ValueError) as reason:
+        complaints.print(f"[red]error:[/] {escape(str(reason))}")
+        return BAD_INPUT
+    start = time.perf_counter()
+    outcomes: list[Outcome] = []
+    try:
+        _run(wanted, mode, folder, jobs, console, outcomes)
+        frame = write_claims(outcomes, folder)
+        page = write_report(outcomes, mode, folder)
+    except KeyboardInterrupt:
+        console.print(
+            f"\nStopped. {len(outcomes)} of {len(wanted)} are finished and kept in {escape(str(folder))}; "
+            "run the same command again to resume.",
+            soft_wrap=True,
+        )
+        return INTERRUPTED
+    print_claims(frame, console)
+    for outcome in outcomes:
+        if outcome.problem:
+            console.print(f"[yellow]{outcome.id} did not run:[/] {escape(outcome.problem)}", soft_wrap=True)
+    console.print(f"{time.perf_counter() - start:.0f} s in total. The report is {escape(str(page))}", soft_wrap=True)
+    return FAILED if any(outcome.failed for outcome in outcomes) else 0
+
+
+def _run(wanted: list[str], mode: Mode, folder: Path, jobs: int, console: Console, outcomes: list[Outcome]) -> None:
+    columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        whole = progress.add_task("all", total=len(wanted))
+        current = progress.add_task(wanted[0], total=None)
+
+        def watch(id: str, done: int, total: int) -> None:
+            progress.update(current, description=id, completed=done, total=total)
+
+        stream = reproduce(wanted, mode, folder, jobs, watch)
+        for id in wanted:
+            progress.reset(current, description=id, total=None)
+            outcome = next(stream)
+            outcomes.append(outcome)
+            progress.advance(whole)
+            for notice in outcome.notices:
+                console.print(f"[yellow]notice:[/] {escape(notice)}", soft_wrap=True)
+            line = f"{outcome.id:<8} {escape(outcome.experiment.title):<48} {_took(outcome):>8}"
+            console.print(line, highlight=False)
+
+
+def _took(outcome: Outcome) -> str:
+    if outcome.failed or outcome.problem:
+        return "failed" if outcome.failed else "no data"
+    return "kept" if outcome.reused else f"{outcome.seconds:.1f} s"
+
+
+def print_claims(frame: pd.DataFrame, console: Console) -> None:
+    """Print the claims with their verdicts, and the number of each verdict."""
+    table = Table(title="The paper's claims", title_justify="left", show_lines=False, pad_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("claim", ratio=3)
+    table.add_column("measured", ratio=4)
+    table.add_column("verdict", no_wrap=False, min_width=13)
+    for row in frame.to_dict("records"):
+        colour = LOOKS[Verdict(row["verdict"])]
+        table.add_row(
+            row["id"], escape(row["claim"]), escape(row["measured"]), f"[{colour}]{escape(row['verdict'])}[/]"
+        )
+    console.print(table)
+    counts = frame["verdict"].value_counts()
+    console.print("; ".join(f"{counts.get(str(verdict), 0)} {verdict}" for verdict in Verdict), highlight=False)

@@ -1,0 +1,244 @@
+"""Block coherence of a design: the two numbers of the paper's assumption, exact, without the p x p Gram."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from covey.groups import Groups
+from covey.paper.theory.blocks import Block, column_norms, cross, group_spans, read_design, take
+from covey.paper.theory.kernels import pair_norms, update_profile
+
+__all__ = ["Coherence", "coherence", "coherence_matrix", "group_deviations"]
+
+# A 1024 x 1024 block of the Gram is 8 MiB: large enough for full BLAS speed, small enough to stay in cache.
+BLOCK_COLUMNS = 1024
+
+
+@dataclass(frozen=True)
+class Coherence:
+    """The result of `coherence`.
+
+    Attributes
+    ----------
+    delta_in : float
+        max over groups of ``norm(X_l'X_l/n - I)``, spectral.
+    delta_out : float
+        max over pairs of groups of ``norm(X_l'X_m/n)``, spectral; 0 with a single group.
+    inner, outer : ndarray, shape (n_groups,)
+        The profile: each group's own deviation, and its largest cross norm with another group.
+    partner : ndarray of int, shape (n_groups,)
+        The group that attains `outer`; -1 if there is none.
+    groups : Groups
+    n : int
+        Rows of the design.
+    """
+
+    delta_in: float
+    delta_out: float
+    inner: NDArray[np.float64]
+    outer: NDArray[np.float64]
+    partner: NDArray[np.intp]
+    groups: Groups
+    n: int
+
+    @property
+    def worst_group(self) -> Hashable:
+        """The name of the group that attains `delta_in`."""
+        return self.groups.names[int(np.argmax(self.inner))]
+
+    @property
+    def worst_pair(self) -> tuple[Hashable, Hashable] | None:
+        """The names of the two groups that attain `delta_out`; None with a single group."""
+        l = int(np.argmax(self.outer))
+        m = int(self.partner[l])
+        if m < 0:
+            return None
+        return self.groups.names[min(l, m)], self.groups.names[max(l, m)]
+
+    def worst_pairs(self, k: int = 5) -> list[tuple[Hashable, Hashable, float]]:
+        """Up to `k` pairs of groups with their cross norms, largest first, each the worst pair of one of its groups."""
+        order = np.argsort(-self.outer, kind="stable")
+        found: dict[tuple[int, int], float] = {}
+        for l in order:
+            m = int(self.partner[l])
+            if m >= 0:
+                found.setdefault((min(int(l), m), max(int(l), m)), float(self.outer[l]))
+            if len(found) == k:
+                break
+        names = self.groups.names
+        return [(names[l], names[m], value) for (l, m), value in found.items()]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: size, inner deviation, largest cross norm and the corresponding group."""
+        names = self.groups.names
+        return pd.DataFrame(
+            {
+                "group": list(names),
+                "size": self.groups.sizes,
+                "inner": self.inner,
+                "outer": self.outer,
+                "partner": [names[m] if m >= 0 else None for m in self.partner],
+            }
+        )
+
+    def __str__(self) -> str:
+        pair = self.worst_pair
+        out = f"groups {pair[0]!r} and {pair[1]!r}" if pair else "a single group"
+        return (
+            f"coherence of {self.n} rows, {self.groups!r}\n"
+            f"  delta_in  = {self.delta_in:.6g}  (group {self.worst_group!r})\n"
+            f"  delta_out = {self.delta_out:.6g}  ({out})"
+        )
+
+
+def coherence(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> Coherence:
+    """Within- and between-group coherence of a design, exact (the paper's Assumption, equations in and out).
+
+        delta_in  = max_l      norm(X_l'X_l/n - I)
+        delta_out = max_{l!=m} norm(X_l'X_m/n)          (spectral norms)
+
+    The Gram is visited in blocks and never stored. A pair's spectral norm is computed only if its Frobenius norm
+    exceeds the current maximum of one of its two groups, which keeps every maximum exact and skips most pairs.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix, shape (n, p)
+        Used as given: standardise or orthonormalise first if the fit does.
+    groups : Groups, or anything `Groups.coerce` reads
+    block_columns : int
+        Columns per block; memory is about ``8 * block_columns**2`` bytes besides X.
+
+    Returns
+    -------
+    Coherence
+
+    Notes
+    -----
+    A group with more columns than rows, or with a column of zeros, has delta_in of at least 1: its Gram is singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.sqrt(4) * np.eye(4)
+    >>> X[0, 3] = 0.5
+    >>> result = coherence(X, 2)
+    >>> result.delta_in, result.delta_out, result.worst_pair
+    (0.0625, 0.25, (0, 1))
+    """
+    X, groups = read_design(X, groups)
+    n, L = X.shape[0], groups.n_groups
+    scale = _scale(X)
+    outer2, partner, inner = np.zeros(L), np.full(L, -1, dtype=np.intp), np.empty(L)
+    spans = group_spans(groups, block_columns)
+    for i, span in enumerate(spans):
+        rows = take(X, groups, *span, scale)
+        for j in range(i, len(spans)):
+            cols = rows if j == i else take(X, groups, *spans[j], scale)
+            C = cross(rows, cols, n)
+            if j == i:
+                inner[rows.first : rows.last] = group_deviations(C, rows.starts, scale)
+            _raise_profile(C, rows, cols, outer2, partner)
+    # if every pair is orthogonal the partner is arbitrary: take the first other group
+    if L > 1:
+        partner[partner < 0] = np.where(np.flatnonzero(partner < 0) == 0, 1, 0)
+    outer = _rescale(np.sqrt(outer2), scale)
+    return Coherence(float(inner.max()), float(outer.max()), inner, outer, partner, groups, n)
+
+
+def coherence_matrix(X: Any, groups: Any = None, *, block_columns: int = BLOCK_COLUMNS) -> NDArray[np.float64]:
+    """Every spectral norm at once: ``norm(X_l'X_m/n)`` off the diagonal, ``norm(X_l'X_l/n - I)`` on it.
+
+    For heat maps: shape (n_groups, n_groups), no pruning. Use `coherence` if the largest values are enough.
+
+    >>> coherence_matrix([[2.0, 0.0], [0.0, 1.0]]).tolist()
+    [[1.0, 0.0], [0.0, 0.5]]
+    """
+    X, groups = read_design(X, groups)
+    n, L = X.shape[0], groups.n_groups
+    scale = _scale(X)
+    norms = np.empty((L, L))
+    spans = group_spans(groups, block_columns)
+    for i, span in enumerate(spans):
+        rows = take(X, groups, *span, scale)
+        for j in range(i, len(spans)):
+            cols = rows if j == i else take(X, groups, *spans[j], scale)
+            C = cross(rows, cols, n)
+            values = np.empty((rows.last - rows.first, cols.last - cols.first))
+            pair_norms(C, rows.starts, cols.starts, values)
+            for a, b in np.argwhere(values < 0):
+                values[a, b] = _norm_of_pair(C, rows, cols, a, b)
+            values = _rescale(values, scale)
+            norms[rows.first : rows.last, cols.first : cols.last] = values
+            norms[cols.first : cols.last, rows.first : rows.last] = values.T
+            if j == i:
+                own = np.arange(rows.first, rows.last)
+                norms[own, own] = group_deviations(C, rows.starts, scale)
+    return norms
+
+
+def group_deviations(C: NDArray[np.float64], starts: NDArray[np.intp], scale: float = 1.0) -> NDArray[np.float64]:
+    """``norm(scale^2 C_ll - I)`` for each diagonal block of C; blocks of equal size are solved together."""
+    sizes = np.diff(starts)
+    out = np.empty(sizes.size)
+    for size in np.unique(sizes):
+        which = np.flatnonzero(sizes == size)
+        index = starts[which][:, None] + np.arange(size)
+        stacked = C[index[:, :, None], index[:, None, :]]
+        eigenvalues = np.linalg.eigvalsh(stacked)
+        # rescale the eigenvalues, not the matrix: 1 is subtracted once, and a huge scale cannot overflow early
+        out[which] = np.abs(_rescale(eigenvalues, scale) - 1.0).max(axis=1)
+    return out
+
+
+def _raise_profile(
+    C: NDArray[np.float64], rows: Block, cols: Block, outer2: NDArray[np.float64], partner: NDArray[np.intp]
+) -> None:
+    deferred = np.zeros((rows.last - rows.first, cols.last - cols.first))
+    if update_profile(C, rows.starts, cols.starts, rows.first, cols.first, outer2, partner, deferred):
+        # large pairs, most promising first: this raises the maximum fastest and rules out most of the rest
+        for flat in np.argsort(-deferred, axis=None, kind="stable"):
+            a, b = divmod(int(flat), deferred.shape[1])
+            if deferred[a, b] == 0.0:
+                break
+            l, m = rows.first + a, cols.first + b
+            floor = min(outer2[l], outer2[m])
+            if deferred[a, b] <= floor:
+                continue
+            gram = _gram_of_pair(C, rows, cols, a, b)
+            # Schatten 8 bounds the spectral norm within a few per cent: two products instead of an eigenvalue problem
+            if np.sqrt(np.linalg.norm(gram @ gram)) * (1 + 1e-12) <= floor:
+                continue
+            value = np.linalg.eigvalsh(gram)[-1]
+            for own, other in ((l, m), (m, l)):
+                if value > outer2[own]:
+                    outer2[own], partner[own] = value, other
+
+
+def _gram_of_pair(C: NDArray[np.float64], rows: Block, cols: Block, a: int, b: int) -> NDArray[np.float64]:
+    """The Gram of one pair's cross matrix on its smaller side: its eigenvalues are squared singular values."""
+    pair = C[rows.starts[a] : rows.starts[a + 1], cols.starts[b] : cols.starts[b + 1]]
+    return pair @ pair.T if pair.shape[0] <= pair.shape[1] else pair.T @ pair
+
+
+def _norm_of_pair(C: NDArray[np.float64], rows: Block, cols: Block, a: int, b: int) -> float:
+    return float(np.sqrt(max(np.linalg.eigvalsh(_gram_of_pair(C, rows, cols, a, b))[-1], 0.0)))
+
+
+def _scale(X: Any) -> float:
+    """A power of two near the largest column norm: dividing by it is exact and prevents overflow of squares."""
+    largest = float(column_norms(X).max())
+    if largest == 0.0 or 2.0**-40 < largest < 2.0**40:
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(largest)))
+
+
+def _rescale(values: NDArray[Any], scale: float) -> NDArray[Any]:
+    """Undo the division by `scale` in a quantity quadratic in X; overflow gives infinity."""
+    with np.errstate(over="ignore"):
+        return values * scale * scale

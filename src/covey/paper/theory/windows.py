@@ -1,0 +1,155 @@
+"""Time windows: when the error bound holds along a trajectory, compared with [T_lb, T_ub]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covey.paper.dynamics import Trajectory
+from covey.paper.theory.bounds import Bounds
+from covey.paper.theory.power import PowerBounds
+from covey.validation import positive
+
+__all__ = ["TimeWindow", "time_window"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """The empirical window of a trajectory and the predicted one.
+
+    Attributes
+    ----------
+    start, stop : float or None
+        First and last recorded time of the longest stretch in which both bounds hold; None if they never do.
+    t : ndarray
+    support_error : ndarray
+        ``max_{l in S} norm(w_l(t) - w*_l, inf)`` at each record.
+    off_error : ndarray
+        ``max_{l not in S} norm(w_l(t), inf)``; zeros if every group is in the support.
+    support_radius, off_radius : float
+        The bounds.
+    predicted : tuple (T_lb, T_ub) or None
+        As printed in the theorem.
+    predicted_corrected : tuple (T_lb_corrected, T_ub_corrected) or None
+    """
+
+    start: float | None
+    stop: float | None
+    t: NDArray[Any]
+    support_error: FloatArray
+    off_error: FloatArray
+    support_radius: float
+    off_radius: float
+    predicted: tuple[float, float] | None = None
+    predicted_corrected: tuple[float, float] | None = None
+
+    @property
+    def holds(self) -> NDArray[np.bool_]:
+        """At each record, whether both bounds hold."""
+        return (self.support_error <= self.support_radius) & (self.off_error <= self.off_radius)
+
+    def contains(self, window: tuple[float, float]) -> bool:
+        """Whether both bounds hold at every record inside ``window``, and it lies within the recorded times."""
+        low, high = window
+        if low > high or low < self.t[0] or high > self.t[-1]:
+            return False
+        inside = (self.t >= low) & (self.t <= high)
+        return bool(inside.any() and self.holds[inside].all())
+
+    def __str__(self) -> str:
+        found = "never" if self.start is None else f"[{self.start:g}, {self.stop:g}]"
+        lines = [f"error within {self.support_radius:.4g} on the support and {self.off_radius:.4g} off it: {found}"]
+        for name, window in (("printed", self.predicted), ("corrected", self.predicted_corrected)):
+            if window is not None:
+                empty = " (empty)" if window[0] > window[1] else ""
+                lines.append(f"  predicted, {name}: [{window[0]:.5g}, {window[1]:.5g}]{empty}")
+        return "\n".join(lines)
+
+
+def time_window(
+    trajectory: Trajectory,
+    w_star: ArrayLike,
+    *,
+    bounds: Bounds | PowerBounds | None = None,
+    support_radius: float | None = None,
+    off_radius: float | None = None,
+) -> TimeWindow:
+    """The times at which a trajectory meets the error bound of Theorem convergence-alg-1 (and -2, and gf-es).
+
+        norm(w_l(t) - w*_l, inf) <= support_radius for l in S,      norm(w_l(t), inf) <= off_radius for l not in S.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    w_star : array, shape (p,)
+        The truth.
+    bounds : Bounds or PowerBounds, optional
+        Gives the predicted windows, and the default radii: ``2 zeta_corrected`` and ``alpha``, or those for the power
+        N, for which only the corrected window exists.
+    support_radius, off_radius : float, optional
+
+    Returns
+    -------
+    TimeWindow
+        With the longest stretch of records in which both hold.
+
+    Examples
+    --------
+    >>> from covey.datasets import make_group_sparse
+    >>> from covey.paper.dynamics import normalized_descent
+    >>> data = make_group_sparse(random_state=0)
+    >>> path = normalized_descent(data.X, data.y, data.groups, n_steps=1500, record_every=10)
+    >>> window = time_window(path, data.w_star, support_radius=0.2, off_radius=0.01)
+    >>> 300 < window.start < window.stop == 1500
+    True
+    """
+    groups = trajectory.groups
+    truth = np.asarray(w_star, dtype=float)
+    if truth.shape != (groups.n_columns,) or not np.isfinite(truth).all():
+        raise ValueError(f"w_star must hold {groups.n_columns} finite numbers; got shape {truth.shape}.")
+    if bounds is None and (support_radius is None or off_radius is None):
+        raise ValueError("Give bounds=, or both support_radius= and off_radius=.")
+    if support_radius is None:
+        assert bounds is not None
+        support_radius = _predicted_radius(bounds)
+    if off_radius is None:
+        assert bounds is not None
+        off_radius = bounds.off_support_radius
+    support_radius = positive(support_radius, "support_radius")
+    off_radius = positive(off_radius, "off_radius")
+
+    on = (groups.norms(truth) > 0)[groups.labels]
+    gap = np.abs(trajectory.w - truth)
+    support_error = gap[:, on].max(axis=1) if on.any() else np.zeros(len(trajectory.t))
+    off_error = gap[:, ~on].max(axis=1) if (~on).any() else np.zeros(len(trajectory.t))
+    start, stop = _longest_run(trajectory.t, (support_error <= support_radius) & (off_error <= off_radius))
+    return TimeWindow(
+        start, stop, trajectory.t, support_error, off_error, support_radius, off_radius, *_predicted(bounds)
+    )
+
+
+def _predicted(bounds: Bounds | PowerBounds | None) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """The printed window and the corrected one."""
+    if bounds is None:
+        return None, None
+    if isinstance(bounds, PowerBounds):
+        return None, (bounds.T_lb, bounds.T_ub)
+    return (bounds.T_lb, bounds.T_ub), (bounds.T_lb_corrected, bounds.T_ub_corrected)
+
+
+def _predicted_radius(bounds: Bounds | PowerBounds) -> float:
+    return bounds.error_radius if isinstance(bounds, PowerBounds) else bounds.error_radius_corrected
+
+
+def _longest_run(t: NDArray[Any], holds: NDArray[np.bool_]) -> tuple[float | None, float | None]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
+    if edges.size == 0:
+        return None, None
+    first, last = edges[::2], edges[1::2] - 1
+    k = int(np.argmax(t[last] - t[first]))
+    return float(t[first[k]]), float(t[last[k]])

@@ -1,0 +1,74 @@
+"""Every experiment at a tiny setting: table, figure from the saved table, claims."""
+
+import io
+import os
+from dataclasses import fields, is_dataclass, replace
+
+import pandas as pd
+import pytest
+
+from covey.paper.experiments import Claim, Verdict, available, find
+from covey.paper.experiments.style import render
+
+TINY = {
+    "fig2": {"text_steps": 700, "code_steps": 400, "long_steps": 800},
+    "fig3": {"text_steps": 1000, "code_steps": 500},
+    "fig4": {"epochs": 60, "longer": 2, "draws": 1},
+    "fig5": {"repeats": 2, "code_steps": 200},
+    "fig6": {"factors": (1.0, 2.0), "draws": 1, "draw_steps": 50, "text_steps": 100, "code_steps": 60, "shown": 40},
+    "fig7": {"epochs": 200, "random_starts": 2},
+    "fig11": {"text_steps": 300, "code_steps": 200, "algorithm_1_steps": 200},
+    "fig12": {"levels": 2, "repeats": 2},
+    "mirror": {"halvings": 2, "points": 10},
+    "table1": {"repeats": 2},
+    "table3": {"splits": 2, "penalties": 4, "dual_steps": 10, "network_steps": 100},
+}
+OURS = [*(f"fig{k}" for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12)), "mirror", "table1", "table3"]
+NO_BARDET = not os.path.isfile(os.path.join(os.environ.get("COVEY_DATA", ""), "bardet.csv"))
+
+
+@pytest.mark.parametrize("id", OURS)
+def test_tiny_setting_runs(id):
+    if id == "table3" and NO_BARDET:
+        pytest.skip("COVEY_DATA names no folder with bardet.csv")
+    experiment = find(id)
+    settings = replace(experiment.settings("quick"), **TINY.get(id, {}))
+    frame = experiment.run(settings, 1)
+    saved = pd.read_csv(io.BytesIO(frame.to_csv(index=False, float_format="%.8g").encode()))
+    assert len(saved) == len(frame) > 0
+
+    claims = experiment.claims(saved)
+    assert claims
+    assert all(isinstance(claim, Claim) and claim.id == id and claim.verdict in Verdict for claim in claims)
+    assert all(claim.claim and claim.expected and claim.measured for claim in claims)
+    assert len({claim.claim for claim in claims}) == len(claims)
+
+    figure = experiment.plot(saved)
+    files = render(figure, id)
+    assert files["png"].startswith(b"\x89PNG")
+    assert b"<svg" in files["svg"]
+    drawn = [axes for axes in figure.axes if axes.axison]
+    assert all(axes.get_title(loc="left") and axes.get_xlabel() for axes in drawn)
+
+
+@pytest.mark.parametrize("id", OURS)
+def test_settings_are_frozen_dataclasses_and_quick_is_no_larger_than_full(id):
+    experiment = find(id)
+    quick, full = experiment.settings("quick"), experiment.settings("full")
+    assert is_dataclass(quick)
+    assert quick.__dataclass_params__.frozen
+    for field in fields(quick):
+        small, large = getattr(quick, field.name), getattr(full, field.name)
+        assert (len(small) <= len(large)) if isinstance(small, tuple) else (small <= large)
+    assert experiment.title
+    assert len(experiment.about) > 80
+
+
+def test_the_paper_is_complete():
+    assert set(OURS) <= set(available())
+
+
+def test_repeats_are_the_same_one_at_a_time_or_two():
+    experiment = find("fig5")
+    settings = replace(experiment.settings("quick"), repeats=2, code_steps=50)
+    pd.testing.assert_frame_equal(experiment.run(settings, 1), experiment.run(settings, 2))

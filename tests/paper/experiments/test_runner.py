@@ -1,0 +1,186 @@
+"""Kept results: used again, redone when damaged, never half written."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from experiments import toy
+from joblib import parallel_config
+
+from covey.datasets import DataNotFoundError
+from covey.files import write_atomically
+from covey.paper.experiments import UnknownExperimentError, find, registry
+from covey.paper.experiments.parallel import each, watched
+from covey.paper.experiments.runner import prepare_folder, reproduce, write_claims
+from covey.paper.experiments.versions import ROOT, code_version, look_version, sources
+
+
+def test_a_second_run_uses_the_first(monkeypatch, tmp_path):
+    runs = toy.install(monkeypatch)
+    (first,) = reproduce(["toy"], "quick", tmp_path)
+    (second,) = reproduce(["toy"], "quick", tmp_path)
+    assert len(runs) == 1
+    assert (first.reused, second.reused) == (False, True)
+    assert second.seconds == pytest.approx(first.seconds, abs=1e-3)
+    pd.testing.assert_frame_equal(first.frame, second.frame)
+    assert second.claims == first.claims
+    assert second.figure == first.figure
+    assert sorted(p.name for p in (tmp_path / "toy").iterdir()) == ["data.csv", "figure.png", "figure.svg", "run.json"]
+    record = json.loads((tmp_path / "toy" / "run.json").read_text())
+    assert record["settings"] == asdict(first.settings)
+
+
+def test_other_settings_run_again(monkeypatch, tmp_path):
+    runs = toy.install(monkeypatch)
+    list(reproduce(["toy"], "quick", tmp_path))
+    (full,) = reproduce(["toy"], "full", tmp_path)
+    assert [run.repeats for run in runs] == [3, 30]
+    assert full.claims[0].measured == "30 rows"
+
+
+def test_other_code_runs_again(monkeypatch, tmp_path):
+    runs = toy.install(monkeypatch)
+    list(reproduce(["toy"], "quick", tmp_path))
+    monkeypatch.setattr("covey.paper.experiments.runner.code_version", lambda module: "another")
+    list(reproduce(["toy"], "quick", tmp_path))
+    assert len(runs) == 2
+
+
+def test_the_version_of_a_table_is_that_of_everything_it_imports():
+    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig9")}
+    assert {
+        "paper/experiments/fig9.py",
+        "paper/experiments/fig8.py",
+        "paper/experiments/drawing.py",
+        "paper/experiments/claim.py",
+    } <= names
+    assert not {"paper/experiments/style.py", "paper/experiments/fig2.py", "cli.py"} & names
+    names = {file.relative_to(ROOT).as_posix() for file in sources("covey.paper.experiments.fig12")}
+    assert {"paper/baselines/proximal.py", "paper/dynamics/kernels.py", "groups/partition.py", "validation.py"} <= names
+    assert not any(name.startswith(("report/", "estimators/", "paper/report/")) for name in names)
+    assert code_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig3")
+    assert look_version("covey.paper.experiments.fig2") != code_version("covey.paper.experiments.fig2")
+
+
+def test_a_failure_is_told_and_the_others_run(monkeypatch, tmp_path):
+    def broken(settings):
+        raise ZeroDivisionError("by zero")
+
+    toy.install(monkeypatch, "first", run=broken)
+    toy.install(monkeypatch, "second")
+    first, second = reproduce(["first", "second"], "quick", tmp_path)
+    assert first.failed
+    assert first.problem == "It failed: ZeroDivisionError: by zero"
+    assert second.frame is not None
+    assert not second.failed
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("data.csv", "i,value\n0,7\n"), ("data.csv", None), ("run.json", "{"), ("run.json", "{}"), ("run.json", "[1]")],
+)
+def test_a_damaged_result_is_redone_and_said(monkeypatch, tmp_path, file, content):
+    runs = toy.install(monkeypatch)
+    (first,) = reproduce(["toy"], "quick", tmp_path)
+    damaged = tmp_path / "toy" / file
+    if content is None:
+        damaged.unlink()
+    else:
+        damaged.write_text(content)
+    (second,) = reproduce(["toy"], "quick", tmp_path)
+    assert len(runs) == 2
+    assert not second.reused
+    assert "damaged" in second.notices[0]
+    pd.testing.assert_frame_equal(first.frame, second.frame)
+    (third,) = reproduce(["toy"], "quick", tmp_path)
+    assert third.reused
+    assert not third.notices
+
+
+def test_a_lost_figure_is_drawn_again_from_the_table(monkeypatch, tmp_path):
+    runs = toy.install(monkeypatch)
+    (first,) = reproduce(["toy"], "quick", tmp_path)
+    (tmp_path / "toy" / "figure.png").unlink()
+    (second,) = reproduce(["toy"], "quick", tmp_path)
+    assert len(runs) == 1
+    assert (tmp_path / "toy" / "figure.png").read_bytes() == first.figure["png"] == second.figure["png"]
+
+
+def test_absent_data_stops_only_its_own_experiment(monkeypatch, tmp_path):
+    def absent(settings):
+        raise DataNotFoundError("Get it from the shop.")
+
+    toy.install(monkeypatch, "first", run=absent)
+    toy.install(monkeypatch, "second")
+    first, second = reproduce(["first", "second"], "quick", tmp_path)
+    assert first.problem == "Get it from the shop."
+    assert first.frame is None
+    assert not first.claims
+    assert second.frame is not None
+    assert len(write_claims([first, second], tmp_path)) == 1
+
+
+def test_an_interruption_leaves_the_finished_ones(monkeypatch, tmp_path):
+    def interrupted(settings):
+        raise KeyboardInterrupt
+
+    runs = toy.install(monkeypatch, "first")
+    toy.install(monkeypatch, "second", run=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(reproduce(["first", "second"], "quick", tmp_path))
+    assert not (tmp_path / "second" / "run.json").exists()
+    toy.install(monkeypatch, "second")
+    first, second = reproduce(["first", "second"], "quick", tmp_path)
+    assert len(runs) == 1
+    assert (first.reused, second.reused) == (True, False)
+
+
+def test_a_write_that_fails_leaves_the_old_file(monkeypatch, tmp_path):
+    file = tmp_path / "claims.csv"
+    write_atomically(file, b"old")
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("covey.files.os.replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "x").write_text("")
+    with pytest.raises(OSError, match="choose another folder with --out"):
+        prepare_folder(tmp_path / "x")
+
+
+def test_unknown_ids_suggest_the_nearest():
+    for wrong, right in (("figure 2", "fig2"), ("Fig12", "fig12"), ("tabel3", "table3")):
+        with pytest.raises(UnknownExperimentError, match=f"did you mean '{right}'"):
+            find(wrong)
+    with pytest.raises(UnknownExperimentError, match="There are: fig1, fig2"):
+        find("xyzzy")
+
+
+def test_repeats_are_watched_and_in_order():
+    seen = []
+    with watched(lambda done, total: seen.append((done, total))):
+        assert each(abs, [-3, 2, -1], 1) == [3, 2, 1]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing", "loky"])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_repeats_run_on_any_backend(backend):
+    offset = 10
+    with parallel_config(backend=backend):
+        assert each(lambda i: i + offset, [1, 2, 3], 2) == [11, 12, 13]
+
+
+def test_every_module_of_the_registry_is_there_or_to_come():
+    root = Path(registry.__file__).parent
+    to_come = {"fig10", "table2", "rates", "phase"}
+    assert {id for id in registry.MODULES if not (root / f"{id}.py").exists()} <= to_come

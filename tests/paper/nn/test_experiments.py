@@ -1,0 +1,151 @@
+"""fig10 and table2: tables that survive the disk, figures drawn from them, claims that can fail."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covey.datasets import DataNotFoundError, make_digits
+from covey.paper.experiments import Verdict, fig10, table2
+from covey.paper.experiments.autoencoders import MODELS, grids, mean_and_error, read_saved, table
+
+SCALE = {
+    "midpoint_ratio": {"AE": 1.3, "VAE": 1.4, "GAE8": 1.15, "GAE4": 1.12, "IRMAE": 1.1},
+    "effective_rank": {"AE": 20, "VAE": 15, "GAE8": 12, "GAE4": 8, "IRMAE": 5},
+    "frechet": {"AE": 9, "VAE": 8, "GAE8": 4, "GAE4": 4, "IRMAE": 5},
+    "probe_accuracy": {"AE": 0.7, "VAE": 0.7, "GAE8": 0.8, "GAE4": 0.82, "IRMAE": 0.8},
+    "confidence_middle": {"AE": 0.7, "VAE": 0.7, "GAE8": 0.8, "GAE4": 0.82, "IRMAE": 0.8},
+    "reconstruction_error": {"AE": 0.002, "VAE": 0.004, "GAE8": 0.003, "GAE4": 0.004, "IRMAE": 0.005},
+}
+
+
+def made_up(seeds=3, **changes):
+    """A table in which every claim holds, unless changed."""
+    scale = {q: {**values, **changes.get(q, {})} for q, values in SCALE.items()}
+    measures = {
+        (m, s): {
+            **{q: scale[q][m] * (1 + 0.001 * s) for q in scale},
+            **{f"confidence_{k}": 0.9 - 0.02 * k * (8 - k) / 4 for k in range(9)},
+        }
+        for m in MODELS
+        for s in range(seeds)
+    }
+    spectra = {key: 0.5 ** np.arange(12) for key in measures}
+    images = make_digits(54, 1).train_images.reshape(6, 9, 28, 28)
+    return table(measures, spectra, dict.fromkeys(MODELS, images), 1.5)
+
+
+def through_disk(frame):
+    return pd.read_csv(io.StringIO(frame.to_csv(index=False, float_format="%.8g")))
+
+
+def verdicts(frame):
+    return [claim.verdict for claim in fig10.claims(through_disk(frame))]
+
+
+def test_images_survive_the_table():
+    frame = through_disk(made_up())
+    np.testing.assert_array_equal(grids(frame, "GAE4"), make_digits(54, 1).train_images.reshape(6, 9, 28, 28))
+    assert len(frame.to_csv(index=False)) < 400_000
+
+
+def test_claims_hold_where_they_should():
+    assert set(verdicts(made_up())) == {Verdict.HOLDS}
+    assert "blending pixels has 1.5000" in fig10.claims(made_up())[0].measured
+
+
+@pytest.mark.parametrize(
+    ("changes", "failing"),
+    [
+        ({"midpoint_ratio": {"GAE8": 1.31}}, {3, 5}),
+        ({"midpoint_ratio": {"VAE": 1.05}}, {1, 4}),
+        ({"midpoint_ratio": {"GAE4": 1.22}}, {2}),
+        ({"effective_rank": {"GAE8": 30}}, {6}),
+        ({"frechet": {"VAE": 3}}, {7}),
+        ({"probe_accuracy": {"AE": 0.9}}, {8}),
+        ({"confidence_middle": {"GAE8": 0.6}}, {9}),
+        ({"reconstruction_error": {"GAE4": 0.01}}, {10}),
+    ],
+)
+def test_each_claim_can_fail(changes, failing):
+    found = verdicts(made_up(**changes))
+    assert {i for i, verdict in enumerate(found) if verdict == Verdict.FAILS} == failing
+
+
+def test_a_lead_within_the_noise_does_not_count():
+    frame = made_up()
+    rows = (frame["model"] == "GAE4") & (frame["quantity"] == "midpoint_ratio")
+    frame.loc[rows, "value"] = [0.8, 1.1, 1.6]
+    assert verdicts(frame)[0] == Verdict.FAILS
+
+
+def test_one_seed_is_enough_for_a_picture_and_says_so():
+    frame = through_disk(made_up(seeds=1))
+    assert "one seed" in fig10.claims(frame)[0].measured
+    assert mean_and_error(frame, "AE", "frechet") == (9.0, 0.0)
+    figure = fig10.plot(frame)
+    assert len(figure.axes) == 5 + 6
+
+
+def test_the_figure_shows_every_model():
+    figure = fig10.plot(through_disk(made_up()))
+    assert [axes.get_ylabel() for axes in figure.axes[:5]] == list(MODELS)
+    image = figure.axes[0].images[0].get_array()
+    assert image.shape == (3 * 28, 2 * 9 * 28 + 14)
+
+
+def test_saved_results_are_read_as_the_same_table(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+    from covey.paper.nn.results import StudyResults
+
+    results = StudyResults()
+    images = make_digits(54, 1).train_images.reshape(6, 9, 28, 28)
+    for model in MODELS:
+        for seed in range(3):
+            numbers = {q: SCALE[q][model] * (1 + 0.001 * seed) for q in SCALE}
+            numbers |= {f"confidence_{k}": 0.9 - 0.02 * k * (8 - k) / 4 for k in range(9)}
+            results.add(model, seed, numbers, 0.5 ** np.arange(12), images)
+    results.write(tmp_path)
+    (tmp_path / "about.json").write_text('{"blend_midpoint_ratio": 1.5, "device": "a GPU"}')
+    saved, made = read_saved(tmp_path), made_up()
+    keys = ["model", "seed", "quantity", "index"]
+    saved, made = (f.sort_values(keys, ignore_index=True) for f in (saved, made))
+    pd.testing.assert_frame_equal(saved[[*keys, "data"]], made[[*keys, "data"]], check_dtype=False)
+    np.testing.assert_allclose(saved["value"], made["value"], rtol=1e-4)
+    assert verdicts(saved) == verdicts(made)
+
+
+def test_the_full_setting_without_gpu_and_results_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(fig10, "_has_gpu", lambda: False)
+    monkeypatch.setattr(fig10, "saved_folder", lambda: None)
+    with pytest.raises(DataNotFoundError, match="CUDA GPU"):
+        fig10.run(fig10.Settings.full())
+
+
+def test_without_torch_the_experiments_say_what_to_install(monkeypatch):
+    monkeypatch.setattr("covey.paper.experiments.autoencoders.TORCH", False)
+    with pytest.raises(DataNotFoundError, match=r"pip install 'covey\[torch\]'"):
+        table2.run(table2.Settings.quick())
+
+
+def test_table_2_holds_and_would_not_with_other_sizes():
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+    frame = through_disk(table2.run(table2.Settings.quick()))
+    assert frame["latent"].tolist() == [786_432, 196_608, 98_304]
+    assert [claim.verdict for claim in table2.claims(frame)] == [Verdict.HOLDS]
+    assert table2.plot(frame).axes
+    other = table2.run(table2.Settings(latent=128, layers=8))
+    assert [claim.verdict for claim in table2.claims(other)] == [Verdict.FAILS]
+
+
+def test_a_tiny_run_from_training_to_claims(monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+    monkeypatch.setattr(fig10, "load_mnist", lambda: make_digits(150, 60))
+    settings = fig10.Settings(
+        images=150, test_images=60, epochs=1, batch_size=32, seeds=(0,), pairs=10, needs_gpu=False, width=8, latent=16
+    )
+    frame = through_disk(fig10.run(settings))
+    assert set(frame["model"]) == {*MODELS, "pixels"}
+    assert len(fig10.claims(frame)) == 11
+    assert fig10.plot(frame).axes

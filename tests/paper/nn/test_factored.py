@@ -1,0 +1,240 @@
+"""Layers with factored weights: the same maps as plain layers, penalties with a closed form, and what they prune."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+from torch import nn  # noqa: E402
+
+from covey import Groups  # noqa: E402
+from covey.datasets import make_group_sparse  # noqa: E402
+from covey.paper.baselines import grouped_cost  # noqa: E402
+from covey.paper.dynamics import plain_descent  # noqa: E402
+from covey.paper.nn import (  # noqa: E402
+    DGatedConv2d,
+    DGatedLinear,
+    FactoredWeight,
+    GroupedPowerConv2d,
+    GroupedPowerLinear,
+    factor_penalty,
+)
+
+LAYERS = {
+    "power 2": lambda **o: GroupedPowerLinear(6, 8, 2, dtype=torch.float64, **o),
+    "power 3": lambda **o: GroupedPowerLinear(6, 8, 3, dtype=torch.float64, **o),
+    "D-gating 2": lambda **o: DGatedLinear(6, 8, 2, dtype=torch.float64, **o),
+    "D-gating 4": lambda **o: DGatedLinear(6, 8, 4, dtype=torch.float64, **o),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_starts_where_torch_starts(name):
+    torch.manual_seed(3)
+    plain = nn.Linear(6, 8, dtype=torch.float64)
+    torch.manual_seed(3)
+    layer = LAYERS[name]()
+    torch.testing.assert_close(layer.weight, plain.weight)
+    x = torch.randn(5, 6, dtype=torch.float64)
+    torch.testing.assert_close(layer(x), plain(x))
+    torch.manual_seed(3)
+    small = LAYERS[name](init_scale=0.1)
+    torch.testing.assert_close(small.weight, 0.1 * plain.weight)
+
+
+@pytest.mark.parametrize("make", [GroupedPowerConv2d, DGatedConv2d], ids=["power", "gates"])
+def test_convolutions_are_convolutions(make):
+    torch.manual_seed(0)
+    layer = make(3, 8, (3, 5), 3, channel_groups=2, stride=2, padding=1, dtype=torch.float64)
+    x = torch.randn(2, 3, 11, 12, dtype=torch.float64)
+    torch.testing.assert_close(layer(x), nn.functional.conv2d(x, layer.weight, layer.bias, stride=2, padding=1))
+    assert layer.group_norms().shape == (4,)
+    expected = layer.weight.detach().reshape(4, -1).norm(dim=1)
+    torch.testing.assert_close(layer.group_norms(), expected)
+    assert make(1, 4, 3, bias=False).bias is None
+
+
+@pytest.mark.parametrize(
+    ("gates", "power"),
+    [(1, 1), (1, 2), (1, 3), (3, 1), (2, 2)],
+    ids=["lasso", "u^2 v", "u^3 v", "D = 4", "two squares"],
+)
+def test_penalty_is_the_group_quasi_norm_where_factors_are_balanced(gates, power):
+    torch.manual_seed(1)
+    start = torch.randn(8, 6, dtype=torch.float64)
+    weight = FactoredWeight(start, [0, 0, 1, 2, 2, 2, 1, 0], gates=gates, power=power)
+    D = gates * power + 1
+    assert weight.factors == D
+    norms = weight.norms(start)
+    np.testing.assert_allclose(norms, Groups.coerce([0, 0, 1, 2, 2, 2, 1, 0], 8).norms(start.norm(dim=1).numpy()))
+    expected = float((norms ** (2 / D)).sum())
+    assert float(weight.penalty().detach()) == pytest.approx(expected)
+    # and more than that wherever they are not: the product stays, the sum of squares grows
+    with torch.no_grad():
+        weight.gate[0, 1] *= 1.3
+        weight.direction[weight.labels == 1] /= 1.3**power
+    torch.testing.assert_close(weight().detach(), start)
+    assert float(weight.penalty().detach()) > expected * 1.001
+
+
+def test_unit_start_is_the_papers():
+    torch.manual_seed(0)
+    layer = GroupedPowerLinear(6, 8, 3, channel_groups=2, init_scale=0.01, dtype=torch.float64)
+    norms = layer.factored.norms(layer.factored.direction)
+    torch.testing.assert_close(norms, torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(layer.factored.gate.detach()[0] ** 3, layer.group_norms())
+
+
+def test_penalty_agrees_with_the_cost_of_the_paper_up_to_the_weight_of_the_magnitude():
+    # `grouped_cost` is the least of u^2 + norm(v)^2; here u^2 counts N times, so that D-gating with N equal gates is it
+    w = np.array([3.0, 4.0, 1.0])
+    weight = FactoredWeight(torch.tensor(w)[:, None], [0, 0, 1], power=2)
+    assert float(weight.penalty().detach()) == pytest.approx(5 ** (2 / 3) + 1)
+    assert grouped_cost(w, [0, 0, 1], 2) == pytest.approx(1.5 * 2 ** (1 / 3) * (5 ** (2 / 3) + 1))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_those_of_the_loss(name):
+    torch.manual_seed(0)
+    layer = LAYERS[name](channel_groups=4)
+    x = torch.randn(3, 6, dtype=torch.float64)
+    gate, direction = layer.factored.gate, layer.factored.direction
+    assert torch.autograd.gradcheck(
+        lambda g, d: torch.func.functional_call(layer, {"factored.gate": g, "factored.direction": d}, (x,)),
+        (gate, direction),
+    )
+
+
+def test_power_layer_descends_like_the_paper_without_normalisation():
+    """One output unit per group of one row is w = u^N v: plain SGD on the factors is `plain_descent`."""
+    data = make_group_sparse(40, 6, 6, active=1, values=[1.0, -0.5, 0.3, 0.2, 0.0, 0.7], sigma=0.1, random_state=0)
+    layer = GroupedPowerLinear(6, 1, 2, bias=False, init_scale=0.3, dtype=torch.float64)
+    u, v = float(layer.factored.gate.detach()), layer.factored.direction.detach().numpy()[0].copy()
+    path = plain_descent(data.X, data.y, 6, init_scale=u, start=v, step_size=0.02, n_steps=200)
+    X, y = torch.from_numpy(data.X), torch.from_numpy(data.y)[:, None]
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.02)
+    for _ in range(200):
+        optimizer.zero_grad()
+        (0.5 * nn.functional.mse_loss(layer(X), y)).backward()
+        optimizer.step()
+    np.testing.assert_allclose(layer.weight.detach().numpy()[0], path.w[-1], rtol=1e-9)
+
+
+def test_equal_gates_stay_equal_and_are_the_power_layer():
+    """D-gating from an equal start is ``u^(D-1) v`` whose magnitude learns at 1/(D-1) of the rate."""
+    torch.manual_seed(0)
+    gated = DGatedLinear(5, 3, 3, bias=False, dtype=torch.float64)
+    tied = GroupedPowerLinear(5, 3, 2, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        tied.factored.gate.copy_(gated.factored.gate[:1])
+        tied.factored.direction.copy_(gated.factored.direction)
+    X, Y = torch.randn(30, 5, dtype=torch.float64), torch.randn(30, 3, dtype=torch.float64)
+    one = torch.optim.SGD(gated.parameters(), lr=0.05)
+    other = torch.optim.SGD(
+        [{"params": [tied.factored.gate], "lr": 0.025}, {"params": [tied.factored.direction], "lr": 0.05}]
+    )
+    for _ in range(50):
+        for layer, optimizer in ((gated, one), (tied, other)):
+            optimizer.zero_grad()
+            (nn.functional.mse_loss(layer(X), Y) + 0.1 * layer.penalty()).backward()
+            optimizer.step()
+    torch.testing.assert_close(gated.factored.gate[0], gated.factored.gate[1])
+    torch.testing.assert_close(gated.weight, tied.weight)
+
+
+def test_two_factors_with_decay_are_the_group_lasso():
+    """Gradient descent on the smooth form ends at the minimiser of the group lasso, its zeros included."""
+    data = make_group_sparse(60, 12, 3, active=2, values=1.0, sigma=0.3, random_state=1)
+    strength = 0.15
+    X, y = torch.from_numpy(data.X), torch.from_numpy(data.y)
+    # the groups of the layer are rows: the coefficients stand in a column
+    torch.manual_seed(0)
+    weight = FactoredWeight(0.1 * torch.randn(12, 1, dtype=torch.float64), 3)
+    optimizer = torch.optim.SGD(weight.parameters(), lr=0.2)
+    for _ in range(1500):
+        optimizer.zero_grad()
+        loss = 0.5 * (y - X @ weight()[:, 0]).square().mean() + strength * weight.penalty()
+        loss.backward()
+        optimizer.step()
+    w = weight().detach().numpy()[:, 0]
+    g = data.X.T @ (data.y - data.X @ w) / 60
+    groups = Groups.coerce(3, 12)
+    norms = groups.norms(w)
+    assert (norms > 1e-3).tolist() == [True, True, False, False]
+    # the certificate: X_l'r/n is strength times the direction where the group is awake, and below strength elsewhere
+    for l, G in enumerate(groups.lists()):
+        if norms[l] > 1e-3:
+            np.testing.assert_allclose(g[G], strength * w[G] / norms[l], atol=1e-6)
+        else:
+            assert np.linalg.norm(g[G]) < strength
+            assert norms[l] < 1e-8
+
+
+def test_a_small_start_selects_outputs_by_training_alone():
+    """Of ten hidden units reading the same signal, a small start wakes few, a large one all."""
+    torch.manual_seed(0)
+    X = torch.randn(200, 8)
+    y = torch.relu(X[:, :1] - 0.5) - torch.relu(X[:, 1:2])
+
+    def awake(init_scale, depth):
+        torch.manual_seed(1)
+        net = nn.Sequential(
+            GroupedPowerLinear(8, 20, depth, init_scale=init_scale, bias=False), nn.ReLU(), nn.Linear(20, 1)
+        )
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+        for _ in range(1500):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(net(X), y).backward()
+            optimizer.step()
+        norms = net[0].group_norms()
+        return int((norms > 0.1 * norms.max()).sum())
+
+    large, small = awake(1.0, 2), awake(0.03, 2)
+    assert large >= 15
+    assert small <= large / 2
+
+
+def test_state_moves_between_layers_and_precisions(tmp_path):
+    torch.manual_seed(0)
+    one = GroupedPowerConv2d(2, 4, 3, channel_groups=2)
+    other = GroupedPowerConv2d(2, 4, 3, channel_groups=2)
+    other.load_state_dict(one.state_dict())
+    x = torch.randn(1, 2, 6, 6)
+    assert torch.equal(one(x), other(x))
+    half = copy.deepcopy(one).to(torch.bfloat16)
+    torch.testing.assert_close(half(x.to(torch.bfloat16)).float(), one(x), rtol=0.05, atol=0.05)
+    compiled = torch.compile(one, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), one(x))
+
+
+def test_a_group_of_zeros_stays_there():
+    start = torch.zeros(4, 3, dtype=torch.float64)
+    start[2:] = 1.0
+    weight = FactoredWeight(start, 2, power=2)
+    torch.testing.assert_close(weight(), start)
+    weight().sum().backward()
+    assert float(weight.gate.grad[0, 0]) == 0.0
+    assert torch.isfinite(weight.direction).all()
+
+
+def test_penalty_of_a_model_is_the_sum_over_its_layers():
+    net = nn.Sequential(DGatedConv2d(1, 2, 3), nn.Flatten(), DGatedLinear(32, 3), nn.Linear(3, 1))
+    expected = net[0].penalty() + net[2].penalty()
+    torch.testing.assert_close(factor_penalty(net), expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GroupedPowerLinear(4, 4, 1), "depth"),
+        (lambda: DGatedLinear(4, 4, 1), "factors"),
+        (lambda: GroupedPowerConv2d(1, 4, 3, init_scale=0.0), "init_scale"),
+        (lambda: GroupedPowerConv2d(1, 4, 3, channel_groups=3), "would be left over"),
+        (lambda: factor_penalty(nn.Linear(2, 2)), "no factored layers"),
+        (lambda: FactoredWeight(torch.ones(2, 2), start="zero"), "start must be"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

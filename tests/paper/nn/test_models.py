@@ -1,0 +1,118 @@
+"""The five models: counts, shapes, losses, bad sizes."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+
+from covey.paper.nn import AE, GAE, IRMAE, VAE, build  # noqa: E402
+from covey.paper.nn.images import as_images, prepare  # noqa: E402
+from covey.paper.nn.models import MODELS, rebuild  # noqa: E402
+
+
+def test_the_counts_of_table_2_are_those_of_the_modules():
+    counts = [model.latent_parameter_count() for model in (IRMAE(), GAE(groups=4), GAE(groups=8), AE(), VAE())]
+    assert counts == [786_432, 196_608, 98_304, 0, 0]
+    assert GAE(64, 4, layers=2).latent_parameter_count() == 2 * 4 * 16**2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_maps_images_to_codes_and_back(name, tiny, digits):
+    options = {**tiny, "width": 8} if name == "GAE8" else tiny
+    model = build(name, seed=1, **options)
+    assert model.title == name
+    x = prepare(as_images(digits.test_images[:3]))
+    z = model.encode(x)
+    assert z.shape == (3, 16)
+    assert model.decode(z).shape == x.shape == (3, 1, 32, 32)
+    loss = model.loss(x, torch.Generator().manual_seed(0))
+    loss.backward()
+    assert math.isfinite(float(loss.detach()))
+    assert all(torch.isfinite(p.grad).all() and p.grad.abs().sum() > 0 for p in model.parameters()), "all are trained"
+    again = rebuild(model.settings)
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(x), model(x))
+
+
+def test_a_seed_draws_the_weights_and_leaves_the_world_alone(tiny):
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    one, same, other = (build("AE", seed=s, **tiny) for s in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
+    assert not torch.equal(one.encoder.last.weight, other.encoder.last.weight)
+
+
+def test_the_variational_loss_is_its_formula(tiny, digits):
+    model = VAE(**tiny, beta=0.3)
+    x = prepare(as_images(digits.test_images[:2]))
+    mean, log_variance = model.encoder(x).chunk(2, dim=1)
+    z = mean + torch.randn(mean.shape, generator=torch.Generator().manual_seed(4)) * (log_variance / 2).exp()
+    p = model.decode(z).double()
+    pixels = -(x * p.log() + (1 - x) * (1 - p).log()).sum()
+    posterior = torch.distributions.Normal(mean, (log_variance / 2).exp())
+    divergence = torch.distributions.kl_divergence(posterior, torch.distributions.Normal(0.0, 1.0)).sum()
+    wanted = float((pixels + 0.3 * divergence).detach() / 2)
+    assert float(model.loss(x, torch.Generator().manual_seed(4)).detach()) == pytest.approx(wanted, rel=1e-6)
+
+
+class Given(torch.nn.Module):
+    """A layer that answers with what it was given."""
+
+    def __init__(self, answer=None):
+        super().__init__()
+        self.answer, self.asked = answer, None
+
+    def forward(self, x):
+        self.asked = x
+        return x if self.answer is None else self.answer
+
+
+@pytest.mark.parametrize("beta", [0.1, 2.0])
+def test_each_term_of_the_variational_loss_counts(tiny, beta):
+    """Codes of known means and variances, logits that do not depend on them: the divergence is left, in numbers."""
+    rng = np.random.default_rng(0)
+    mean, log_variance = 3 * rng.standard_normal((2, 5, 16))
+    model, x = VAE(**tiny, beta=beta), torch.rand(5, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    model.encoder = Given(torch.from_numpy(np.concatenate([mean, log_variance], axis=1)).float())
+    model.decoder = Given(torch.zeros(5, 1, 32, 32))
+    pixels = 32 * 32 * np.log(2)  # the cross entropy of a half, whatever the pixel
+    divergence = 0.5 * np.sum(np.exp(log_variance) + mean**2 - 1 - log_variance) / 5
+    assert beta * divergence > 0.01 * pixels
+    assert float(model.loss(x)) == pytest.approx(pixels + beta * divergence, rel=1e-6)
+    # and what is decoded is the mean plus noise of the standard deviation, not of the variance
+    noise = torch.randn((5, 16), generator=torch.Generator().manual_seed(4)).double().numpy()
+    model.loss(x, torch.Generator().manual_seed(4))
+    np.testing.assert_allclose(
+        model.decoder.asked.numpy(), mean + noise * np.exp(log_variance / 2), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_images_are_padded_and_cropped_without_loss(digits):
+    images = as_images(digits.test_images)
+    assert images.dtype == torch.uint8
+    padded = prepare(images)
+    assert padded.shape[-2:] == (32, 32)
+    torch.testing.assert_close(as_images(padded), prepare(images)[..., 2:-2, 2:-2])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GAE(512, 3), "do not both split into 3 equal groups"),
+        (lambda: GAE(20, 8, width=4), "20 out do not both split into 8"),
+        (lambda: build("GAE5"), "the models are AE, VAE, GAE8, GAE4, IRMAE"),
+        (lambda: rebuild({"model": "CNN"}), "no model class 'CNN'"),
+        (lambda: AE(16, width=4)(torch.zeros(2, 1, 28, 28)), r"shape \(n, 1, 32, 32\), not \(2, 1, 28, 28\)"),
+        (lambda: as_images(torch.zeros(2, 20, 20)), "must have shape"),
+        (lambda: as_images(torch.zeros(2, 3, 28, 28)), "must have shape"),
+        (lambda: as_images(torch.zeros(0, 28, 28)), "no images"),
+        (lambda: as_images(torch.full((1, 28, 28), 2.0)), "from 0 to 1"),
+        (lambda: as_images(torch.full((1, 28, 28), torch.nan)), "from 0 to 1"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

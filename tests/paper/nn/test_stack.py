@@ -1,0 +1,146 @@
+"""The grouping layer against plain linear layers, against itself folded, in other precisions and compiled."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'covey[torch]'")
+from torch import nn  # noqa: E402
+
+from covey.paper.nn import GAE, GroupedLinearStack, build  # noqa: E402
+
+
+def stack(dim=24, groups=4, layers=3, dtype=torch.float64, seed=0):
+    torch.manual_seed(seed)
+    return GroupedLinearStack(dim, groups, layers, dtype=dtype)
+
+
+@pytest.mark.parametrize(("dim", "groups", "layers"), [(24, 1, 3), (24, 4, 3), (24, 24, 2), (24, 8, 1)])
+def test_it_is_linear_layers_on_each_group(dim, groups, layers):
+    one = stack(dim, groups, layers)
+    size = dim // groups
+    x = torch.randn(5, dim, dtype=torch.float64)
+    parts = []
+    for l in range(groups):
+        h = x[:, l * size : (l + 1) * size]
+        for k in range(layers):
+            linear = nn.Linear(size, size, bias=False, dtype=torch.float64)
+            linear.weight = nn.Parameter(one.weight[k, l].detach().clone())
+            h = linear(h)
+        parts.append(h)
+    torch.testing.assert_close(one(x), torch.cat(parts, 1), rtol=1e-12, atol=1e-12)
+
+
+def test_folding_changes_nothing_but_the_number_of_layers():
+    one = stack()
+    x = torch.randn(7, 24, dtype=torch.float64)
+    folded = one.fold()
+    assert folded.layers == 1
+    torch.testing.assert_close(folded(x), one(x), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(x @ one.matrix().T, one(x), rtol=1e-12, atol=1e-12)
+    assert torch.count_nonzero(one.matrix()) == 24 * 6, "nothing outside the blocks"
+
+
+def test_gradients_are_those_of_the_loss():
+    one = stack(6, 3, 2)
+    x = torch.randn(4, 6, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(one, (x,))
+    assert torch.autograd.gradcheck(lambda w: torch.func.functional_call(one, {"weight": w}, (x,)), (one.weight,))
+
+
+def test_any_leading_axes():
+    one = stack()
+    x = torch.randn(2, 3, 24, dtype=torch.float64)
+    torch.testing.assert_close(one(x)[1, 2], one(x[1, 2]))
+    assert one(x[:, :0]).shape == (2, 0, 24)
+
+
+def test_permuting_groups_permutes_the_output():
+    one = stack(12, 3, 2)
+    other = copy.deepcopy(one)
+    order = [2, 0, 1]
+    with torch.no_grad():
+        other.weight.copy_(one.weight[:, order])
+    x = torch.randn(5, 3, 4, dtype=torch.float64)
+    torch.testing.assert_close(
+        other(x[:, order].reshape(5, 12)).reshape(5, 3, 4), one(x.reshape(5, 12)).reshape(5, 3, 4)[:, order]
+    )
+
+
+def test_the_state_goes_into_another_stack_and_back(tmp_path):
+    one, other = stack(seed=0), stack(seed=1)
+    torch.save(one.state_dict(), tmp_path / "state.pt")
+    other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    x = torch.randn(3, 24, dtype=torch.float64)
+    assert torch.equal(one(x), other(x))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        stack(24, 8).load_state_dict(one.state_dict())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    one = stack(dtype=torch.float32)
+    x = torch.randn(6, 24)
+    exact = one(x)
+    half = one.to(dtype)(x.to(dtype))
+    assert half.dtype == dtype
+    torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.02)
+    half.sum().backward()
+    assert torch.isfinite(one.weight.grad).all()
+
+
+def test_it_can_be_traced_for_compilation():
+    one = stack(dtype=torch.float32)
+    compiled = torch.compile(one, backend="eager", fullgraph=True)
+    for n in (3, 3, 5):
+        x = torch.randn(n, 24)
+        torch.testing.assert_close(compiled(x), one(x))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((10, 3), "10 channels do not split into 3 equal groups"),
+        ((0, 1), "dim"),
+        ((8, 0), "groups"),
+        ((8, 2, 0), "layers"),
+        ((8, 2.5), "groups"),
+    ],
+)
+def test_bad_sizes(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        GroupedLinearStack(*arguments)
+
+
+def test_wrong_channels():
+    with pytest.raises(ValueError, match=r"24 channels, but the input has shape \(2, 23\)"):
+        stack()(torch.zeros(2, 23, dtype=torch.float64))
+
+
+def test_folding_a_model_keeps_its_reconstructions():
+    model = build("GAE4", latent=16, width=4).eval()
+    x = torch.rand(3, 1, 32, 32)
+    folded = model.fold()
+    assert folded.latent_parameter_count() * 3 == model.latent_parameter_count()
+    torch.testing.assert_close(folded(x), model(x), rtol=1e-5, atol=1e-6)
+
+
+def test_groups_see_their_own_channels_only():
+    model = GAE(16, 4, width=4).double()
+    x = torch.rand(1, 1, 32, 32, dtype=torch.float64)
+    h = model.encoder.body(x).detach().requires_grad_()
+    z = model.stack(model.encoder.last(h).flatten(1))
+    (gradient,) = torch.autograd.grad(z[0, :4].sum(), h)  # the first of four groups of codes
+    used = np.flatnonzero(gradient.abs().sum((0, 2, 3)).numpy())
+    assert used.tolist() == list(range(8)), "32 channels in four groups of 8"
+
+
+@pytest.mark.parametrize(("dim", "groups"), [(64, 1), (64, 4), (96, 3)])
+def test_it_starts_as_linear_layers_of_its_groups_do(dim, groups):
+    """Uniform within one over the root of the channels of a group, up to the ends and with its variance."""
+    weight = GroupedLinearStack(dim, groups, 3).weight.detach()
+    bound = (dim // groups) ** -0.5
+    assert 0.99 * bound < float(weight.abs().max()) <= bound
+    assert float(weight.mean()) == pytest.approx(0.0, abs=0.03 * bound)
+    assert float(weight.var()) == pytest.approx(bound**2 / 3, rel=0.06)

@@ -1,0 +1,228 @@
+"""`covey.limit_path` is the limit of the paper's Algorithm 1 as the start goes to zero, and what the statement says.
+
+Times are compared relative to the first wake-up. For depth 2 the logarithm of a sleeping group grows linearly, so that
+a start at alpha is off by a multiple of ``1 / log(1 / alpha)``; for depth N > 2 it is the power ``u^(2 - N)`` that
+falls linearly, and the error is a multiple of ``alpha^(N - 2)``. Extrapolated to zero it must vanish in both cases.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from covey import Groups, limit_path
+from covey.paper.dynamics import normalized_descent
+from covey.paper.theory import limit_events
+
+SIZES = [2, 3, 1, 4, 3, 2, 5, 3]
+N_EVENTS = 6
+
+# The limit is that of the flow: no magnitude grows by more than this share in one step, so that their logarithms grow
+# 0.1% more slowly than in the flow. Groups that are awake need steps below the second number to be stable.
+GROWTH, LARGEST_STEP = 2e-3, 0.1
+
+# The norm of a group, in units of the response, at which it is awake.
+AWAKE = 1e-3
+
+
+@cache
+def problem(rho):
+    """Neighbouring columns correlated; three groups with a signal and five without."""
+    rng = np.random.default_rng(1)
+    groups = Groups.from_sizes(SIZES)
+    X = rng.standard_normal((120, sum(SIZES)))
+    for j in range(1, X.shape[1]):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    w = np.zeros(X.shape[1])
+    w[groups.lists()[0]], w[groups.lists()[2]], w[groups.lists()[4]] = 2.0, 1.5, 0.7
+    return X, X @ w + 0.7 * rng.standard_normal(120), groups
+
+
+WEIGHTS = {"equal": np.ones(len(SIZES)), "unequal": np.linspace(0.7, 1.5, len(SIZES))}
+
+
+@cache
+def wake_ups(rho, weights, depth, init_scale):
+    """The first events of the network: groups, and times relative to the first."""
+    X, y, groups = problem(rho)
+    return relative(descend(X, y, groups, WEIGHTS[weights], depth, init_scale, N_EVENTS)[0])
+
+
+def descend(X, y, groups, weights, depth, init_scale, n_events):
+    """Algorithm 1 on orthonormal groups until some are awake: the events, and the last coefficients.
+
+    Dividing the columns of a group by its weight divides its gradient by the weight and leaves refits as they are. One
+    number divides all columns: the large step on directions is stable if no eigenvalue of the Gram matrix is above 1.
+    """
+    n, centred, response = len(y), X - X.mean(axis=0), (y - y.mean()) / y.std()
+    Q, back = np.empty_like(X), np.zeros((X.shape[1], X.shape[1]))
+    for own, c in zip(groups.lists(), weights / weights.min(), strict=True):
+        U, R = np.linalg.qr(centred[:, own])
+        Q[:, own], back[np.ix_(own, own)] = U * np.sqrt(n) / c, np.linalg.inv(R) * np.sqrt(n) / c
+    largest = np.sqrt(np.linalg.eigvalsh(Q.T @ Q / n)[-1])
+    Q, back = Q / largest, back / largest
+    u, v, time, events = np.full(groups.n_groups, init_scale), groups.sizes[groups.labels] ** -0.5, 0.0, {}
+    while len(events) < n_events:
+        rate = fastest(Q, response, groups, u, v, depth)
+        step = min(LARGEST_STEP, GROWTH / rate)
+        path = normalized_descent(
+            Q, response, groups, init_scale=u, start=v, step_size=step, depth=depth,
+            n_steps=int(np.clip(0.2 / (step * rate), 100, 5000)), record_every=5,
+        )  # fmt: skip
+        awake = path.group_norms > AWAKE
+        for l in np.flatnonzero(awake[-1]).tolist():
+            events.setdefault(l, time + step * float(path.t[np.argmax(awake[:, l])]))
+        u, v, time = path.u[-1], path.v[-1], time + step * float(path.t[-1])
+    last = np.argmax(awake.sum(axis=1) >= n_events)
+    return sorted(events.items(), key=lambda event: event[1])[:n_events], back @ path.w[last] * y.std()
+
+
+def fastest(X, y, groups, u, v, depth):
+    """The largest rate at which the logarithm of a magnitude grows or falls."""
+    g = X.T @ (y - X @ (u[groups.labels] ** depth * v)) / len(y)
+    pull = np.bincount(groups.labels, v * g)
+    return np.abs(depth * u ** (depth - 2) * pull).max()
+
+
+def relative(events):
+    return [l for l, _ in events], np.array([time for _, time in events]) / events[0][1]
+
+
+def errors_at(rho, weights, depth, starts):
+    """Relative errors of the network's times, a row for each start; NaN where a group is not among the first yet."""
+    X, y, groups = problem(rho)
+    order, times = relative(limit_path(X, y, groups, group_weights=WEIGHTS[weights]).entered[:N_EVENTS])
+    found = [dict(zip(*wake_ups(rho, weights, depth, start), strict=True)) for start in starts]
+    return np.array([[own.get(l, np.nan) / time - 1 for l, time in zip(order, times, strict=True)] for own in found])
+
+
+STARTS = {2: [1e-6, 1e-12, 1e-24, 1e-48], 3: [1e-2, 1e-3, 1e-4]}
+
+
+@pytest.mark.parametrize(("rho", "weights"), [(0.0, "equal"), (0.0, "unequal"), (0.6, "unequal")])
+@pytest.mark.parametrize("depth", [2, 3])
+class TestFallingStarts:
+    def test_the_order_becomes_that_of_the_limit(self, depth, rho, weights):
+        X, y, groups = problem(rho)
+        order = [l for l, _ in limit_path(X, y, groups, group_weights=WEIGHTS[weights]).entered[:N_EVENTS]]
+        assert wake_ups(rho, weights, depth, STARTS[depth][-1])[0] == order
+
+    def test_times_approach_those_of_the_limit_at_the_known_rate(self, depth, rho, weights):
+        starts = np.array(STARTS[depth])
+        small = 1 / np.log(1 / starts) if depth == 2 else starts ** (depth - 2)
+        errors = errors_at(rho, weights, depth, starts)
+        worst = np.nanmax(np.abs(errors), axis=1)
+        # the worst error is about a fixed multiple of the small quantity, from one start to the next
+        np.testing.assert_allclose(worst[2:] / worst[1:-1], small[2:] / small[1:-1], rtol=0.2 if depth == 2 else 0.3)
+        assert worst[0] > 4 * worst[-1]
+        # a straight line in the small quantity through the last two starts meets the limit where that is zero
+        slope = (errors[-2] - errors[-1]) / (small[-2] - small[-1])
+        np.testing.assert_allclose(errors[-1] - slope * small[-1], 0, atol=0.01 if depth == 2 else 1e-4)
+
+
+def test_the_order_at_a_start_of_everyday_size_is_another_one():
+    # otherwise the tests above would show little
+    order = [l for l, _ in limit_path(*problem(0.0), group_weights=WEIGHTS["equal"]).entered[:N_EVENTS]]
+    assert wake_ups(0.0, "equal", 2, 1e-6)[0] != order
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_an_awake_group_may_pass_through_zero(size):
+    """A group that woke up for what two others explain turns round when these are awake: no sign is kept."""
+    rng = np.random.default_rng(0)
+    A, B, E = rng.standard_normal((3, 200, size))
+    X = np.hstack([(A + B) / np.sqrt(2) + 0.3 * E, A, B, rng.standard_normal((200, 2 * size))])
+    y = X @ np.repeat([-0.4, 1.0, 1.0, 0.0, 0.0], size) + 0.3 * rng.standard_normal(200)
+    groups = Groups.from_size(size, 5 * size)
+    limit = limit_path(X, y, groups, group_weights=None, max_groups=4)
+    first = limit.coefs.toarray()[:, :size]
+    assert (first[1] > 0).all()
+    assert (first[-1] < 0).all()
+    order, times = relative(limit.entered)
+    errors = []
+    for start in (1e-24, 1e-48):
+        events, coef = descend(X, y, groups, np.ones(5), 2, start, 4)
+        own, at = relative(events)
+        assert own == order
+        errors.append(np.abs(at / times - 1).max())
+        np.testing.assert_allclose(coef[:size], first[3], atol=0.01)
+    np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.1)
+
+
+class TestTheStatement:
+    """`limit_path` in its updates, screening and coordinates gives what the thirty lines of `limit_events` give."""
+
+    @pytest.mark.parametrize("weights", ["equal", "unequal"])
+    @pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
+    def test_on_columns_as_they_are(self, rho, weights):
+        X, y, groups = problem(rho)
+        path = limit_path(X, y, groups, group_weights=WEIGHTS[weights], standardize=False, fit_intercept=False)
+        events = limit_events(X, y, groups, WEIGHTS[weights])
+        self.compare(path, events)
+
+    @pytest.mark.parametrize("rho", [0.0, 0.95])
+    def test_on_orthonormal_groups_with_an_intercept(self, rho):
+        X, y, groups = problem(rho)
+        centred, response = X - X.mean(axis=0), (y - y.mean()) / y.std()
+        Q = np.empty_like(X)
+        for own in groups.lists():
+            Q[:, own] = np.linalg.qr(centred[:, own])[0] * np.sqrt(len(y))
+        weights = WEIGHTS["unequal"]
+        path = limit_path(X, y, groups, group_weights=weights)
+        events = limit_events(Q, response, groups, weights / weights.mean())
+        assert [l for l, _ in path.entered] == [l for l, _, _ in events]
+        # in these units the times themselves agree, not only their ratios
+        np.testing.assert_allclose([time for _, time in path.entered], [time for _, time, _ in events], rtol=1e-8)
+        fitted = path.predict(X)[:, 1:]
+        expected = y.mean() + y.std() * (Q @ np.array([w for _, _, w in events]).T)
+        np.testing.assert_allclose(fitted, expected, rtol=1e-8, atol=1e-8)
+
+    def test_on_more_columns_than_rows(self):
+        rng = np.random.default_rng(3)
+        X = rng.standard_normal((40, 90))
+        y = X[:, :3] @ [1.0, -2.0, 1.0] + rng.standard_normal(40)
+        path = limit_path(X, y, 3, max_groups=9, group_weights=None, standardize=False, fit_intercept=False)
+        self.compare(path, limit_events(X, y, 3, n_events=9))
+
+    def test_on_groups_of_one_column(self):
+        X, y, _ = problem(0.6)
+        path = limit_path(X, y, None, group_weights=None, standardize=False, fit_intercept=False, max_groups=12)
+        self.compare(path, limit_events(X, y, 1, n_events=12))
+
+    @staticmethod
+    def compare(path, events):
+        order, times = relative(path.entered)
+        expected, at = relative([(l, time) for l, time, _ in events])
+        assert order == expected
+        np.testing.assert_allclose(times, at, rtol=1e-8)
+        np.testing.assert_allclose(path.coefs.toarray()[1:], [w for _, _, w in events], rtol=1e-7, atol=1e-9)
+
+
+class TestEvents:
+    """The reference itself, where the answer is known."""
+
+    def test_an_orthogonal_design_wakes_groups_at_one_over_their_norms(self):
+        rng = np.random.default_rng(0)
+        X = np.linalg.qr(rng.standard_normal((30, 12)))[0] * np.sqrt(30)
+        w = rng.standard_normal(12)
+        norms, c = np.linalg.norm(w.reshape(4, 3), axis=1), np.array([1.0, 2.0, 0.5, 1.0])
+        events = limit_events(X, X @ w, 3, c)
+        order = np.argsort(c / norms)
+        assert [l for l, _, _ in events] == order.tolist()
+        np.testing.assert_allclose([time for _, time, _ in events], (c / norms)[order])
+        np.testing.assert_allclose(events[-1][2], w)
+
+    def test_a_copy_of_an_awake_group_never_wakes(self):
+        rng = np.random.default_rng(0)
+        A, B = rng.standard_normal((2, 30, 3))
+        events = limit_events(np.hstack([A, A, B]), A @ [1.0, 2.0, 3.0] + 0.1 * rng.standard_normal(30), 3)
+        assert len({l for l, _, _ in events} & {0, 1}) == 1
+        assert len(events) == 2
+
+    def test_nothing_to_explain_gives_no_event(self):
+        assert limit_events(np.eye(4), np.zeros(4), 2) == []
+
+    def test_events_end_where_they_are_asked_to(self):
+        X, y, groups = problem(0.0)
+        assert len(limit_events(X, y, groups, n_events=2)) == 2
+        assert limit_events(X, y, groups, n_events=0) == []

@@ -1,0 +1,136 @@
+"""`covey reproduce`: what it writes, what it says to bad input, and that it can be stopped and taken up again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from experiments import toy
+from typer.testing import CliRunner
+
+from covey.cli.app import app
+
+RUNNER = CliRunner()
+
+
+def reproduce(*arguments):
+    return RUNNER.invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "200"})
+
+
+def test_one_toy_from_end_to_end(monkeypatch, tmp_path):
+    toy.install(monkeypatch)
+    result = reproduce("toy", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    claims = pd.read_csv(tmp_path / "claims.csv")
+    assert list(claims.columns) == ["id", "claim", "expected", "measured", "verdict"]
+    assert claims["verdict"].tolist() == ["holds"]
+    for name in ("index.html", "toy/data.csv", "toy/figure.svg", "toy/figure.png", "toy/run.json"):
+        assert (tmp_path / name).is_file()
+    assert "Toys work." in result.output
+    assert "1 holds; 0 holds in the code only; 0 does not hold" in result.output
+    assert "kept" in reproduce("toy", "--out", tmp_path).output
+
+
+def test_an_id_given_twice_runs_once(monkeypatch, tmp_path):
+    runs = toy.install(monkeypatch)
+    assert reproduce("toy", "toy", "--out", tmp_path, "--full").exit_code == 0
+    assert [run.repeats for run in runs] == [30]
+
+
+def test_unknown_id(tmp_path):
+    result = reproduce("fig22", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "did you mean 'fig2'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = reproduce("fig8", "--out", tmp_path / "file" / "sub")
+    assert result.exit_code == 2
+    assert "choose another folder with --out" in result.stderr
+
+
+def test_no_jobs(tmp_path):
+    result = reproduce("fig8", "--out", tmp_path, "--jobs", 0)
+    assert result.exit_code == 2
+    assert "--jobs must be" in result.stderr
+
+
+def test_damaged_result_is_said(monkeypatch, tmp_path):
+    toy.install(monkeypatch)
+    reproduce("toy", "--out", tmp_path)
+    (tmp_path / "toy" / "data.csv").write_text("nonsense")
+    result = reproduce("toy", "--out", tmp_path)
+    assert result.exit_code == 0
+    assert "notice:" in result.output
+    assert "damaged" in result.output
+
+
+def test_a_failure_is_told_and_the_command_says_so(monkeypatch, tmp_path):
+    def broken(settings):
+        raise ZeroDivisionError("by zero")
+
+    toy.install(monkeypatch, "broken", run=broken)
+    toy.install(monkeypatch)
+    result = reproduce("broken", "toy", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "broken did not run: It failed: ZeroDivisionError: by zero" in result.output
+    assert "Toys work." in result.output
+
+
+def test_without_the_bardet_data_the_rest_runs(monkeypatch, tmp_path):
+    monkeypatch.delenv("COVEY_DATA", raising=False)
+    result = reproduce("table3", "fig8", "--out", tmp_path)
+    assert result.exit_code == 0
+    assert "table3 did not run:" in result.output
+    assert "gglasso" in result.output
+    assert (tmp_path / "fig8" / "data.csv").is_file()
+    assert "gglasso" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_stopped_in_the_middle_and_taken_up_again(tmp_path, kill, code):
+    command = [sys.executable, "-m", "covey.cli", "reproduce", "fig8", "fig9", "fig4", "--out", str(tmp_path)]
+    command += ["--jobs", "1"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (tmp_path / "fig9" / "run.json").exists():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.02)
+    process.send_signal(kill)
+    output = process.communicate()[0]
+    assert process.returncode == code, output
+    assert not (tmp_path / "index.html").exists()
+    if kill == signal.SIGINT:
+        assert "run the same command again to resume" in output
+        assert "Traceback" not in output
+
+    again = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    lines = {line.split()[0]: line for line in again.stdout.splitlines() if line.startswith("fig")}
+    assert lines["fig8"].rstrip().endswith("kept")
+    assert (tmp_path / "index.html").is_file()
+    assert (tmp_path / "fig4" / "run.json").is_file()
+
+
+def test_help_needs_nothing_heavy():
+    heavy = ["numpy", "scipy", "pandas", "sklearn", "numba", "matplotlib", "joblib"]
+    code = f"import sys; import covey.cli.app; print([m for m in {heavy} if m in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    loaded = out.stdout.strip()
+    assert "sklearn" not in loaded
+    assert "matplotlib" not in loaded
+    assert "numba" not in loaded
+
+
+def test_help():
+    result = RUNNER.invoke(app, ["reproduce", "--help"], env={"COLUMNS": "120"})
+    assert result.exit_code == 0
+    for word in ("--full", "--quick", "--out", "--jobs", "index.html"):
+        assert word in result.output

@@ -1,0 +1,205 @@
+"""Time windows and conservation, on trajectories."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from covey.datasets import make_group_sparse
+from covey.paper.dynamics import gradient_flow, normalized_descent, plain_descent
+from covey.paper.theory import (
+    FlowTimes,
+    balance,
+    balance_drift,
+    balance_increment,
+    bounds,
+    drift_against_step,
+    time_window,
+)
+
+
+@pytest.fixture(scope="module")
+def run():
+    data = make_group_sparse(random_state=0)
+    path = normalized_descent(data.X, data.y, data.groups, n_steps=1200, record_every=5, w_star=data.w_star)
+    return data, path
+
+
+def test_window_is_the_longest_stretch_in_which_both_bounds_hold(run):
+    data, path = run
+    window = time_window(path, data.w_star, support_radius=0.15, off_radius=1e-3)
+    on = np.repeat(np.arange(100) < 3, 3)
+    for k, t in enumerate(path.t):
+        gap = np.abs(path.w[k] - data.w_star)
+        assert window.support_error[k] == gap[on].max()
+        assert window.off_error[k] == gap[~on].max()
+        assert window.holds[k] == (gap[on].max() <= 0.15 and gap[~on].max() <= 1e-3)
+        if window.start <= t <= window.stop:
+            assert window.holds[k]
+    before = np.flatnonzero(path.t == window.start)[0] - 1
+    assert not window.holds[before]
+    assert window.contains((window.start, window.stop))
+    assert not window.contains((window.start - 5, window.stop))
+    assert not window.contains((window.stop, window.start))
+    assert not window.contains((window.start, 1e9))
+
+
+def test_longest_of_several_stretches(run):
+    _, path = run
+    short = replace(path, t=path.t[:12], w=np.zeros((12, 300)))
+    short.w[[0, 3, 7, 9, 11], 5] = 1.0  # off the support: holds at 1-2, 4-6, 8, 10
+    truth = np.zeros(300)
+    truth[0] = 0.3
+    window = time_window(short, truth, support_radius=0.4, off_radius=0.5)
+    assert (window.start, window.stop) == (20.0, 30.0)
+    np.testing.assert_array_equal(window.support_error, 0.3)
+    np.testing.assert_array_equal(window.off_error, short.w[:, 5])
+    assert window.contains((20, 30))
+    assert window.contains((19, 31))
+    assert not window.contains((-1, 0))
+    everywhere = time_window(short, np.zeros(300), support_radius=1.0, off_radius=2.0)
+    assert (everywhere.start, everywhere.stop) == (0.0, 55.0)
+    assert everywhere.contains((0, 55))
+    assert not everywhere.contains((-1, 55))
+    np.testing.assert_array_equal(everywhere.support_error, 0.0)
+
+
+def test_no_window(run):
+    data, path = run
+    window = time_window(path, data.w_star, support_radius=1e-9, off_radius=1e-9)
+    assert (window.start, window.stop) == (None, None)
+    assert "never" in str(window)
+
+
+def test_the_theorems_window_holds_on_an_orthogonal_design():
+    """Theorem convergence-alg-1, all conditions met: both bounds hold on [T_lb_corrected, T_ub_corrected]."""
+    data = make_group_sparse(
+        100, 30, 3, design="orthogonal", active=2, values=[1.5] * 3 + [1.0] * 3, sigma=0.01, random_state=1
+    )
+    noise = float(np.abs(data.X.T @ data.noise / 100).max())
+    b = bounds(data.u_star, n=100, p=30, L=10, epsilon=0.004, noise=noise)
+    path = normalized_descent(
+        data.X,
+        data.y,
+        data.groups,
+        init_scale=b.init_scale,
+        step_size=b.step_size,
+        n_steps=math.ceil(b.T_ub_corrected),
+        record_every=7,
+    )
+    window = time_window(path, data.w_star, bounds=b)
+    assert window.support_radius == b.error_radius_corrected
+    assert window.off_radius == b.off_support_radius
+    assert window.predicted == (b.T_lb, b.T_ub)
+    assert window.predicted_corrected == (b.T_lb_corrected, b.T_ub_corrected)
+    assert window.contains(window.predicted_corrected)
+    assert window.predicted[0] > window.predicted[1]
+    assert "(empty)" in str(window)
+
+
+def test_window_bad_input(run):
+    data, path = run
+    with pytest.raises(ValueError, match="w_star must hold 300"):
+        time_window(path, [1.0], support_radius=1, off_radius=1)
+    with pytest.raises(ValueError, match="Give bounds="):
+        time_window(path, data.w_star, support_radius=1)
+    with pytest.raises(ValueError, match="off_radius"):
+        time_window(path, data.w_star, support_radius=1, off_radius=0)
+
+
+# ---------------------------------------------------------------------- the flow theorem
+
+
+def flow_problem(noise=0.02):
+    """An orthogonal design whose noise is the same in every column: X'xi/n is known, and the bounds are tight."""
+    data = make_group_sparse(40, 8, 2, design="orthogonal", active=1, values=1.0, sigma=0.0, random_state=0)
+    xi = data.X @ np.full(8, noise)
+    np.testing.assert_allclose(data.X.T @ xi / 40, noise, atol=1e-12)
+    return data, data.y + xi
+
+
+def test_flow_times_of_theorem_gf_es():
+    """The corrected times hold and are nearly sharp; the printed end lies past the time at which the bound fails."""
+    data, y = flow_problem()
+    f = FlowTimes(
+        u_max=data.u_star.max(),
+        u_min=data.u_star.max(),
+        epsilon=0.02,
+        noise=0.02,
+        group_noise=0.02 * 2**0.5,
+        theta=0.003,
+    )
+    assert f.init_scale < f.init_scale_max
+    times = np.linspace(0, f.T_u, 4001)
+    path = gradient_flow(data.X, y, data.groups, init_scale=f.init_scale, times=times)
+    gap = data.groups.norms(path.w - data.w_star)
+    inside = (times >= f.T_l_corrected) & (times <= f.T_u_corrected)
+    assert inside.sum() > 100
+    # on the support: within epsilon of the least squares fit, whose own error is the group's noise
+    assert gap[inside][:, 0].max() <= f.epsilon + f.group_noise
+    late = times[np.argmax(gap[:, 0] <= f.epsilon + f.group_noise)]
+    assert f.T_l_corrected < 1.5 * late
+    # off the support: u <= sqrt(theta) up to the corrected end and hardly longer
+    outside = path.u[:, 1:].max(axis=1)
+    crossing = times[np.argmax(outside > math.sqrt(f.init_scale))]
+    assert f.T_u_corrected <= crossing < 1.05 * f.T_u_corrected
+    # the printed window: it ends too late, and it begins after it ends
+    assert f.T_u > 2 * crossing
+    assert f.T_l > f.T_u
+
+
+def test_one_group_follows_the_scalar_flow():
+    data, y = flow_problem()
+    path = gradient_flow(data.X, y, data.groups, init_scale=0.05, times=np.linspace(0, 40, 4001))
+    C = data.groups.norms(data.X.T @ y / 40)
+    u = path.u
+    rate = np.gradient(u, path.t, axis=0)
+    np.testing.assert_allclose(rate[5:-5], (math.sqrt(2) * C * u**2 - u**5)[5:-5], atol=2e-3)
+    np.testing.assert_allclose(path.group_norms, u**3 / math.sqrt(2), rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- conservation
+
+
+@pytest.fixture(scope="module")
+def small():
+    return make_group_sparse(40, 12, 3, active=2, values=1.0, random_state=0)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("start", ["aligned", "zero"])
+def test_the_flow_conserves_the_balance(small, depth, start):
+    path = gradient_flow(small.X, small.y, small.groups, init_scale=0.3, t_end=10.0, start=start, depth=depth)
+    drift = balance_drift(path)
+    assert np.ptp(path.u) > 0.1
+    assert drift.relative < 1e-6
+    assert drift.largest == np.abs(drift.drift).max()
+    assert drift.scale == pytest.approx((path.u**2).max() / depth)
+    assert drift.relative == pytest.approx(drift.largest / drift.scale)
+
+
+def test_one_step_of_descent_moves_the_balance_by_the_formula(small):
+    path = plain_descent(small.X, small.y, small.groups, init_scale=0.3, step_size=0.05, start="aligned", n_steps=60)
+    values = balance(path.u, path.v, small.groups)
+    g = (small.y - path.w @ small.X.T) @ small.X / 40
+    expected = balance_increment(path.u, path.v, g, small.groups, 0.05)
+    np.testing.assert_allclose(np.diff(values, axis=0), expected[:-1], atol=1e-14)
+    np.testing.assert_allclose(balance_drift(path).drift[-1], expected[:-1].sum(axis=0), atol=1e-12)
+
+
+def test_balance_by_hand(small):
+    groups = small.groups
+    u, v = np.arange(1.0, 5.0), np.arange(12.0)
+    np.testing.assert_allclose(balance(u, v, groups), [0.5 - 5, 2 - 50, 4.5 - 149, 8 - 302])
+    np.testing.assert_allclose(balance(u, v, groups, depth=4)[1], 1 - 50)
+
+
+def test_drift_is_proportional_to_the_step(small):
+    frame = drift_against_step(small.X, small.y, small.groups, steps=(0.02, 0.01, 0.005), total_time=10)
+    descent = frame[frame["dynamics"] == "descent"]
+    slope = np.polyfit(np.log(descent["step"]), np.log(descent["largest"]), 1)[0]
+    assert slope == pytest.approx(1.0, abs=0.05)
+    assert frame.iloc[-1]["dynamics"] == "flow"
+    assert frame.iloc[-1]["largest"] < 1e-4 * descent["largest"].min()
+    assert np.ptp(frame["final_loss"]) < 0.01 * frame["final_loss"].mean()
