@@ -12,7 +12,7 @@ endif
 export MPLBACKEND ?= Agg
 
 # From the path to the files of a fit, without anything that compiles, waits or opens a browser.
-QUICK := tests/limit tests/selection tests/tables tests/datasets tests/persistence tests/test_groups.py \
+QUICK := tests/search tests/tables tests/datasets tests/persistence tests/test_groups.py \
 	tests/test_path.py tests/test_preprocess.py tests/cli/test_one_model.py tests/cli/test_bad_input.py tests/report/test_fit.py
 
 .PHONY: help install demo test quick check format reproduce bench mutants robustness docs wheel-check clean

@@ -172,7 +172,6 @@ def minimise(
     squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    enough = ROUGH * _scale(response, eta) if rough else 0.0
     value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
     fresh, last = True, np.inf
     for step in range(MOST_STEPS):
@@ -212,6 +211,7 @@ def minimise(
         coef, eta = coef + length * direction, eta + length * move
         # 4. whether that step was the last
         moved, promised = _reach(response, move), float((gradient * direction).sum())
+        enough = ROUGH * _scale(response, eta) if rough else 0.0
         if length == 1.0 and promised <= enough * (1.0 if fresh else KEPT_ROUGH) and not (slow and moved > FAR):
             return Fit(coef, eta, "converged", step + 1)
         # a step that lowers the loss by less than its round-off error leaves only round-off error in the gradient
@@ -247,7 +247,6 @@ def rough_ridges(
     rows, shift, weights = response.for_models, response.offset, np.asarray(ridges)
     coefs, eta = starts.copy(), _product(A, starts)
     middle, open_, last = len(ridges) // 2, np.ones(len(ridges), dtype=bool), np.inf
-    enough = ROUGH * _scale(response, eta[:, [middle]])
     values = rows.total(eta + shift) + 0.5 * weights * (coefs * (M @ coefs)).sum(axis=0)
     for _ in range(MOST_TOGETHER):
         gradient = host(A.T @ like(rows.score(eta + shift), A)) - weights * (M @ coefs)
@@ -272,6 +271,7 @@ def rough_ridges(
             last = 0.0
             if fresh:
                 break
+        enough = ROUGH * _scale(response, eta[:, [middle]])
         open_ &= ~(lower & (promised <= enough * (1.0 if fresh else KEPT_ROUGH)))
         if not open_.any():
             return coefs

@@ -257,7 +257,10 @@ def _working_response(
         if loss.quadratic:
             standard = [standard_response(column, q, centre=intercept) for column in shown.T]
             level, scale = np.array([one[1] for one in standard]), np.array([one[2] for one in standard])
-        elif intercept:
+            # not `_in_units`: here the round-off error of a constant response is zero
+            units = np.column_stack([one[0] for one in standard]).reshape(y.shape)
+            return Observations(loss, units, q, np.zeros((n, m)), np.ones(n)), level, scale, total
+        if intercept:
             level = q @ shown  # a large mean would cost the residuals digits
     return _in_units(loss, y, q, problem.offset, level, scale), level, scale, total
 

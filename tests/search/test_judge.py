@@ -1,115 +1,135 @@
 """The judge's table against direct computation, what a rule chooses, and the weights of the mean."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from covey.selection.recipe import Cleaned, Reweighted
 
 from covey import Groups, GroupSparseRegressor
-from covey.search.judge import NEAR_MEAN, STRICT, Judge, SquaredScores, mean_weights, prior_weights
+from covey.losses import Squared
+from covey.search.cleaned import Cleaned
+from covey.search.dense import Reweighted
+from covey.search.judge import Judge, Scores, mean_weights, prior_weights
+from covey.search.observations import Observations
+from covey.search.settings import SETTINGS
 from covey.search.splits import balanced_folds
-from covey.selection import Thresholds
 from estimator_problems import noisy_problem
 
 NULL, SMALL, LARGE, DENSE = Cleaned(0, 9, 0, 0.0), Cleaned(0, 9, 2, 0.0), Cleaned(0, 9, 7, 0.0), Reweighted(1.0, 0)
 RECIPES = [LARGE, SMALL, NULL, DENSE]
 SIZES = [7.0, 2.0, 0.0, 1e6]
+SHIFTS = [0.05, 0.1, 2.0, 0.3]
 
 
-def residuals(seed, n, shifts, weight):
-    """Residuals of models that differ from a noise by shifts of their own, times the roots of the weights."""
+def held_out(seed, n, weighted=True):
+    """Scores of held-out rows whose response is noise, and predictors of models that differ from zero by shifts."""
     rng = np.random.default_rng(seed)
-    noise = rng.standard_normal(n)
-    return np.sqrt(weight)[:, None] * (noise[:, None] + np.asarray(shifts) * rng.standard_normal((n, len(shifts))))
+    y, table = rng.standard_normal(n), np.asarray(SHIFTS) * rng.standard_normal((n, 1, 4))
+    weight = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    response = Observations(Squared(), y, weight, np.zeros((n, 1)), np.ones(n))
+    return Scores(response, np.ones(n, dtype=bool)), table
+
+
+def judge_of(scores, tables, recipes=RECIPES, sizes=SIZES):
+    judge = Judge(scores, [40.0, 50.0], SETTINGS)
+    for split, table in enumerate(tables):
+        judge.add(split, recipes, table, sizes)
+    return judge
 
 
 @pytest.fixture
-def heard():
-    weights = [np.random.default_rng(s).uniform(0.5, 2, 40 + 10 * s) for s in range(2)]
-    tables = [residuals(s, w.size, [0.05, 0.1, 2.0, 0.3], w) for s, w in enumerate(weights)]
-    judge = Judge([SquaredScores(w.sum()) for w in weights], [40.0, 50.0])
-    for split, E in enumerate(tables):
-        judge.add(split, RECIPES, E, SIZES)
-    return judge, tables, weights
+def problem():
+    """A judge with two splits; the residuals of all models and the weights of all held-out rows; the tables."""
+    pairs = [held_out(0, 40), held_out(1, 50)]
+    scores, tables = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    residuals = np.concatenate([one.response.y[:, None] - table[:, 0] for one, table in pairs])
+    weight = np.concatenate([one.response.weight for one in scores])
+    return judge_of(scores, tables), residuals, weight, tables
 
 
-def test_errors_are_weighted_means_over_all_judging_rows(heard):
-    judge, tables, weights = heard
-    verdict = judge.verdict()
-    E, w = np.concatenate(tables), np.concatenate(weights)
+def test_errors_are_weighted_means_over_all_held_out_rows(problem):
+    judge, residuals, weight, _ = problem
+    verdict = judge.verdict(RECIPES)
     assert verdict.recipes == RECIPES
-    np.testing.assert_allclose(verdict.errors, (E**2).sum(axis=0) / w.sum())
-    for s, (table, weight) in enumerate(zip(tables, weights, strict=True)):
-        np.testing.assert_allclose(verdict.by_split[:, s], (table**2).sum(axis=0) / weight.sum())
+    np.testing.assert_allclose(verdict.errors, weight @ residuals**2 / weight.sum())
+    for split, rows in enumerate((slice(0, 40), slice(40, 90))):
+        expected = weight[rows] @ residuals[rows] ** 2 / weight[rows].sum()
+        np.testing.assert_allclose(verdict.by_split[:, split], expected)
     assert verdict.recipes[verdict.null] == NULL
     assert verdict.best == np.argmin(verdict.errors)
+    assert judge.errors() == pytest.approx(dict(zip(RECIPES, verdict.errors, strict=True)))
+    assert judge.least_error(0) == pytest.approx((weight[:40] @ residuals[:40] ** 2).min())
 
 
-def test_the_standard_error_is_that_of_twice_the_noise_times_the_distance_of_predictions(heard):
-    judge, tables, weights = heard
-    verdict = judge.verdict()
-    E, w = np.concatenate(tables), np.concatenate(weights)
+def test_the_standard_error_is_that_of_twice_the_noise_times_the_distance_of_predictions(problem):
+    judge, residuals, weight, _ = problem
+    verdict = judge.verdict(RECIPES)
     noise = verdict.errors[verdict.best]
-    distance = ((E - E[:, [verdict.best]]) ** 2).sum(axis=0) / w.sum()
-    np.testing.assert_allclose(verdict.doubts, 2 * np.sqrt(noise * distance / 90))
-    assert verdict.doubts[verdict.best] == 0
+    distance = weight @ (residuals - residuals[:, [verdict.best]]) ** 2 / weight.sum()
+    np.testing.assert_allclose(verdict.standard_errors, 2 * np.sqrt(noise * distance / 90))
+    assert verdict.standard_errors[verdict.best] == 0
 
 
 def test_the_standard_error_is_about_that_of_row_wise_differences():
     """With residuals of the best model that are independent of the distance, the two estimate one thing."""
     n = 20_000
-    judge = Judge([SquaredScores(float(n))], [float(n)])
-    E = residuals(0, n, [0.0, 0.5, 3.0, 0.3], np.ones(n))
-    judge.add(0, RECIPES, E, SIZES)
-    verdict = judge.verdict()
+    scores, table = held_out(0, n, weighted=False)
+    table[:, :, 0] = 0.0
+    judge = Judge([scores], [float(n)], SETTINGS)
+    judge.add(0, RECIPES, table, SIZES)
+    E = scores.response.y[:, None] - table[:, 0]
     difference = E[:, 1] ** 2 - E[:, 0] ** 2
     centred = difference - (E[:, 1] - E[:, 0]) ** 2  # the part that is noise
-    assert verdict.doubts[1] == pytest.approx(centred.std() / np.sqrt(n), rel=0.05)
+    assert judge.verdict(RECIPES).standard_errors[1] == pytest.approx(centred.std() / np.sqrt(n), rel=0.05)
 
 
-def test_only_recipes_that_every_split_has_are_judged(heard):
-    judge, tables, _ = heard
-    judge.add(0, [Cleaned(1, 9, 2, 0.0)], tables[0][:, [0]], [2.0])
-    assert judge.verdict().recipes == RECIPES
+def test_only_recipes_that_every_split_has_are_candidates(problem):
+    judge, *_, tables = problem
+    other = Cleaned(1, 9, 2, 0.0)
+    judge.add(0, [other], tables[0][..., [0]], [2.0])
+    assert judge.verdict([*RECIPES, other]).recipes == RECIPES
     assert judge.verdict([SMALL, NULL]).recipes == [SMALL, NULL]
 
 
-def test_a_recipe_is_heard_once(heard):
-    judge, tables, _ = heard
-    before = judge.verdict()
+def test_a_recipe_is_scored_once(problem):
+    judge, *_, tables = problem
+    before = judge.verdict(RECIPES)
     for split in range(2):
-        judge.add(split, [SMALL], 0 * tables[split][:, [1]], [2.0])
-    np.testing.assert_array_equal(judge.verdict().errors, before.errors)
+        judge.add(split, [SMALL], 0 * tables[split][..., [1]], [2.0])
+    np.testing.assert_array_equal(judge.verdict(RECIPES).errors, before.errors)
 
 
-def test_the_simplest_within_a_standard_error(heard):
-    verdict = heard[0].verdict()
+def test_the_simplest_within_a_standard_error(problem):
+    verdict = problem[0].verdict(RECIPES)
     assert verdict.recipes[verdict.best] == LARGE
     gap = verdict.errors[1] - verdict.errors[0]
-    assert gap <= verdict.doubts[1]
+    assert gap <= verdict.standard_errors[1]
     assert verdict.recipes[verdict.simplest()] == SMALL
-    assert verdict.recipes[verdict.choose("1se", Thresholds())] == SMALL
+    assert verdict.recipes[verdict.choose("1se", SETTINGS)] == SMALL
 
 
-def test_nothing_stands_unless_it_is_beaten_by_enough(heard):
-    verdict = heard[0].verdict()
+def test_the_null_model_is_kept_unless_it_is_beaten_by_enough(problem):
+    verdict = problem[0].verdict(RECIPES)
     gained = verdict.errors[verdict.null] - verdict.errors[verdict.best]
-    assert verdict.evidence == pytest.approx(gained / verdict.doubts[verdict.null])
-    assert verdict.recipes[verdict.choose("min", Thresholds(evidence=0.9 * verdict.evidence))] != NULL
-    assert verdict.recipes[verdict.choose("min", Thresholds(evidence=1.1 * verdict.evidence))] == NULL
-    # the rule for fewer groups asks for more
-    assert STRICT > 1
-    assert verdict.recipes[verdict.choose("1se", Thresholds(evidence=0.9 * verdict.evidence / STRICT))] != NULL
-    assert verdict.recipes[verdict.choose("1se", Thresholds(evidence=1.1 * verdict.evidence / STRICT))] == NULL
+    assert verdict.evidence == pytest.approx(gained / verdict.standard_errors[verdict.null])
+
+    def chosen(rule, evidence):
+        return verdict.recipes[verdict.choose(rule, replace(SETTINGS, evidence=evidence))]
+
+    assert chosen("min", 0.9 * verdict.evidence) != NULL
+    assert chosen("min", 1.1 * verdict.evidence) == NULL
+    # the rule for fewer groups requires more
+    assert SETTINGS.strict > 1
+    assert chosen("1se", 0.9 * verdict.evidence / SETTINGS.strict) != NULL
+    assert chosen("1se", 1.1 * verdict.evidence / SETTINGS.strict) == NULL
 
 
-def test_rounding_does_not_decide_between_equal_models(heard):
-    judge, tables, _ = heard
+def test_rounding_does_not_decide_between_equal_models(problem):
+    judge, *_, tables = problem
     twin = Cleaned(1, 9, 2, 0.0)
     for factor in (1 - 1e-15, 1 + 1e-15):
-        judge = Judge(judge.scores, [40.0, 50.0])
-        for split, E in enumerate(tables):
-            judge.add(split, [*RECIPES, twin], np.column_stack([E, factor * E[:, 1]]), [*SIZES, 2.0])
-        verdict = judge.verdict()
+        wider = [np.concatenate([table, factor * table[..., [1]]], axis=-1) for table in tables]
+        verdict = judge_of(judge.scores, wider, [*RECIPES, twin], [*SIZES, 2.0]).verdict([*RECIPES, twin])
         assert verdict.recipes[verdict.simplest()] == SMALL
         assert verdict.recipes[verdict.best] == LARGE
         assert verdict.recipes[verdict.central] != twin
@@ -120,52 +140,47 @@ def test_rounding_does_not_decide_between_equal_models(heard):
 
 def test_weights_of_the_mean_are_likelihoods():
     errors = np.array([1.0, 1.02, 1.1, 1.5])
-    weights = mean_weights(errors, 100.0, 1.0, 0.0)
+    weights = mean_weights(errors, 100.0, 1.0, 0.0, 1.0, SETTINGS)
     assert weights.sum() == pytest.approx(1)
     assert weights[1] / weights[0] == pytest.approx(np.exp(-1.0))
     assert weights[2] / weights[0] == pytest.approx(np.exp(-5.0))
     assert weights[3] == 0  # exp(-25) is left out
-    np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 7.0, 0.0), weights)
+    np.testing.assert_allclose(mean_weights(7 * errors, 100.0, 7.0, 0.0, 1.0, SETTINGS), weights)
 
 
 def test_an_exact_fit_takes_all_the_weight():
-    np.testing.assert_allclose(mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12), [0.5, 0.5, 0.0])
+    weights = mean_weights(np.array([0.0, 0.0, 1.0]), 50.0, 0.0, 1e-12, 1.0, SETTINGS)
+    np.testing.assert_allclose(weights, [0.5, 0.5, 0.0])
 
 
 def test_before_any_row_is_held_out_sizes_share_the_weight_and_recipes_share_a_size():
     sparse = [Cleaned(0, 10, size, ridge) for size in (0, 1, 3) for ridge in ((0.0, 0.1, 1.0) if size else (0.0,))]
-    weights = dict(zip(sparse, prior_weights(sparse), strict=True))
-    of_size = {size: sum(w for r, w in weights.items() if r.size == size) for size in (0, 1, 3)}
+    weights = dict(zip(sparse, prior_weights(sparse, 0.25), strict=True))
+    of_size = {size: sum(w for r, w in weights.items() if r.n_groups == size) for size in (0, 1, 3)}
     assert sum(of_size.values()) == pytest.approx(1)
     assert of_size[0] / of_size[1] == pytest.approx(2)
     assert of_size[1] / of_size[3] == pytest.approx(2)
     assert weights[Cleaned(0, 10, 3, 0.1)] == pytest.approx(of_size[3] / 3)
     dense = [Reweighted(penalty, 0) for penalty in (0.1, 1.0)] + [Reweighted(1.0, 1)]
-    both = prior_weights([*sparse, *dense])
+    both = prior_weights([*sparse, *dense], 0.25)
     np.testing.assert_allclose(both[: len(sparse)], 0.75 * np.array(list(weights.values())))
     np.testing.assert_allclose(both[len(sparse) :], [0.0625, 0.0625, 0.125])
 
 
-def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(heard):
-    judge, tables, weights = heard
-    verdict = judge.verdict()
-    E, w = np.concatenate(tables), np.concatenate(weights)
-    np.testing.assert_allclose(
-        verdict.weights,
-        mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0, prior_weights(verdict.recipes)),
-        rtol=1e-6,
-    )
-    distance = ((E - (E @ verdict.weights)[:, None]) ** 2).sum(axis=0) / w.sum()
-    near = np.flatnonzero(distance <= NEAR_MEAN * distance.min())
+def test_the_model_of_rule_min_is_the_simplest_of_those_near_the_mean(problem):
+    judge, residuals, weight, tables = problem
+    verdict = judge.verdict(RECIPES)
+    prior = prior_weights(RECIPES, SETTINGS.dense_share)
+    expected = mean_weights(verdict.errors, 90.0, verdict.errors.min(), 0.0, prior, SETTINGS)
+    np.testing.assert_allclose(verdict.weights, expected, rtol=1e-6)
+    distance = weight @ (residuals - (residuals @ verdict.weights)[:, None]) ** 2 / weight.sum()
+    near = np.flatnonzero(distance <= SETTINGS.near_mean * distance.min())
     assert verdict.central == near[np.argmin(verdict.sizes[near])]
-    assert verdict.choose("min", Thresholds(evidence=0.0)) == verdict.central
+    assert verdict.choose("min", replace(SETTINGS, evidence=0.0)) == verdict.central
     assert verdict.recipes[verdict.central] == SMALL
-    # a simple model that is far from the mean is not taken
-    far = [np.column_stack([table[:, [0, 1]] + [0, 0.5], table[:, 2:]]) for table in tables]
-    judge = Judge(judge.scores, judge.counts)
-    for split, table in enumerate(far):
-        judge.add(split, RECIPES, table, SIZES)
-    assert judge.verdict().recipes[judge.verdict().central] == LARGE
+    # a simple model that is far from the mean is not chosen
+    far = judge_of(judge.scores, [table + np.array([0, 0.5, 0, 0]) for table in tables]).verdict(RECIPES)
+    assert far.recipes[far.central] == LARGE
 
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])
@@ -179,9 +194,9 @@ def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
     dense = table["recipe"].str.contains("on all groups")
     kind = table["groups"].where(~dense, table["recipe"].str.extract("(reweighted.*|$)")[0])
     prior = (1 / (1 + table["groups"].where(~dense, 0)) / kind.map(kind.value_counts())).to_numpy(copy=True)
-    for own, share in ((dense, 0.25 if noise == "strong" else 0), (~dense, 0.75 if noise == "strong" else 1)):
-        prior[own] *= share / max(prior[own].sum(), 1e-300)
-    expected = mean_weights(errors, len(y), errors.min(), rounding, prior)
+    for which, share in ((dense, 0.25 if noise == "strong" else 0), (~dense, 0.75 if noise == "strong" else 1)):
+        prior[which] *= share / max(prior[which].sum(), 1e-300)
+    expected = mean_weights(errors, len(y), errors.min(), rounding, prior, SETTINGS)
     np.testing.assert_allclose(table["weight"], expected, atol=1e-6)
 
 
@@ -190,7 +205,7 @@ def test_the_mean_of_an_estimator_is_the_weighted_mean_of_its_candidates(noise):
 
 @pytest.mark.parametrize("noise", ["weak", "strong"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_judged_errors_are_those_of_refits_without_the_fold(noise, weighted):
+def test_held_out_errors_are_those_of_refits_without_the_fold(noise, weighted):
     """The null model is the mean of the other folds, and all columns by least squares can be refitted directly."""
     X, _, groups = noisy_problem(noise, n_groups=12)
     groups = Groups.from_sizes(groups.sizes[:4])

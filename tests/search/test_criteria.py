@@ -1,4 +1,4 @@
-"""Choices without judging rows: criteria against their formulas and brute force, numbers of groups, discrepancy."""
+"""Choices without held-out rows: criteria against their formulas and brute force, numbers of groups, discrepancy."""
 
 from itertools import combinations
 
@@ -42,8 +42,8 @@ def test_the_table_holds_the_formula_and_the_choice_is_the_best_of_all_subsets(c
     table, n = model.candidates_, len(y)
     np.testing.assert_allclose(table[criterion], value(criterion, table["rss"], table["df"], table["groups"], 6, n))
     assert table.loc[table["chosen"], criterion].iloc[0] == pytest.approx(table[criterion].min())
-    subsets = [own for size in range(7) for own in combinations(range(6), size)]
-    scores = [value(criterion, *rss_of(X, y, groups, own), len(own), 6, n) for own in subsets]
+    subsets = [which for size in range(7) for which in combinations(range(6), size)]
+    scores = [value(criterion, *rss_of(X, y, groups, which), len(which), 6, n) for which in subsets]
     assert tuple(sorted(model.selected_groups_)) == subsets[int(np.argmin(scores))]
     rss, df = rss_of(X, y, groups, model.selected_groups_)
     (chosen,) = table[table["chosen"]].itertuples()

@@ -1,23 +1,23 @@
-"""The limit path written down directly: plain numpy, refits by lstsq, nothing kept from one event to the next."""
+"""The limit path written down directly: plain numpy, refits by lstsq, nothing stored between events."""
 
 from __future__ import annotations
 
 import numpy as np
-from covey.limit.posing import FIRST_GROUPS
 
 from covey.preprocess.group_weights import read_weights
+from covey.search.settings import SETTINGS
 
 __all__ = ["mixed_problem", "refit", "simulate", "working_bases"]
 
 
 def working_bases(X, lists, q, intercept, standardize="group"):
-    """The working columns of every group, as the objective of the path sees them."""
+    """The working columns of every group, as the path uses them."""
     A = X - q @ X if intercept else X.copy()
     spread = np.sqrt(q @ A**2)
     spread[spread <= 1e-13 * np.abs(X).max(axis=0, initial=0)] = 0.0
     bases = []
-    for own in lists:
-        live = [j for j in own if spread[j] > 0]
+    for members in lists:
+        live = [j for j in members if spread[j] > 0]
         B = A[:, live]
         if standardize == "group":
             U, s, _ = np.linalg.svd(np.sqrt(q)[:, None] * B / spread[live], full_matrices=False)
@@ -50,7 +50,7 @@ def simulate(
     n = len(y)
     q = np.ones(n) / n if sample_weight is None else np.asarray(sample_weight, dtype=float) / np.sum(sample_weight)
     bases = working_bases(X, lists, q, intercept, standardize)
-    c = read_weights(group_weights, np.array([B.shape[1] for B in bases]), FIRST_GROUPS)
+    c = read_weights(group_weights, np.array([B.shape[1] for B in bases]), SETTINGS.first_groups)
     level = q @ y if intercept else 0.0
     unit = np.sqrt(q @ (y - level) ** 2) or 1.0
     groups, times, sums, time = list(awake), [0.0] * len(awake), np.zeros(len(lists)), 0.0

@@ -1,4 +1,4 @@
-"""Which rows judge: parts of the rows, from any way to split them."""
+"""Which rows score the models: parts of the rows, from any way to split them."""
 
 import numpy as np
 import pytest
@@ -75,8 +75,7 @@ def test_of_a_response_of_two_values_equal_rows_stay_together_in_any_order():
     folds = Folds(5)
 
     def fold_of(X, y, weight):
-        parts = folds.parts(as_design(X), y, weight)
-        return np.argmax([own > 0 for own in parts.weights], axis=0)
+        return folds.parts(as_design(X), y, weight).labels
 
     fold = fold_of(X, y, np.ones(60))
     for value in (0.0, 1.0):
@@ -124,23 +123,21 @@ def test_parts_are_disjoint_and_splits_are_unions_of_them(name):
     y, weight = response(), np.random.default_rng(1).uniform(0.5, 2, 53)
     X = np.zeros((53, 2))
     parts = Folds(cv, labels).parts(as_design(X), y, weight)
-    used = np.array([own > 0 for own in parts.weights])
-    assert (used.sum(axis=0) == 1).all()
-    np.testing.assert_allclose(np.sum(parts.weights, axis=0), weight)
+    n_parts = len(parts.counts)
+    assert set(parts.labels.tolist()) == set(range(n_parts))
     assert sum(parts.counts) == pytest.approx(weight.sum() / weight.min())
-    *judged, every = parts.splits
-    assert every.train == tuple(range(len(parts.weights)))
+    *scored, every = parts.splits
+    assert every.train == tuple(range(n_parts))
     assert every.test == ()
     if name == "number":
-        assert len(judged) == 5
-        assert all(sorted([*split.train, *split.test]) == list(range(5)) for split in judged)
+        assert len(scored) == 5
+        assert all(sorted([*split.train, *split.test]) == list(range(5)) for split in scored)
         return
     pairs = cv if isinstance(cv, list) else list(cv.split(X, y, labels))
-    assert len(judged) == len(pairs)
-    for split, (train, test) in zip(judged, pairs, strict=True):
-        for own, rows in ((split.train, train), (split.test, test)):
-            mask = used[list(own)].any(axis=0)
-            np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(rows))
+    assert len(scored) == len(pairs)
+    for split, (train, test) in zip(scored, pairs, strict=True):
+        for numbers, rows in ((split.train, train), (split.test, test)):
+            np.testing.assert_array_equal(np.flatnonzero(np.isin(parts.labels, numbers)), np.sort(rows))
 
 
 @pytest.mark.parametrize("name", [name for name in SPLITTERS if name != "LeaveOneOut"])
@@ -202,19 +199,19 @@ def test_a_share_of_the_rows_is_held_out():
     X, y, weight = rng.standard_normal((400, 3)), response(400), rng.uniform(0.5, 2, 400)
     for fraction in (0.1, 0.5):
         parts = HoldOut(fraction).parts(as_design(X), y, weight)
-        assert parts.weights[1].sum() / weight.sum() == pytest.approx(fraction, abs=0.02)
-        np.testing.assert_array_equal(parts.weights[0] + parts.weights[1], weight)
+        assert weight[parts.labels == 1].sum() / weight.sum() == pytest.approx(fraction, abs=0.02)
+        assert set(parts.labels.tolist()) == {0, 1}
         assert [(split.train, split.test) for split in parts.splits] == [((0,), (1,)), ((0, 1), ())]
     again = HoldOut(0.5).parts(as_design(X), y, weight)
-    np.testing.assert_array_equal(again.weights[1], parts.weights[1])
+    np.testing.assert_array_equal(again.labels, parts.labels)
     other = HoldOut(0.5, random_state=1).parts(as_design(X), y, weight)
-    assert (other.weights[1] != parts.weights[1]).any()
+    assert (other.labels != parts.labels).any()
 
 
 def held_rows(X, y, weight=None, loss="squared", **options):
     loss = get_loss(loss)
     weight = np.ones(len(y)) if weight is None else weight
-    return HoldOut(**options).parts(as_design(X), loss.check(y), weight, loss).weights[1] > 0
+    return HoldOut(**options).parts(as_design(X), loss.check(y), weight, loss).labels == 1
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
@@ -232,7 +229,7 @@ def test_the_rows_held_out_do_not_depend_on_what_X_and_y_hold(loss):
         np.testing.assert_array_equal(held_rows(A, b, loss=loss), held, err_msg=name)
 
 
-@pytest.mark.parametrize("n_columns", [3, 300], ids=["few columns", "told apart by one of many"])
+@pytest.mark.parametrize("n_columns", [3, 300], ids=["few columns", "one of many tells them apart"])
 def test_equal_rows_are_held_out_together_wherever_they_stand(n_columns):
     rng = np.random.default_rng(1)
     X, y = np.zeros((60, n_columns)), response(60)
@@ -248,7 +245,7 @@ def test_equal_rows_are_held_out_together_wherever_they_stand(n_columns):
     np.testing.assert_array_equal(shifted[20:], held_rows(X, y))
 
 
-def test_rows_that_differ_in_nothing_but_the_response_stand_for_themselves():
+def test_rows_that_differ_in_nothing_but_the_response_count_one_by_one():
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (200, 2)).astype(float), rng.integers(0, 3, 200).astype(float)
     assert held_rows(X, y).sum() == 40
@@ -275,7 +272,7 @@ def test_responses_that_rounding_tells_apart_are_in_one_fold():
     assert fold[-1] == fold[-2]
 
 
-def test_validation_rows_judge_and_all_rows_train():
+def test_validation_rows_score_and_all_rows_train():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((40, 3)), response(40)
     X_val, y_val = rng.standard_normal((17, 3)), response(17)

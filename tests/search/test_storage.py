@@ -18,8 +18,8 @@ def problem(request, monkeypatch):
     n, p = 60, labels.size
     X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2.0, p) + rng.uniform(-1, 1, p)
     X[rng.random((n, p)) < 0.5] = 0.0
-    own = np.flatnonzero(labels == 4)
-    X[:, own[2]] = X[:, own[0]] - X[:, own[1]]
+    members = np.flatnonzero(labels == 4)
+    X[:, members[2]] = X[:, members[0]] - X[:, members[1]]
     y = 1.0 + 0.3 * rng.standard_normal(n) + X[:, labels < 6] @ rng.standard_normal(18)
     if wide:
         monkeypatch.setattr(table, "NEAR_COLUMNS", 12)

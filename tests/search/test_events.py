@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey import Groups, limit_path
-from limit_reference import mixed_problem, refit, simulate
+from search.limit_reference import mixed_problem, refit, simulate
 
 SETTINGS = {
     "default": {},
@@ -136,7 +136,7 @@ def test_a_group_that_shares_directions_with_awake_ones_brings_only_the_others()
     assert_events(path, simulate(X, y, lists), X)
 
 
-def test_constant_columns_and_groups_of_them_are_not_seen():
+def test_constant_columns_and_groups_of_them_never_wake():
     X, y, lists = mixed_problem()
     X[:, lists[2]] = [1.0, -2.0, 0.0, 1e9]
     path = run(X, y, lists)
@@ -150,9 +150,9 @@ def test_overlapping_groups_are_groups_of_copies():
     X = X[:, :15]
     lists = [[0, 1, 2], [2, 3, 4], [4, 5, 6, 7], [0, 8, 9], [12, 13, 14], [10, 11, 12]]
     path = limit_path(X, y, Groups.from_lists(lists, overlap=True))
-    copies = X[:, [j for own in lists for j in own]]
-    ends = np.cumsum([len(own) for own in lists])
-    apart = [list(range(end - len(own), end)) for own, end in zip(lists, ends, strict=True)]
+    copies = X[:, [j for members in lists for j in members]]
+    ends = np.cumsum([len(members) for members in lists])
+    apart = [list(range(end - len(members), end)) for members, end in zip(lists, ends, strict=True)]
     assert_events(path, simulate(copies, y, apart), X)
     np.testing.assert_allclose(path.parts @ copies.T, path.coefs @ X.T, atol=1e-9)
 
@@ -191,12 +191,12 @@ def test_units_change_no_event(what, scale):
 
 def test_the_path_ends_with_so_many_groups():
     X, y, lists = mixed_problem()
-    whole = run(X, y, lists)
+    complete = run(X, y, lists)
     for most in (0, 1, 4):
         path = run(X, y, lists, most=most)
         assert path.status == "completed"
-        assert path.entered == whole.entered[:most]
-        np.testing.assert_array_equal(path.times, whole.times[: most + 1])
+        assert path.entered == complete.entered[:most]
+        np.testing.assert_array_equal(path.times, complete.times[: most + 1])
 
 
 @pytest.mark.parametrize("standardize", ["group", "column"])
@@ -215,7 +215,7 @@ def test_strengths_are_standard_deviations_of_the_groups_parts():
     path = run(X, y, lists)
     for position in (1, 3, len(path) - 1):
         coef = path.coefs[[position]].toarray().ravel()
-        expected = [(X[:, own] @ coef[own]).std() for own in lists]
+        expected = [(X[:, members] @ coef[members]).std() for members in lists]
         np.testing.assert_allclose(path.strengths[[position]].toarray().ravel(), expected, atol=1e-9)
 
 

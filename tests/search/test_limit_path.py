@@ -1,4 +1,4 @@
-"""`limit_path(loss=, offset=)`: every model is certified by its score equations; what is refused, and what is said."""
+"""`limit_path(loss=, offset=)`: every model is certified by its score equations; bad input is refused."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def problem(name, n=120):
         "poisson": lambda: rng.poisson(np.exp(eta)),
         "gamma": lambda: rng.gamma(2.0, np.exp(eta)),
         "huber": lambda: eta + rng.standard_t(2, n),
-        "multinomial": lambda: np.array([rng.multinomial(1, own) for own in softmax(several, axis=1)]),
+        "multinomial": lambda: np.array([rng.multinomial(1, p) for p in softmax(several, axis=1)]),
         "multi-squared": lambda: several + rng.standard_normal((n, 3)),
         "squared": lambda: eta + rng.standard_normal(n),
     }[name]()
@@ -74,7 +74,7 @@ def test_the_squared_loss_is_the_default():
     np.testing.assert_array_equal(named.coefs.toarray(), bare.coefs.toarray())
     np.testing.assert_array_equal(named.times, bare.times)
     shifted = limit_path(X, y, 3, offset=offset)
-    np.testing.assert_array_equal(shifted.coefs.toarray(), limit_path(X, y - offset, 3).coefs.toarray())
+    np.testing.assert_allclose(shifted.coefs.toarray(), limit_path(X, y - offset, 3).coefs.toarray(), atol=1e-12)
 
 
 def test_several_responses_need_no_name():
@@ -121,7 +121,7 @@ def test_weights_count_rows():
         (Poisson(), np.arange(6), np.ones(5), r"offset has shape \(5,\)"),
         ("squared", np.arange(6), np.full(6, np.inf), "offset has missing or infinite values"),
         (Poisson(), np.arange(6), ["a"] * 6, "offset must hold numbers"),
-        (Poisson(), np.ones((6, 2)), None, "one dimension"),
+        (Poisson(), np.ones((6, 2)), None, "2 columns, and the poisson loss"),
     ],
 )
 def test_bad_input(loss, y, offset, message):

@@ -1,14 +1,15 @@
-"""Near groups in hand and far ones checked now and then: the events are those of all groups in hand."""
+"""Paths of several splits: near groups at every event and far ones now and then give the events of all groups."""
 
 import numpy as np
 import pytest
-from covey.limit import lockstep, posed
-from covey.limit.posing import pose
-from covey.limit.rows import Split
 
 from covey import Groups, GroupSparseRegressor, limit_path
-from covey.designs import as_design
-from covey.search.paths import Near, Paths
+from covey.losses import Binomial, Squared
+from covey.search.active import ActiveSet
+from covey.search.events import EventPath
+from covey.search.paths import Paths
+from covey.search.table import Table
+from search.posing import few_near, in_folds, on_all_rows
 
 
 def correlated(n=40, n_groups=60, seed=0):
@@ -23,33 +24,42 @@ def correlated(n=40, n_groups=60, seed=0):
     return X, X @ w + 0.5 * rng.standard_normal(n), Groups.from_sizes(sizes)
 
 
-def few_near(monkeypatch, columns, per_check):
-    """Begin with few columns and check the others often, as a wide problem does."""
-    monkeypatch.setattr(posed, "NEAR_COLUMNS", columns)
-    monkeypatch.setattr(lockstep, "EVENTS_PER_CHECK", per_check)
-
-
-def posed_in_folds(X, y, groups, n_folds=3, **options):
-    design = as_design(X)
-    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
-    fold = np.arange(len(y)) % n_folds
-    parts = [np.where(fold == k, weight, 0.0) for k in range(n_folds)]
-    splits = [Split(tuple(j for j in range(n_folds) if j != k), (k,)) for k in range(n_folds)]
-    every = Split(tuple(range(n_folds)))
-    return pose(
-        design,
-        y,
-        groups,
-        weight,
-        parts,
-        [float((fold == k).sum()) for k in range(n_folds)],
-        [*splits, every],
-        **options,
-    )
+def in_weighted_folds(X, y, groups):
+    return in_folds(X, y, groups, weight=np.random.default_rng(1).uniform(0.5, 2, len(y)))
 
 
 def events(paths):
     return [(paths.groups(s), path.times) for s, path in enumerate(paths.paths)]
+
+
+@pytest.mark.parametrize("loss", [Squared(), Binomial()], ids=lambda loss: loss.name)
+def test_going_back_is_as_if_it_had_not_happened(loss):
+    X, y, groups = correlated(n=120, n_groups=12)
+    table = Table(on_all_rows(X, (y > 0).astype(float), groups, loss=loss))
+
+    def new_path():
+        active = ActiveSet(table, table.response, rough=False)
+        return EventPath(active, table.posed.weights, table.groups, norms(active))
+
+    def norms(active):
+        return table.gradient_norms(active.score()[:, None])[0]
+
+    path, rates, sums = new_path(), [], []
+    for _ in range(6):
+        rates.append(norms(path.active))
+        sums.append(path.sums)
+        assert path.advance(rates[-1])
+    groups, times = list(path.groups), list(path.times)
+    for back in (4, 1, 0):
+        path.truncate(back)
+        assert path.groups == groups[:back]
+        assert np.flatnonzero(~path.asleep).tolist() == sorted(groups[:back])
+        np.testing.assert_allclose(norms(path.active), rates[back], atol=1e-9)
+        np.testing.assert_allclose(path.sums, sums[back])
+    while len(path) < 6:
+        assert path.advance(norms(path.active))
+    assert path.groups == groups
+    np.testing.assert_allclose(path.times, times, rtol=1e-7)
 
 
 @pytest.mark.parametrize("per_check", [1, 3, 12])
@@ -57,18 +67,17 @@ def events(paths):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_events_of_several_splits(columns, per_check, seed, monkeypatch):
     X, y, groups = correlated(seed=seed)
-    everything = Paths(Near(posed_in_folds(X, y, groups)), [[], [3], [], [5, 2]])
+    everything = Paths(Table(in_weighted_folds(X, y, groups)), [[], [3], [], [5, 2]])
     everything.advance(12)
     expected = events(everything)
     few_near(monkeypatch, columns, per_check)
-    problem = posed_in_folds(X, y, groups)
-    near = Near(problem)
-    assert not near.all
-    begun = near.groups.size
-    paths = Paths(near, [[], [3], [], [5, 2]])
+    table = Table(in_weighted_folds(X, y, groups))
+    assert not table.all_near
+    begun = table.groups.size
+    paths = Paths(table, [[], [3], [], [5, 2]])
     paths.advance(12)
-    assert near.groups.size > begun
-    assert np.unique(near.groups).size == near.groups.size
+    assert table.groups.size > begun
+    assert np.unique(table.groups).size == table.groups.size
     for (got, times), (wanted, at) in zip(events(paths), expected, strict=True):
         assert got == wanted
         np.testing.assert_allclose(times, at, rtol=1e-9)
@@ -77,7 +86,7 @@ def test_events_of_several_splits(columns, per_check, seed, monkeypatch):
 def test_the_rest_of_a_path_is_the_same_whether_it_is_run_at_once_or_in_pieces(monkeypatch):
     X, y, groups = correlated()
     few_near(monkeypatch, 8, 3)
-    at_once, pieces = (Paths(Near(posed_in_folds(X, y, groups)), [[]] * 4) for _ in range(2))
+    at_once, pieces = (Paths(Table(in_weighted_folds(X, y, groups)), [[]] * 4) for _ in range(2))
     at_once.advance(10)
     for target in (1, 2, 5, 9, 10):
         pieces.advance(target)
@@ -109,13 +118,12 @@ def test_common_factors_are_in_the_model_for_far_groups_too(monkeypatch):
 
 
 def test_x_is_read_once_per_check_and_not_per_event_or_split(monkeypatch):
-    monkeypatch.setattr(posed, "NEAR_COLUMNS", 100)
+    few_near(monkeypatch, 100)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 3000))
     y = X[:, :6].sum(axis=1) + 0.3 * rng.standard_normal(40)
-    problem = posed_in_folds(X, y, Groups.from_size(3, 3000))
-    design = problem.problem.design
-    paths = Paths(Near(problem), [[]] * 4)
+    posed = in_weighted_folds(X, y, Groups.from_size(3, 3000))
+    paths, design = Paths(Table(posed), [[]] * 4), posed.design
     before = design.n_passes
     paths.advance(1)
     first = design.n_passes - before
@@ -145,19 +153,17 @@ def test_a_missing_group_is_found_where_it_would_have_woken(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [0, 4, 8], ids=["weak noise", "strong noise", "two rounds"])
-def test_a_search_with_many_rows_judges_all_rounds_alike_however_many_groups_are_near(seed, monkeypatch):
-    """Many rows are compressed, to other combinations of them when groups were taken in between two rounds."""
+def test_a_search_with_many_rows_scores_all_rounds_alike_however_many_groups_are_near(seed, monkeypatch):
+    """Many rows are compressed, to other combinations of them if groups become near between two rounds."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((900, 120))
     X[:, 1:] += 0.7 * X[:, :-1]
     noise = rng.choice([0.5, 2.0, 6.0])
     y = X[:, :60] @ (0.3 * rng.standard_normal(60)) + noise * rng.standard_normal(900)
-    whole = GroupSparseRegressor(groups=2).fit(X, y)
-    few_near(monkeypatch, 20, 12)
-    monkeypatch.setattr(posed, "ALL_NEAR", 40)
-    monkeypatch.setattr(lockstep, "GROWTH", 10)
+    all_near = GroupSparseRegressor(groups=2).fit(X, y)
+    few_near(monkeypatch, 20, growth=10)
     found = GroupSparseRegressor(groups=2).fit(X, y)
-    assert found.selected_groups_ == whole.selected_groups_
-    np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-10)
-    np.testing.assert_allclose(found.candidates_["mse"], whole.candidates_["mse"], rtol=1e-8)
-    np.testing.assert_allclose(found.candidates_["standard_error"], whole.candidates_["standard_error"], atol=1e-6)
+    assert found.selected_groups_ == all_near.selected_groups_
+    np.testing.assert_allclose(found.coef_, all_near.coef_, atol=1e-10)
+    np.testing.assert_allclose(found.candidates_["mse"], all_near.candidates_["mse"], rtol=1e-8)
+    np.testing.assert_allclose(found.candidates_["standard_error"], all_near.candidates_["standard_error"], atol=1e-6)

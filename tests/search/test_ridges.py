@@ -1,4 +1,4 @@
-"""What ridges are counted in: the standard deviation of a column times a sixth of its range."""
+"""Penalties of ridges: on columns scaled by the standard deviation times a sixth of the range."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,14 @@ import pytest
 from covey import Groups, GroupSparseClassifier
 from covey.designs import as_design
 from covey.preprocess import prepare
-from covey.search.ridges import Penalties
+from covey.search.ridges import Penalties, inverse_roots
+from covey.search.settings import SETTINGS
+from search.limit_reference import mixed_problem
 
 
 def penalties(X, groups, weight=None, equal_shares=False):
     problem, _ = prepare(as_design(X), np.arange(len(X)) % 5.0, groups, sample_weight=weight)
-    return Penalties(problem, equal_shares)
+    return Penalties(problem, SETTINGS.column_range, equal_shares)
 
 
 def mixed(n=60):
@@ -37,6 +39,44 @@ def test_two_valued_columns_may_count_by_the_difference_of_their_values():
     gains = penalties(X, groups, equal_shares=True).gains(np.arange(2))
     np.testing.assert_allclose(gains[:2], 2.0)  # a standard deviation of one half, were both values equally frequent
     np.testing.assert_allclose(gains[2:], 1 / X[:, 2:].std(axis=0))
+
+
+def test_the_penalty_is_that_of_scaled_columns():
+    X, y, lists = mixed_problem()
+    problem, _ = prepare(X, y, Groups.from_lists(lists))
+    rng = np.random.default_rng(0)
+    for l, M in zip((0, 1, 2), Penalties(problem, SETTINGS.column_range).of([0, 1, 2]), strict=True):
+        w = rng.standard_normal(int(problem.ranks[l]))
+        coef = problem.combination([l])[1] @ w
+        B = X[:, lists[l]]
+        assert w @ M @ w == pytest.approx(np.sum(coef**2 * B.std(axis=0) * np.ptp(B, axis=0) / 6))
+
+
+def test_a_penalty_does_not_change_with_the_units_of_a_group():
+    X, _, lists = mixed_problem()
+    for l in (0, 4, 6):
+        forms = [penalties(X * scale, Groups.from_lists(lists)).of([l])[0] for scale in (1.0, 250.0)]
+        np.testing.assert_allclose(np.linalg.eigvalsh(forms[0]), np.linalg.eigvalsh(forms[1]), rtol=1e-8)
+
+
+def test_penalties_of_columns_that_are_only_scaled_and_do_not_vary_or_repeat_each_other():
+    X, y, _ = mixed_problem()
+    X[:, 0], X[:, 2] = 3.0, X[:, 1]
+    problem, _ = prepare(X, y, Groups.from_size(X.shape[1], X.shape[1]), standardize="column")
+    (M,) = Penalties(problem, SETTINGS.column_range).of([0])
+    varying = X[:, X.std(axis=0) > 0]
+    np.testing.assert_allclose(M, np.diag(np.ptp(varying, axis=0) / varying.std(axis=0) / 6), atol=1e-9)
+
+
+def test_inverse_roots_of_penalties_of_several_sizes():
+    rng = np.random.default_rng(0)
+    forms = [B @ B.T + np.eye(len(B)) for B in (rng.standard_normal((k, k)) for k in (2, 3, 2, 1))]
+    for M, C in zip(forms, inverse_roots([*forms, np.empty((0, 0))]), strict=False):
+        np.testing.assert_allclose(C @ C.T @ M, np.eye(len(M)), atol=1e-10)
+    singular = np.ones((2, 2))  # a direction without a penalty gets a small one
+    (C,) = inverse_roots([singular])
+    assert np.isfinite(C).all()
+    np.testing.assert_allclose(np.linalg.inv(C @ C.T), singular, atol=1e-6)
 
 
 CHANGES = {"shift": lambda X: 7 + X, "units": lambda X: X * [3.0, 1e-3, 1e4, 5.0], "sign": lambda X: -X}

@@ -28,14 +28,14 @@ def test_half_is_no_majority():
 
 def test_many_names_are_cut():
     names = [f"g{k}" for k in range(9)]
-    told = split_warning(names, {}, 5)
-    assert told.startswith("The selection depends on the split: g0 is in 0 of 5 folds, g1 is in 0")
-    assert "g5" not in told
-    assert "and 4 more likewise" in told
+    text = split_warning(names, {}, 5)
+    assert text.startswith("The selection depends on the split: g0 is in 0 of 5 folds, g1 is in 0")
+    assert "g5" not in text
+    assert "and 4 more likewise" in text
 
 
 def test_the_summary_says_so():
-    """Two groups with nearly the same columns: which of them is selected is for the split to say."""
+    """Two groups with nearly the same columns: which of them is selected depends on the split."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8))
     X[:, 2] = X[:, 0] + 0.05 * rng.standard_normal(60)
@@ -49,7 +49,7 @@ def test_the_summary_says_so():
     assert "5 of 5" in said
 
 
-def test_nothing_is_counted_where_no_folds_judged():
+def test_nothing_is_counted_without_folds():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 4))
     model = GroupSparseRegressor(selection=Size(1)).fit(X, X[:, 0])

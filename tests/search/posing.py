@@ -1,0 +1,63 @@
+"""Problems in working coordinates for tests of the search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.designs import as_design
+from covey.groups import Groups
+from covey.losses import Squared
+from covey.search import paths, table
+from covey.search.problem import Parts, Problem, Split, pose
+from covey.search.settings import SETTINGS
+
+__all__ = ["few_near", "in_folds", "on_all_rows", "posed_with", "problem_with"]
+
+OPTIONS = {"group_weights": "noise", "standardize": "group", "fit_intercept": True, "factors": 0}
+
+
+def problem_with(X, y, groups, *, weight=None, loss=None, offset=None, always=(), **options):
+    """A problem in the user's terms, with the defaults of an estimator but without common factors."""
+    weight = np.ones(len(X)) if weight is None else weight
+    given = Groups.from_lists(groups) if isinstance(groups, list) else groups
+    return Problem(
+        as_design(X),
+        y,
+        weight,
+        given,
+        list(always),
+        {**OPTIONS, **options},
+        Squared() if loss is None else loss,
+        offset,
+    )
+
+
+def posed_with(parts, X, y, groups, *, settings=SETTINGS, **options):
+    """A problem in working coordinates, for given parts of the rows."""
+    return pose(problem_with(X, y, groups, **options), parts, settings)
+
+
+def in_folds(X, y, groups, n_folds=3, *, weight=None, **options):
+    """A problem whose rows are dealt to folds in turn; the last split has all rows."""
+    weight = np.ones(len(X)) if weight is None else weight
+    labels = np.where(weight > 0, np.arange(len(X)) % n_folds, -1)
+    counts = [float((labels == k).sum()) for k in range(n_folds)]
+    splits = [Split(tuple(j for j in range(n_folds) if j != k), (k,)) for k in range(n_folds)]
+    parts = Parts(labels, counts, [*splits, Split(tuple(range(n_folds)))])
+    return posed_with(parts, X, y, groups, weight=weight, **options)
+
+
+def on_all_rows(X, y, groups, *, weight=None, **options):
+    """A problem with one split, which has all rows."""
+    weight = np.ones(len(X)) if weight is None else weight
+    return posed_with(Parts.everything(weight, float((weight > 0).sum())), X, y, groups, weight=weight, **options)
+
+
+def few_near(monkeypatch, columns, per_check=12, growth=None):
+    """Begin with few near columns and check the others often, as in a wide problem."""
+    monkeypatch.setattr(table, "NEAR_COLUMNS", columns)
+    monkeypatch.setattr(table, "ALL_NEAR", 2 * columns)
+    monkeypatch.setattr(paths, "EVENTS_PER_CHECK", per_check)
+    if growth is not None:
+        monkeypatch.setattr(paths, "GROWTH", growth)
+        monkeypatch.setattr(paths, "LEAST_GROWTH", 1)

@@ -1,0 +1,143 @@
+"""The search asks no loss for its name: a loss that a user wrote gives what the same loss of covey gives."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import covey.search
+from covey import GroupSparseRegressor, losses
+from covey.losses import Loss, MultiSquared, Squared
+from covey.search.select import read_selection, select
+from covey.search.settings import Settings
+from covey.selection import HoldOut, Size
+from estimator_problems import noisy_problem
+from loss_problems import Quadratic
+from search.posing import few_near, problem_with
+
+SOURCES = {path.name: ast.parse(path.read_text()) for path in sorted(Path(covey.search.__file__).parent.glob("*.py"))}
+CLASSES = {name for name in losses.__all__ if isinstance(getattr(losses, name), type)}
+
+
+def names_in(node):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+    }
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_module_asks_which_loss_it_has(source):
+    assert {"Loss", "Squared", "Cox"} < CLASSES
+    for node in ast.walk(SOURCES[source]):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("covey.losses"):
+            concrete = {alias.name for alias in node.names} & CLASSES - {"Loss"}
+            assert concrete <= {"Squared"}, "Only the default loss may be imported."
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+            assert not names_in(node.args[1]) & CLASSES
+        if isinstance(node, ast.Compare):
+            attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+            assert "name" not in attributes, "A loss must not be compared by its name."
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_squared_loss_is_only_a_default(source):
+    """It stands in ``default_factory=Squared`` and ``SQUARED = Squared()``, and nowhere else."""
+    tree = SOURCES[source]
+    uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "Squared"]
+    defaults = [k.value for k in ast.walk(tree) if isinstance(k, ast.keyword) and k.arg == "default_factory"]
+    named = [
+        node.value.func
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.targets[0].id == "SQUARED"
+    ]
+    assert all(any(use is allowed for allowed in [*defaults, *named]) for use in uses)
+
+
+# ------------------------------------------------------------------ reductions to squared loss
+
+
+SELECTIONS = {
+    "folds": lambda X, y: 5,
+    "validation": lambda X, y: HoldOut(validation=(X[:30] + 0.1, y[:30] - 0.3)),
+    "ebic": lambda X, y: "ebic",
+    "size": lambda X, y: Size(3),
+}
+OPTIONS = {"always": {"always": [5, 9]}, "no intercept": {"fit_intercept": False}, "factors": {"factors": 1}}
+
+
+def test_the_loss_of_a_user_is_not_known_to_be_quadratic():
+    assert issubclass(Quadratic, Loss)
+    assert not Quadratic().quadratic
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["all near", "most far"])
+@pytest.mark.parametrize("noise", ["weak", "strong"])
+@pytest.mark.parametrize("case", [*SELECTIONS, *OPTIONS])
+def test_squared_loss_written_by_a_user(case, noise, far, monkeypatch):
+    """Newton's method on the rows of X, against one solve with second moments."""
+    if far:
+        few_near(monkeypatch, 10, 3)
+    X, y, groups = noisy_problem(noise)
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    way, options = read_selection(SELECTIONS.get(case, SELECTIONS["folds"])(X, y)), OPTIONS.get(case, {})
+    # ridges on all columns are slow for a loss that may not be quadratic, and not all would be scored
+    settings = Settings(hopeless=np.inf)
+    expected, found = (
+        select(problem_with(X, y, groups, weight=weight, loss=loss, **options), way, settings=settings)
+        for loss in (Squared(), Quadratic())
+    )
+    assert found.recipe == expected.recipe
+    assert found.order == expected.order
+    largest = np.abs(expected.coef).max(initial=0)
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6 * largest)
+    np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-6)
+    errors = next(name for name in ("mse", "rss") if name in expected.candidates)
+    assert found.candidates["recipe"].tolist() == expected.candidates["recipe"].tolist()
+    np.testing.assert_allclose(found.candidates["deviance"], expected.candidates[errors], rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["weak", "strong"])
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_several_responses_of_which_there_is_one(selection, noise):
+    X, y, groups = noisy_problem(noise)
+    way = SELECTIONS[selection](X, y)
+    expected = GroupSparseRegressor(groups, selection=way, factors=0).fit(X, y)
+    if selection == "validation":
+        way = HoldOut(validation=(way.validation[0], way.validation[1][:, None]))
+    found = select(problem_with(X, y[:, None], groups, loss=MultiSquared()), read_selection(way))
+    assert found.recipe == expected.recipe_
+    assert [groups.names[l] for l in found.order] == expected.selected_groups_
+    np.testing.assert_allclose(found.coef[0], expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+    np.testing.assert_allclose(found.strengths, expected.group_strengths_, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["weak", "strong"])
+def test_an_offset_is_subtracted_from_the_response(noise):
+    X, y, groups = noisy_problem(noise)
+    offset = np.random.default_rng(0).standard_normal(len(y))
+    folds = [(np.flatnonzero(np.arange(80) % 4 != k), np.flatnonzero(np.arange(80) % 4 == k)) for k in range(4)]
+    expected = GroupSparseRegressor(groups, selection=folds).fit(X, y)
+    for loss in ("squared", Quadratic()):
+        found = GroupSparseRegressor(groups, selection=folds, loss=loss).fit(X, y + offset, offset=offset)
+        assert found.recipe_ == expected.recipe_
+        np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6 * np.abs(expected.coef_).max())
+        np.testing.assert_allclose(found.predict(X, offset), expected.predict(X) + offset, atol=1e-6)
+
+
+def test_rows_of_weight_zero_do_not_matter_in_a_wide_problem(monkeypatch):
+    few_near(monkeypatch, 30)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 120))
+    y = X.sum(axis=1) / 5 + rng.standard_normal(60)
+    weight = np.where(np.arange(60) % 4 == 1, 0.0, 1.0)
+    for selection in (HoldOut(validation=(X + 0.1 * rng.standard_normal(X.shape), y)), 3):
+        models = [
+            GroupSparseRegressor(2, loss=Quadratic(), selection=selection).fit(
+                X[rows], y[rows], sample_weight=weight[rows]
+            )
+            for rows in (np.arange(60), np.flatnonzero(weight))
+        ]
+        assert all(models[0].candidates_["recipe"].str.contains("all groups").any() for _ in models)
+        assert models[0].recipe_ == models[1].recipe_
+        np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-7)

@@ -1,0 +1,171 @@
+"""Candidates of elimination: every model is the minimiser on its groups, with its ridge, for every loss."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from covey import Groups
+from covey.losses import Binomial, MultiSquared, Poisson, Squared
+from covey.search.cleaned import Cleaned, clean, is_tried
+from covey.search.paths import Paths
+from covey.search.ranking import ranked_groups
+from covey.search.search import trainings_of
+from covey.search.settings import SETTINGS
+from covey.search.table import Table
+from search.limit_reference import mixed_problem, refit
+from search.posing import in_folds, on_all_rows, problem_with
+
+LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "poisson": Poisson()}
+
+
+@pytest.fixture(autouse=True)
+def all_digits(monkeypatch):
+    """Fits on folds with as many digits as those on all rows, on the rows of X."""
+    monkeypatch.setattr("covey.search.newton.ROUGH", 0.0)
+    monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
+
+
+def draw(name, n=90):
+    X, signal, lists = mixed_problem(n)
+    rng = np.random.default_rng(1)
+    signal = (signal - signal.mean()) / signal.std()
+    y = {
+        "squared": signal + rng.standard_normal(n), "several": np.column_stack([signal, X[:, 3]]),
+        "binomial": (rng.random(n) < expit(signal)).astype(float),
+        "poisson": rng.poisson(np.exp(0.5 * signal)).astype(float),
+    }[name]  # fmt: skip
+    return X, y, lists
+
+
+def cleaned(posed, n_events, prefixes, ridges=(), always=()):
+    """The training rows of every split, with the candidates of one round."""
+    table = Table(posed)
+    paths = Paths(table, [list(always)] * len(posed.splits))
+    paths.advance(n_events)
+    trainings = trainings_of(table, list(always))
+    clean(trainings, paths, 0, [list(prefixes)] * len(posed.splits), ridges)
+    return trainings
+
+
+@pytest.mark.parametrize("always", [[], [8]], ids=["", "one group always in"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_candidate_minimises_its_objective(name, always):
+    """The gradient of the loss on the candidate's columns is that of the ridge; groups always in have none."""
+    X, y, lists = draw(name)
+    posed = in_folds(X, y, lists, loss=LOSSES[name])
+    trainings = cleaned(posed, 5, [4, len(always) + 5], (0.02, 0.5), always)
+    for training in trainings:
+        round_ = training.rounds[0]
+        response, unit = training.response, training.response.null_curvature(True)
+        for recipe in round_.recipes:
+            groups = round_.groups_of(recipe)
+            assert len(groups) == recipe.n_groups + len(always)
+            assert groups[: len(always)] == always
+            model = recipe.fit(training)
+            assert model.groups == groups
+            place = {int(l): i for i, l in enumerate(training.table.groups)}
+            columns = training.table.columns([place[l] for l in groups])
+            row = round_.place[recipe]
+            w = round_.W[row][:, round_._at(round_.sets[replace(recipe, ridge=0.0)])]
+            eta = training.table.predictors(np.arange(len(X)), columns, w[None])[:, :, 0] + round_.levels[row]
+            score = response.score(eta)
+            assert np.abs(score.sum(axis=0)).max() < 1e-7
+            M = training.penalties.matrix(groups, len(always))
+            gradient = training.table.Z[:, columns].T @ score
+            np.testing.assert_allclose(gradient, recipe.ridge * unit * M @ w.T, atol=1e-7)
+
+
+def test_recipes_of_a_round_are_the_same_for_every_split():
+    X, y, lists = draw("squared")
+    trainings = cleaned(in_folds(X, y, lists), 6, [3, 6], (0.1,))
+    recipes = trainings[0].rounds[0].recipes
+    assert all(training.rounds[0].recipes == recipes for training in trainings)
+    assert {recipe.prefix for recipe in recipes} == {3, 6}
+    plain = [recipe for recipe in recipes if recipe.prefix == 6 and not recipe.ridge]
+    assert [recipe.n_groups for recipe in plain] == [6, 5, 4, 3, 2, 1, 0]
+    sets = [set(trainings[0].rounds[0].groups_of(recipe)) for recipe in plain]
+    assert all(small < large for large, small in pairwise(sets))
+
+
+def test_sizes_along_a_geometric_series():
+    sizes = [size for size in range(1, 60) if is_tried(size, 1, 1.2)]
+    assert sizes == sorted({round(1.2**i) for i in range(30)} & set(range(1, 60)))
+    assert all(is_tried(size, 0, 1.2) for size in range(1, 60))
+
+
+def test_a_column_that_was_a_combination_is_back_after_a_group_is_dropped():
+    """Group 1 shares a column with group 0, which wakes first and is dropped: least squares on group 1 has both."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = 2 * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(60)
+    groups = Groups.from_lists([[0, 1], [1, 2], [3, 4]], overlap=True)
+    posed = on_all_rows(X, y, groups, group_weights=[1, 5, 1])
+    (training,) = cleaned(posed, 3, [3], (0.1,))
+    round_ = training.rounds[0]
+    assert round_.groups[0] == 0
+    (alone,) = [recipe for recipe in round_.sets if recipe.n_groups == 1]
+    assert round_.groups_of(alone) == [1]
+    assert round_.sizes[round_.place[alone]] == 2
+    columns, coef, level = alone.fit(training).on_columns()
+    copies = X[:, [0, 1, 1, 2, 3, 4]]
+    expected, constant = refit(X, y, [1, 2], np.ones(60) / 60, True)
+    np.testing.assert_allclose(copies[:, columns] @ coef[0] + level, X @ expected + constant, atol=1e-9)
+    assert np.isfinite(round_.W).all()
+
+
+def test_dependent_columns_of_a_likelihood_have_the_least_norm():
+    """A repeated group halves the coefficients of the other one, and the predictions stay the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 6))
+    X[:, 4:6] = X[:, 2:4]
+    y = (rng.random(90) < expit(X[:, 2] - X[:, 0])).astype(float)
+    lists = [[0, 1], [2, 3], [4, 5]]
+    posed = on_all_rows(X, y, lists, loss=Binomial())
+    table = Table(posed)
+    trainings = trainings_of(table, [0, 1, 2])
+    clean(trainings, Paths(table, [[0, 1, 2]]), 0, [[3]], ())
+    (recipe,) = trainings[0].rounds[0].recipes
+    columns, coef, level = recipe.fit(trainings[0]).on_columns()
+    full = np.zeros(6)
+    full[columns] = coef[0]
+    np.testing.assert_allclose(full[4:6], full[2:4], atol=1e-9)
+    single = on_all_rows(X[:, :4], y, lists[:2], loss=Binomial())
+    small = trainings_of(Table(single), [0, 1])
+    clean(small, Paths(small[0].table, [[0, 1]]), 0, [[2]], ())
+    at, expected, constant = small[0].rounds[0].recipes[0].fit(small[0]).on_columns()
+    np.testing.assert_allclose(X @ full + level, X[:, at] @ expected[0] + constant, atol=1e-6)
+
+
+def test_separated_classes_have_a_small_ridge_and_a_remark():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = (X[:, 0] > 0).astype(float)
+    (training,) = cleaned(on_all_rows(X, y, Groups.from_size(2, 8), loss=Binomial()), 2, [2])
+    models = {recipe.n_groups: recipe.fit(training) for recipe in training.rounds[0].recipes}
+    assert models[0].remark == ""
+    for size in (1, 2):
+        assert models[size].remark == f"ridge {SETTINGS.separated_ridge:g}"
+        assert models[size].shrunk
+        assert np.isfinite(models[size].on_columns()[1]).all()
+
+
+def test_recipes_describe_themselves():
+    assert Cleaned(0, 9, 0, 0.0).text() == "no group"
+    assert Cleaned(0, 9, 3, 0.0).text("maximum likelihood") == "maximum likelihood on 3 of the first 9 groups"
+    assert Cleaned(1, 9, 3, 0.1).text() == "ridge 0.1 on 3 of the first 9 groups, round 2"
+
+
+def test_groups_are_ranked_by_how_long_elimination_keeps_them():
+    """A group that lies between two true ones wakes first, and is ranked behind them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 20))
+    X[:, 4:6] = X[:, 0:2] + X[:, 2:4] + 0.3 * rng.standard_normal((200, 2))
+    y = X[:, :4].sum(axis=1) + 0.3 * rng.standard_normal(200)
+    problem = problem_with(X, y, Groups.from_size(2, 20))
+    assert set(ranked_groups(problem, 2)) == {0, 1}
+    assert len(ranked_groups(problem, 6)) == 6
+    assert 7 not in ranked_groups(replace(problem, always=[7]), 9)
+    assert ranked_groups(replace(problem, y=np.zeros(200)), 3) == []

@@ -1,0 +1,166 @@
+"""Ridges on all columns: every fit is certified by its optimality conditions, in both kinds of coordinates."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from covey.losses import Binomial, MultiSquared, Squared
+from covey.search.dense import DenseRidges, Reweighted, RowCoordinates, ScaledColumns, can_be_dense, noise_norms
+from covey.search.search import trainings_of
+from covey.search.settings import SETTINGS
+from covey.search.table import Table
+from search.limit_reference import mixed_problem
+from search.posing import few_near, in_folds
+
+
+@pytest.fixture(autouse=True)
+def all_digits(monkeypatch):
+    """Fits on folds with as many digits as those on all rows."""
+    monkeypatch.setattr("covey.search.newton.ROUGH", 0.0)
+
+
+LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial()}
+
+
+def draw(name, n, full_rank=False):
+    X, y, lists = mixed_problem(n)
+    if full_rank:
+        X[:, [lists[4][4], lists[6][1]]] = np.random.default_rng(9).standard_normal((n, 2))
+    y = {"binomial": (y > y.mean()).astype(float), "several": np.column_stack([y, X[:, 5] + 2])}.get(name, y)
+    return X, y, lists
+
+
+class Problem:
+    """A posed problem with the training rows of its splits and the dense ridges on them."""
+
+    def __init__(self, name, n, *, full_rank=False, always=(), **options):
+        self.X, self.y, self.lists = draw(name, n, full_rank)
+        self.weight = np.random.default_rng(1).uniform(0.5, 2, n)
+        self.posed = in_folds(self.X, self.y, self.lists, loss=LOSSES[name], weight=self.weight, **options)
+        self.table = Table(self.posed)
+        self.trainings = trainings_of(self.table, list(always))
+        self.dense = DenseRidges(self.table, self.trainings)
+        self.name = name
+
+    def score(self, number, columns, coef, intercept):
+        """Minus the gradient of the loss of a model on the columns of X, in working units."""
+        posed = self.posed
+        train = np.isin(posed.labels, posed.splits[number].train)
+        q = np.where(train, self.weight, 0.0) / self.weight.sum()
+        eta = self.X[:, columns] @ coef.T + intercept
+        y = self.y.reshape(len(self.y), -1)
+        residual = y - expit(eta) if self.name == "binomial" else (y - eta) / posed.scale
+        return q[:, None] * residual
+
+
+def assert_optimal(problem, number, on_columns, penalty, shares, atol=1e-9):
+    """The gradient of the loss equals that of the penalty on every group, and that in the intercept is zero."""
+    working = problem.posed.working
+    columns, coef, intercept = on_columns
+    score = problem.score(number, columns, coef, intercept)
+    if problem.posed.intercept:
+        assert np.abs(score.sum(axis=0)).max() < atol
+    full = np.zeros((coef.shape[0], problem.X.shape[1]))
+    np.add.at(full, (slice(None), columns), coef)
+    for l, members in enumerate(problem.lists):
+        Z = working.working_columns(np.array([l]))
+        part = (problem.X[:, members] - working.mean[working.layout.starts[l] :][: len(members)]) @ full[:, members].T
+        w = np.linalg.lstsq(Z, part / problem.posed.scale, rcond=None)[0]
+        (M,) = problem.dense.penalties.of([l])
+        np.testing.assert_allclose(Z.T @ score, penalty * shares[l] * M @ w, atol=atol)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n", [24, 120], ids=["wide", "tall"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_ridge_minimises_its_objective(name, n, intercept):
+    problem = Problem(name, n, fit_intercept=intercept)
+    shares = np.random.default_rng(2).uniform(0.1, 5, len(problem.lists))
+    columns = ScaledColumns(problem.table, problem.table.groups, problem.dense.penalties)
+    penalty = 0.3 * columns.unit(problem.trainings[-1])
+    for training in problem.trainings:
+        (fit,) = columns.fits(training, [penalty], [shares])
+        assert_optimal(problem, training.number, columns.on_columns(fit), penalty, shares)
+
+
+def test_norms_are_those_of_scaled_columns():
+    problem = Problem("squared", 120, full_rank=True)
+    (fit,) = problem.dense.fits([Reweighted(0.5, 0)], problem.trainings[-1])
+    columns, coef, _ = problem.dense.plain.on_columns(fit)
+    centred = problem.X - np.average(problem.X, axis=0, weights=problem.weight)
+    deviation = np.sqrt(np.average(centred**2, axis=0, weights=problem.weight))
+    scale = np.sqrt(deviation * np.ptp(problem.X, axis=0) / SETTINGS.column_range)
+    for l, members in enumerate(problem.lists):
+        at = np.isin(columns, members)
+        expected = np.linalg.norm(coef[0, at] * scale[columns[at]]) / problem.posed.scale[0]
+        assert fit.norms[l] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("always", [[], [2]], ids=["", "one group always in"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_reweighting_divides_penalties_by_the_norms_of_the_fit_before(name, always):
+    problem = Problem(name, 120, always=always)
+    final = problem.trainings[-1]
+    before = np.ones(len(problem.lists))
+    before[always] = 1e-6
+    for round_ in range(3):
+        recipe = Reweighted(0.6, round_)
+        model = recipe.fit(final)
+        penalty = recipe.penalty * problem.dense.plain.unit(final)
+        assert_optimal(problem, 3, model.on_columns(), penalty, before, 1e-8)
+        (fit,) = problem.dense.fits([recipe], final)
+        share = np.maximum(fit.norms / fit.norms.mean(), SETTINGS.least_share)
+        before = noise_norms(np.array([len(members) for members in problem.lists])) / share
+        before[always] = 1e-6
+
+
+def test_the_norm_of_pure_noise_grows_with_the_size_of_a_group():
+    norms = noise_norms(np.array([1, 4, 9]))
+    assert norms.mean() == pytest.approx(1)
+    assert (np.diff(norms) > 0).all()
+
+
+@pytest.mark.parametrize("full_rank", [True, False], ids=["", "dependent columns"])
+@pytest.mark.parametrize("n", [24, 120], ids=["wide", "tall"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_coordinates_of_the_rows_give_the_ridges_of_the_columns(name, n, full_rank, monkeypatch):
+    monkeypatch.setattr("covey.search.table.ROWS_PER_COLUMN", np.inf)
+    monkeypatch.setattr("covey.search.dense.TILE", 7 * n)
+    problem = Problem(name, n, full_rank=full_rank)
+    shares = np.random.default_rng(2).choice([1.0, 1e-2], len(problem.lists))
+    columns = ScaledColumns(problem.table, problem.table.groups, problem.dense.penalties)
+    rows = RowCoordinates(problem.table, problem.dense.penalties, shares)
+    for training in problem.trainings:
+        unit = columns.unit(training)
+        assert rows.unit(training) == pytest.approx(unit, rel=1e-6)
+        expected = columns.fits(training, [0.05 * unit, 2.0 * unit], [shares, shares])
+        found = rows.fits(training, [0.05 * unit, 2.0 * unit], [])
+        np.testing.assert_allclose(rows.predictors(training, found), columns.predictors(training, expected), atol=1e-6)
+        for one, other in zip(found, expected, strict=True):
+            here, there = rows.on_columns(one), columns.on_columns(other)
+            predictions = [problem.X[:, at] @ coef.T + level for at, coef, level in (here, there)]
+            np.testing.assert_allclose(predictions[0], predictions[1], atol=1e-6 * problem.posed.scale.max())
+
+
+def test_the_unit_of_penalties_is_the_mean_variance_per_row_and_counts_rows_by_their_weights():
+    problem = Problem("squared", 120, full_rank=True)
+    assert problem.table.compressed == (len(problem.table.labels) < 120)
+    centred = problem.X - np.average(problem.X, axis=0, weights=problem.weight)
+    deviation = np.sqrt(np.average(centred**2, axis=0, weights=problem.weight))
+    # every column adds its variance in units of its squared scale, and the mean is over 120 rows
+    expected = np.sum(SETTINGS.column_range * deviation / np.ptp(problem.X, axis=0)) / 120
+    final = problem.trainings[-1]
+    assert problem.dense.plain.unit(final) == pytest.approx(expected)
+    problem.posed.counts[:] = [2 * count for count in problem.posed.counts]
+    assert problem.dense.plain.unit(final) == pytest.approx(expected / 2)
+
+
+def test_what_is_affordable(monkeypatch):
+    problem = Problem("binomial", 60)
+    assert can_be_dense(problem.table)
+    monkeypatch.setattr("covey.search.dense.MOST_WORK", 60 * int(problem.posed.ranks.sum()) ** 2 - 1)
+    assert not can_be_dense(Problem("binomial", 60).table)
+    assert can_be_dense(Problem("squared", 60).table)
+    few_near(monkeypatch, 4)
+    monkeypatch.setattr("covey.search.dense.MOST_ROWS", 59)
+    assert not can_be_dense(Problem("squared", 60).table)

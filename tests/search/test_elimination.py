@@ -1,0 +1,111 @@
+"""Backward elimination against refits of every set that could be left, also where groups share columns."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from covey.search.elimination import eliminate, eliminate_all
+
+
+def refitted(K, c, kept, starts):
+    """The least of ``w'Kw/2 - c'w`` on some groups, and where it is reached."""
+    at = np.concatenate([np.arange(starts[l], starts[l + 1]) for l in kept] or [np.empty(0, dtype=int)])
+    w = np.zeros_like(c)
+    w[at] = np.linalg.lstsq(K[np.ix_(at, at)], c[at], rcond=1e-10)[0]
+    return -0.5 * float((c * w).sum()), w
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("n_always", [0, 2])
+@pytest.mark.parametrize("design", ["independent", "shared columns", "repeated groups", "nearly repeated"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_drop_is_the_cheapest_one(seed, design, n_always, outputs):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, 11)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    k, n = int(starts[-1]), 90
+    Z = rng.standard_normal((n, k)) + 0.5 * rng.standard_normal((n, 1))
+    if design == "shared columns":
+        for l in range(10):
+            Z[:, starts[l + 1]] = Z[:, starts[l]]
+    if design in ("repeated groups", "nearly repeated"):
+        size = min(sizes[3], sizes[4])
+        noise = 1e-7 if design == "nearly repeated" else 0.0
+        Z[:, starts[4] : starts[4] + size] = Z[:, starts[3] : starts[3] + size] + noise * rng.standard_normal((n, size))
+    y = Z @ rng.standard_normal((k, outputs)) + rng.standard_normal((n, outputs))
+    K, c = Z.T @ Z / n, Z.T @ y / n
+    dropped, W = eliminate(K, c, starts, n_always)
+    assert len(dropped) == len(W) - 1 == 11 - n_always
+    left = list(range(11))
+    for group, w in zip(dropped, W[1:], strict=True):
+        base = refitted(K, c, left, starts)[0]
+        rises = {l: (refitted(K, c, [o for o in left if o != l], starts)[0] - base) / sizes[l] for l in left[n_always:]}
+        assert rises[group] <= min(rises.values()) * (1 + 1e-3) + 1e-5
+        left.remove(group)
+        np.testing.assert_allclose(Z @ w, Z @ refitted(K, c, left, starts)[1], atol=1e-5 * np.abs(y).std())
+    assert left == list(range(n_always))
+
+
+def quadratic(seed, sizes=(1, 3, 2, 2, 1, 4), outputs=1):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((30, sum(sizes)))
+    return A.T @ A / 30, A.T @ rng.standard_normal((30, outputs)) / 30, np.concatenate([[0], np.cumsum(sizes)])
+
+
+@pytest.mark.parametrize("small", [0, 256], ids=["cut down", "as it is"])
+@pytest.mark.parametrize("n_always", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_group_dropped_is_the_one_of_least_rise_per_dimension(seed, n_always, small, monkeypatch):
+    monkeypatch.setattr("covey.search.elimination.SMALL", small)
+    K, c, starts = quadratic(seed)
+    columns = [np.arange(a, b) for a, b in pairwise(starts)]
+
+    def best(groups):
+        at = np.concatenate([columns[l] for l in groups]) if groups else np.empty(0, dtype=int)
+        w = np.zeros(c.shape)
+        if groups:
+            w[at] = np.linalg.solve(K[np.ix_(at, at)], c[at])
+        return w, -(c * w).sum() / 2
+
+    dropped, W = eliminate(K, c, starts, n_always)
+    left = list(range(6))
+    np.testing.assert_allclose(W[0], best(left)[0], atol=1e-6)
+    for group, w in zip(dropped, W[1:], strict=True):
+        value = best(left)[1]
+        rises = {l: (best([k for k in left if k != l])[1] - value) / columns[l].size for l in left if l >= n_always}
+        assert group == min(rises, key=rises.get)
+        left.remove(group)
+        np.testing.assert_allclose(w, best(left)[0], atol=1e-6)
+    assert left == list(range(n_always))
+
+
+def test_elimination_survives_groups_that_repeat_each_other_nearly():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 4))
+    A = np.column_stack([A, A[:, :2] + 1e-5 * rng.standard_normal((30, 2))])
+    y = A[:, :2].sum(axis=1, keepdims=True)
+    dropped, W = eliminate(A.T @ A / 30, A.T @ y / 30, np.array([0, 2, 4, 6]))
+    assert np.isfinite(W).all()
+    assert dropped[0] == 1  # the one without signal; either of the twins will do in the end
+    np.testing.assert_allclose(A @ W[2], y, atol=1e-3)
+
+
+def test_groups_without_columns_are_dropped_first():
+    K, c, _ = quadratic(0, (2, 3))
+    for dropped, W in [eliminate(K, c, np.array([0, 2, 2, 5])), *eliminate_all([(K, c, np.array([0, 2, 2, 5]))] * 2)]:
+        assert dropped[0] == 1
+        np.testing.assert_allclose(W[1], W[0])
+
+
+@pytest.mark.parametrize("n_always", [0, 2])
+@pytest.mark.parametrize("sizes", [(1,) * 8, (3,) * 5, (2, 3, 3, 2, 3), (1, 9, 2, 1)], ids=str)
+def test_several_eliminations_together_are_one_after_another(sizes, n_always):
+    """Problems of equally many groups in other orders, one with fewer groups, and one that stands alone."""
+    rng = np.random.default_rng(3)
+    problems = [quadratic(seed, tuple(rng.permutation(sizes))) for seed in range(4)]
+    problems += [quadratic(7, sizes[:-1]), quadratic(8, sizes[:-1]), quadratic(9, sizes[:3])]
+    for (dropped, W), one in zip(eliminate_all(problems, n_always), problems, strict=True):
+        expected = eliminate(*one, n_always)
+        assert dropped == expected[0]
+        np.testing.assert_allclose(W, expected[1], atol=1e-10)

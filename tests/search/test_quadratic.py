@@ -1,0 +1,115 @@
+"""The quadratic model of a loss around a fit: its minimisers are direct solves, and it has the loss's derivatives."""
+
+import numpy as np
+import pytest
+
+from covey.losses import Binomial, MultiSquared, Squared
+from covey.search.active import ActiveSet
+from covey.search.quadratic import Quadratic
+from covey.search.table import Table
+from search.limit_reference import mixed_problem, refit
+from search.posing import on_all_rows
+
+SIZES = (1, 3, 2, 2, 1, 4)
+STARTS = np.concatenate([[0], np.cumsum(SIZES)])
+
+
+def drawn(seed=1, outputs=2, n=30):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, sum(SIZES)))
+    K, c = A.T @ A / n, A.T @ rng.standard_normal((n, outputs)) / n
+    return Quadratic(K, c, STARTS, rng.standard_normal(len(c)), np.ones(outputs))
+
+
+def test_positions_and_the_first_groups():
+    quadratic = drawn()
+    np.testing.assert_array_equal(quadratic.positions([1, 3]), [1, 2, 3, 6, 7])
+    np.testing.assert_array_equal(quadratic.positions([3, 0]), [6, 7, 0])
+    first = quadratic.first(2)
+    np.testing.assert_array_equal(first.K, quadratic.K[:4, :4])
+    np.testing.assert_array_equal(first.c, quadratic.c[:4])
+    assert first.starts.tolist() == [0, 1, 4]
+
+
+@pytest.mark.parametrize("lengths", [[6, 4, 1], [3, 3], [2, 5], [0], []], ids=str)
+def test_ridges_on_nested_sets_are_direct_solves(lengths):
+    quadratic = drawn()
+    k = len(quadratic.c)
+    M = np.diag(np.linspace(0.5, 2, k))
+    order = np.random.default_rng(0).permutation(k)
+    W = quadratic.ridges(M, order, np.array(lengths, dtype=int), [0.1, 3.0])
+    assert len(W) == 2 * len(lengths)
+    for row, (length, penalty) in enumerate([(length, penalty) for length in lengths for penalty in (0.1, 3.0)]):
+        expected, at = np.zeros((2, k)), order[:length]
+        if length:
+            S = quadratic.K[np.ix_(at, at)] + penalty * M[np.ix_(at, at)]
+            expected[:, at] = np.linalg.solve(S, quadratic.c[at]).T
+        np.testing.assert_allclose(W[row], expected, atol=1e-12)
+
+
+def test_ridges_without_a_penalty_on_repeated_columns_have_the_least_norm():
+    quadratic = drawn()
+    K, c = quadratic.K.copy(), quadratic.c.copy()
+    K[3], c[3] = K[0], c[0]
+    K[:, 3] = K[:, 0]
+    W = Quadratic(K, c, STARTS, quadratic.means, quadratic.level).ridges(
+        np.zeros_like(K), np.arange(len(c)), np.array([len(c)]), [0.0]
+    )
+    np.testing.assert_allclose(K @ W[0].T, c, atol=1e-9)
+    np.testing.assert_allclose(W[0][:, 3], W[0][:, 0], atol=1e-9)
+
+
+def test_minimisers_of_least_norm_have_the_rank_of_their_columns():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 5))
+    A[:, 3] = A[:, 0] + A[:, 1]
+    y = rng.standard_normal((30, 1))
+    quadratic = Quadratic(A.T @ A, A.T @ y, np.array([0, 2, 4, 5]), np.zeros(5), np.zeros(1))
+    W, ranks = quadratic.least_norm([[0, 1, 2], [1], []])
+    assert ranks == [4, 2, 0]
+    np.testing.assert_allclose(W[0, 0], np.linalg.lstsq(A, y[:, 0], rcond=1e-9)[0], atol=1e-9)
+    np.testing.assert_allclose(W[1, 0, 2:4], np.linalg.lstsq(A[:, 2:4], y[:, 0], rcond=None)[0], atol=1e-10)
+    assert not W[2].any()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", [Squared(), MultiSquared(), Binomial()], ids=lambda loss: loss.name)
+def test_around_a_fit_it_is_the_loss_minimised_over_the_intercept(loss, intercept):
+    """Differences of the loss, with the best intercept for each W, near the minimiser."""
+    X, y, lists = mixed_problem(80)
+    y = {"binomial": (y > y.mean()).astype(float), "squared": y}.get(loss.name, np.column_stack([y, X[:, 0]]))
+    X = 0.2 * X  # classes overlap
+    table = Table(on_all_rows(X, y, lists, loss=loss, fit_intercept=intercept))
+    active = ActiveSet(table, table.response, rough=False)
+    active.refit_all([7, 2])
+    coef = active.models[-1]
+    quadratic = Quadratic.around(active, 2, coef)
+    i = int(intercept)
+    w, step = coef[i:], 1e-3 * np.random.default_rng(0).standard_normal(coef[i:].shape)
+    np.testing.assert_allclose(quadratic.K @ w, quadratic.c, atol=1e-12)
+    np.testing.assert_allclose(quadratic.levels(w.T[None])[0], coef[0] if i else np.zeros(coef.shape[1]), atol=1e-12)
+
+    def value(W):
+        level = quadratic.levels(W.T[None])[0]
+        model = np.vstack([level[None, :], W]) if i else W
+        return table.response.total(active.predictor_of(model))
+
+    def predicted(W):
+        return 0.5 * (W * (quadratic.K @ W)).sum() - (quadratic.c * W).sum()
+
+    rise = value(w + step) - value(w)
+    assert predicted(w + step) - predicted(w) == pytest.approx(rise, rel=1e-2 if loss.name == "binomial" else 1e-6)
+
+
+def test_the_minimiser_on_fewer_groups_is_least_squares():
+    X, y, lists = mixed_problem(80)
+    posed = on_all_rows(X, y, lists)
+    table = Table(posed)
+    active = ActiveSet(table, table.response, rough=False)
+    active.refit_all([7, 2, 0])
+    quadratic = Quadratic.around(active, 3, active.models[-1])
+    W, _ = quadratic.least_norm([[0, 2]])
+    at = quadratic.positions([0, 2])
+    columns, coef, level = posed.to_user([7, 0], W[:, :, at], quadratic.levels(W))
+    expected, constant = refit(X, y, [*lists[7], *lists[0]], np.ones(80) / 80, True)
+    np.testing.assert_allclose(X[:, columns] @ coef[0, 0] + level[0], X @ expected + constant, atol=1e-9)

@@ -1,0 +1,176 @@
+"""The contract of recipes: what is scored is what a user gets, and equal recipes are one candidate."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import covey
+from covey import Groups
+from covey.losses import Binomial, Cox, MultiSquared, Squared
+from covey.search import table
+from covey.search.cleaned import Cleaned
+from covey.search.dense import Reweighted, RowCoordinates
+from covey.search.recipes import Recipe
+from covey.search.search import search
+from covey.search.settings import Settings
+from search.posing import in_folds
+
+LOSSES = {"squared": Squared(), "several": MultiSquared(), "binomial": Binomial(), "cox": Cox()}
+
+# ridges on all columns are scored and reweighted even if they are not promising
+SETTINGS = Settings(dense=0.0, noisy=0.0, within=np.inf, hopeless=np.inf, reweightings=1)
+
+
+@cache
+def columns(wide):
+    rng = np.random.default_rng(3)
+    return rng.standard_normal((72, 240 if wide else 30)) + 0.4 * rng.standard_normal((72, 1))
+
+
+def draw(name, wide):
+    """Two groups of three columns have effects."""
+    X, rng = columns(wide), np.random.default_rng(4)
+    eta = X[:, :6] @ [1.0, -1.0, 1.0, 0.5, 0.5, -1.0]
+    if name == "several":
+        return X, 3 + np.column_stack([eta, -eta]) + rng.standard_normal((72, 2))
+    if name == "binomial":
+        return X, (rng.random(72) < expit(eta)).astype(float)
+    if name == "cox":
+        return X, Cox().check(covey.survival(rng.exponential(np.exp(-eta)), rng.random(72) < 0.8))
+    return X, 3 + 2 * eta + 2 * rng.standard_normal(72)
+
+
+@cache
+def found(name, wide):
+    X, y = draw(name, wide)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "NEAR_COLUMNS", 60 if wide else 500)
+        patch.setattr(table, "ALL_NEAR", 0)
+        patch.setattr(table, "ROWS_PER_COLUMN", np.inf)
+        result = search(in_folds(X, y, Groups.from_size(3, X.shape[1]), loss=LOSSES[name], settings=SETTINGS), [5])
+    assert result.table.all_near != wide
+    return result
+
+
+def some_recipes(result, kind):
+    """Recipes of every kind: without a group, without a penalty, with a ridge; on all columns, and reweighted."""
+    recipes = [recipe for recipe in result.verdict().recipes if isinstance(recipe, kind)]
+    by_round = {recipe.round: [r for r in recipes if r.round == recipe.round] for recipe in recipes}
+    return [recipe for some in by_round.values() for recipe in (*some[:3], *some[-3:])]
+
+
+PROBLEMS = pytest.mark.parametrize(("name", "wide"), [(name, wide) for name in LOSSES for wide in (False, True)])
+
+
+@pytest.mark.parametrize("kind", [Cleaned, Reweighted])
+@PROBLEMS
+def test_what_is_scored_is_what_the_model_on_the_columns_predicts(name, wide, kind):
+    X, _ = draw(name, wide)
+    result = found(name, wide)
+    posed, recipes = result.posed, some_recipes(result, kind)
+    assert recipes
+    for training in result.trainings:
+        split = training.split
+        held_out = np.isin(posed.labels, (*split.train, *split.test) if name == "cox" else split.test)
+        for recipe in recipes:
+            model = recipe.fit(training)
+            at, coef, intercept = model.on_columns()
+            expected = X[held_out][:, at] @ coef.T + intercept
+            found_ = posed.level + (model.predictors @ posed.response.contrasts) * posed.scale
+            np.testing.assert_allclose(found_, expected, atol=1e-8)
+            used = {int(j) // 3 for j in at[coef.any(axis=0)]}
+            assert used == set(model.groups)
+            assert len(set(model.groups)) == len(model.groups)
+            assert 5 in model.groups
+            if recipe.n_groups is not None:
+                assert len(model.groups) == recipe.n_groups + 1
+
+
+@pytest.mark.parametrize("kind", [Cleaned, Reweighted])
+@PROBLEMS
+def test_recipes_scored_together_are_those_scored_one_by_one(name, wide, kind):
+    result = found(name, wide)
+    for training in result.scored:
+        for round_ in {recipe.round for recipe in some_recipes(result, kind)}:
+            recipes = [recipe for recipe in some_recipes(result, kind) if recipe.round == round_]
+            predictors, sizes = kind.scored(recipes, training)
+            one_by_one = Recipe.scored.__func__(kind, recipes, training)
+            assert predictors.shape == one_by_one[0].shape == (training.scored.size, predictors.shape[1], len(recipes))
+            np.testing.assert_allclose(predictors, one_by_one[0], atol=1e-10)
+            assert sizes == one_by_one[1]
+
+
+@PROBLEMS
+def test_the_judge_has_the_errors_of_these_predictions(name, wide):
+    result = found(name, wide)
+    verdict = result.verdict()
+    for at, training in enumerate(result.scored):
+        scores = result.scores()[at]
+        for kind in (Cleaned, Reweighted):
+            for recipe in some_recipes(result, kind):
+                error = scores.errors(recipe.fit(training).predictors[:, :, None])[0] / scores.weight
+                assert verdict.by_split[verdict.recipes.index(recipe), at] == pytest.approx(error, rel=1e-9)
+
+
+def test_wide_problems_use_coordinates_of_the_rows():
+    for name in LOSSES:
+        for wide in (False, True):
+            assert isinstance(found(name, wide).final.dense.plain, RowCoordinates) == wide
+
+
+# ------------------------------------------------------------------ recipes of other kinds
+
+
+@dataclass(frozen=True)
+class OneGroup(Recipe):
+    """Least squares on one group."""
+
+    group: int
+    n_groups: int = 1
+
+    def text(self, unpenalised="least squares"):
+        return f"{unpenalised} on group {self.group}"
+
+    def fit(self, training):
+        near = training.table.groups.tolist().index(self.group)
+        Z = training.table.block(near)
+        root = np.sqrt(training.response.weight)
+        A = root[:, None] * np.column_stack([training.response.one, Z])
+        coef = np.linalg.lstsq(A, root * training.response.y, rcond=None)[0]
+        return training.model([self.group], coef[None, 1:], coef[:1], shrunk=False)
+
+
+def search_with(*recipes):
+    X, y = draw("squared", False)
+    return X, y, search(in_folds(X, y, Groups.from_size(3, 30), settings=SETTINGS), recipes=recipes)
+
+
+def test_a_further_recipe_is_scored_like_the_others():
+    X, y, result = search_with(OneGroup(1), OneGroup(7))
+    verdict = result.verdict()
+    for group in (1, 7):
+        place = verdict.recipes.index(OneGroup(group))
+        for fold in range(3):
+            test = np.arange(72) % 3 == fold
+            A = np.column_stack([np.ones(72), X[:, 3 * group : 3 * group + 3]])
+            w = np.linalg.lstsq(A[~test], y[~test], rcond=None)[0]
+            expected = np.mean((y[test] - A[test] @ w) ** 2) / result.posed.scale[0] ** 2
+            assert verdict.by_split[place, fold] == pytest.approx(expected)
+    at, coef, level = result.model(OneGroup(7)).on_columns()
+    w = np.linalg.lstsq(np.column_stack([np.ones(72), X[:, 21:24]]), y, rcond=None)[0]
+    assert at.tolist() == [21, 22, 23]
+    np.testing.assert_allclose(np.append(level, coef), w, atol=1e-9)
+
+
+def test_equal_recipes_are_one_candidate():
+    assert Cleaned(0, 9, 3, 0.1) == Cleaned(0, 9, 3, 0.1)
+    assert len({Reweighted(0.5, 1), Reweighted(0.5, 1), Reweighted(0.5, 0)}) == 2
+    _, _, alone = search_with()
+    _, _, result = search_with(OneGroup(1), OneGroup(1), Reweighted(SETTINGS.penalties[0], 0))
+    recipes = result.verdict().recipes
+    assert len(set(recipes)) == len(recipes)
+    assert set(recipes) - set(alone.verdict().recipes) == {OneGroup(1)}
+    assert sum(result.verdict().weights) == pytest.approx(1)

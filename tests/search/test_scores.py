@@ -1,0 +1,100 @@
+"""Scores of any loss: deviances of models on held-out rows, and deviances between models."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, rel_entr, softmax
+
+import covey
+from covey.losses import Binomial, Cox, Multinomial, MultiSquared, Poisson, Squared
+from covey.search.judge import Scores
+from covey.search.observations import Observations
+
+N, MODELS = 30, 4
+
+
+def observed(loss, y, n_outputs=1):
+    rng = np.random.default_rng(1)
+    return Observations(loss, y, rng.uniform(0.5, 2.0, N), 0.3 * rng.standard_normal((N, n_outputs)), np.ones(N))
+
+
+def scores_of(response):
+    """All rows held out."""
+    return Scores(response, np.ones(N, dtype=bool))
+
+
+def table(n_outputs=1):
+    return np.random.default_rng(2).standard_normal((N, n_outputs, MODELS))
+
+
+def test_two_classes():
+    response = observed(Binomial(), (np.arange(N) % 2).astype(float))
+    scores, eta = scores_of(response), table()
+    p = expit(eta[:, 0] + response.offset)
+    y = response.y[:, None]
+    log_loss = -(y * np.log(p) + (1 - y) * np.log(1 - p))
+    np.testing.assert_allclose(scores.errors(eta), 2 * response.weight @ log_loss)
+    q = p[:, [2]]
+    divergence = 2 * (rel_entr(q, p) + rel_entr(1 - q, 1 - p))
+    np.testing.assert_allclose(scores.distances(eta, eta[..., 2]), response.weight @ divergence, atol=1e-12)
+    assert scores.distances(eta, eta[..., 2])[2] == pytest.approx(0, abs=1e-12)
+
+
+def test_several_classes_are_counted_in_contrasts():
+    response = observed(Multinomial(), np.eye(3)[np.arange(N) % 3], 3)
+    scores, eta = scores_of(response), table(2)
+    full = np.einsum("nam,ab->nmb", eta, response.contrasts) + response.offset[:, None, :]
+    p = softmax(full, axis=-1)
+    np.testing.assert_allclose(
+        scores.errors(eta), 2 * response.weight @ -np.log((p * response.y[:, None, :]).sum(axis=-1))
+    )
+    divergence = 2 * rel_entr(p[:, [1]], p).sum(axis=-1)
+    np.testing.assert_allclose(scores.distances(eta, eta[..., 1]), response.weight @ divergence, atol=1e-12)
+
+
+def test_counts():
+    response = observed(Poisson(), np.arange(N) % 4.0)
+    scores, eta = scores_of(response), table()
+    means = np.exp(eta[:, 0] + response.offset)
+    divergence = 2 * (rel_entr(means[:, [0]], means) - means[:, [0]] + means)
+    np.testing.assert_allclose(scores.distances(eta, eta[..., 0]), response.weight @ divergence, atol=1e-10)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_squared_loss(outputs):
+    y = np.random.default_rng(0).standard_normal((N, outputs))
+    response = observed(Squared(), y[:, 0]) if outputs == 1 else observed(MultiSquared(), y, outputs)
+    scores, eta = scores_of(response), table(outputs)
+    residuals = y[:, :, None] - eta - response.offset[:, :, None]
+    np.testing.assert_allclose(scores.errors(eta), np.einsum("n,nom->m", response.weight, residuals**2))
+    apart = eta - eta[..., [3]]
+    np.testing.assert_allclose(
+        scores.distances(eta, eta[..., 3]), np.einsum("n,nom->m", response.weight, apart**2), atol=1e-12
+    )
+    assert scores.weight == pytest.approx(response.weight.sum())
+
+
+def test_survival_times_are_scored_by_what_held_out_rows_add():
+    """The deviance of all rows minus that of the training rows, both from risk sets written out."""
+    rng = np.random.default_rng(4)
+    response = observed(Cox(), Cox().check(covey.survival(rng.exponential(size=N), rng.random(N) < 0.7)))
+    held_out = np.arange(N) % 3 == 0
+    scores, eta = Scores(response, held_out), table()
+    stop, event, weight = response.y[:, 1], response.y[:, 2], response.weight
+
+    def log_likelihood(which, values):
+        total = 0.0
+        for i in np.flatnonzero(which & (event > 0)):
+            risk = which & (stop >= stop[i])
+            total += weight[i] * (values[i] - np.log(weight[risk] @ np.exp(values[risk])))
+        return total
+
+    everything = np.ones(N, dtype=bool)
+    values = eta[:, 0] + response.offset
+    added = [-2 * (log_likelihood(everything, v) - log_likelihood(~held_out, v)) for v in values.T]
+    found = scores.errors(eta)
+    # the deviance has a constant, which cancels in differences of models
+    np.testing.assert_allclose(found - found[0], np.array(added) - added[0])
+    assert scores.weight == pytest.approx(weight[held_out] @ event[held_out])
+    distances = scores.distances(eta, eta[..., 2])
+    assert distances[2] == pytest.approx(0, abs=1e-12)
+    assert (distances >= 0).all()
