@@ -125,20 +125,17 @@ class GroupSparseEstimator(BaseEstimator):
         groups = Groups.coerce(self.groups, design.shape[1], names)
         always = _read_always(groups, self.always, names)
         options = {name: getattr(self, name) for name in ("group_weights", "standardize", "fit_intercept", "factors")}
-        search = partial(self._search, selection=self._read_selection(split_groups))
-        problem = Problem(
-            design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes)
-        )
-        problem = with_scale(problem, search)
-        found = search(problem)
+        search = partial(
+            select, selection=self._read_selection(split_groups), rule=self.rule,
+            average=boolean(self.average, "average"),
+        )  # fmt: skip
+        problem = Problem(design, response.y, weight, groups, always, options, loss, shift, read_recipes(self.recipes))
+        with showing(type(self).__name__, self.verbose):
+            problem = with_scale(problem, search)
+            found = search(problem)
         self.loss_, self.groups_ = problem.loss, groups
         self.always_groups_ = [groups.names[l] for l in always]
         self._publish(found, design.dtype, response.columns)
-
-    def _search(self, problem: Problem, selection: Selection) -> Selected:
-        """The selected model of a problem."""
-        with showing(type(self).__name__, self.verbose):
-            return select(problem, selection, rule=self.rule, average=boolean(self.average, "average"))
 
     def _read_selection(self, split_groups: Any) -> Selection:
         """How the model is chosen; the response of a validation set is coded like that of `fit`."""

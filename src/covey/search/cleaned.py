@@ -175,8 +175,6 @@ class CleanedRound:
         self.place = {}
         for i, recipe in enumerate(self.recipes):
             self.place.setdefault(recipe, i)
-        if self.training.rough:
-            self.finish()
 
     def finish(self) -> None:
         """Replace what was read off the quadratic model by the minimisers themselves."""
@@ -248,11 +246,26 @@ class CleanedRound:
         left = self._left(recipe)
         groups = frozenset(self.groups[l] for l in left)
         if (groups, recipe.ridge) not in training.fits:
+            at = self._at(left)
+            columns = np.concatenate([np.arange(first), first + at])
             start = np.vstack([self.levels[i][None, :][:first], self.W[i].T])
-            self._keep(left, groups, recipe.ridge, self._fitted(left, groups, recipe.ridge, start))
+            if self._last[0] != groups:
+                self._last = groups, Curvature(), None
+            elif self._last[2] is not None:
+                start = self._last[2]
+            penalty, status = recipe.ridge * self.penalty[np.ix_(at, at)] if recipe.ridge else None, ""
+            if penalty is None and not any(gone <= groups for gone in training.infinite):
+                coef, status = self._minimised(columns, start)
+            if status != "converged":
+                if penalty is None:  # a small ridge against infinity
+                    unit = self.active.response.null_curvature(training.posed.intercept)
+                    penalty = np.diag(np.full(at.size, training.posed.settings.separated_ridge * unit))
+                    training.infinite.append(groups)
+                coef, _ = self._minimised(columns, start, penalty)
+            self._keep(left, groups, recipe.ridge, coef)
         order, level, known = training.fits[groups, recipe.ridge]
         place = {group: l for l, group in enumerate(self.groups)}
-        coef: FloatArray = np.zeros((first + self.columns.size, self.W.shape[1]))
+        coef = np.zeros((first + self.columns.size, self.W.shape[1]))
         coef[:first], coef[first + self._at([place[group] for group in order])] = level, known
         size = self.sizes[i]
         if self.active.deficient and not recipe.ridge:
@@ -264,25 +277,6 @@ class CleanedRound:
         first = self.intercept
         order = [self.groups[l] for l in left]
         self.training.fits[groups, ridge] = order, coef[:first], coef[first + self._at(left)]
-
-    def _fitted(self, left: Sequence[int], groups: frozenset[int], ridge: float, start: FloatArray) -> FloatArray:
-        """The minimiser on some groups, with a small ridge if it lies at infinity; zero elsewhere."""
-        at, training = self._at(left), self.training
-        if self._last[0] != groups:
-            self._last = groups, Curvature(), None
-        elif self._last[2] is not None:
-            start = self._last[2]
-        columns = np.concatenate([np.arange(self.intercept), self.intercept + at])
-        if not ridge and not any(gone <= groups for gone in training.infinite):
-            coef, status = self._minimised(columns, start)
-            if status == "converged":
-                return coef
-        penalty = ridge * self.penalty[np.ix_(at, at)]
-        if not ridge:
-            unit = self.active.response.null_curvature(training.posed.intercept)
-            penalty = np.diag(np.full(at.size, training.posed.settings.separated_ridge * unit))
-            training.infinite.append(groups)
-        return self._minimised(columns, start, penalty)[0]
 
     def _minimised(
         self, columns: NDArray[np.intp], start: FloatArray, ridge: FloatArray | None = None
@@ -338,6 +332,8 @@ def clean(
     eliminated = iter(eliminate_all(forms, len(trainings[0].always)))
     for number, (one, some) in enumerate(zip(rounds, quadratics, strict=True)):
         one.add(round_, some, [next(eliminated) for _ in some], ridges)
+        if trainings[number].rough:
+            one.finish()
         trainings[number].rounds.append(one)
         tell(f"candidates of round {round_ + 1}", "fit", number + 1, len(rounds))
 

@@ -81,14 +81,6 @@ class Reweighted(Recipe):
         assert training.dense is not None
         return training.dense.model(self, training)
 
-    @classmethod
-    def scored(cls, recipes: Sequence[Reweighted], training: Training) -> tuple[FloatArray, list[float]]:
-        """Predictors and sizes of recipes of one round."""
-        dense = training.dense
-        assert dense is not None
-        predictors = dense.coordinates(recipes[0]).predictors(training, dense.fits(recipes, training))
-        return predictors, [NOMINAL_SIZE - recipe.round for recipe in recipes]
-
 
 def can_be_dense(table: Table) -> bool:
     """Whether models on all columns are affordable: X may be on disk, or have too many rows."""
@@ -151,8 +143,15 @@ class ScaledColumns:
     def fits(self, training: Training, penalties: Sequence[float], shares: Sequence[FloatArray]) -> list[RidgeFit]:
         """Minimise the loss plus ``penalty / 2 sum_l share_l norm(b_l)^2``, for each penalty and its shares."""
         V, by_column = self.V, [np.repeat(one, self.ranks) for one in shares]
+        solved: list[Any]
         if V.shape[1] <= V.shape[0]:
-            solved = self._tall_ridges(training, penalties, by_column)
+            # each fit starts from the one before, the largest penalty first
+            curvature, last = self._state.get(training.number, (Curvature(), None))
+            solved = [None] * len(penalties)
+            for i in np.argsort(penalties)[::-1].tolist():
+                last = solved[i] = _ridge(training, V, penalties[i] * by_column[i], curvature, last)
+            if V.shape[1] <= MOST_KEPT:
+                self._state[training.number] = curvature, last
         else:
             solved = []
             for penalty, share in zip(penalties, by_column, strict=True):
@@ -161,18 +160,6 @@ class ScaledColumns:
                 ((level, multipliers),) = _wide_ridges(training, _inner(B), [penalty])
                 solved.append((level, (B.T @ multipliers) * gains[:, None]))
         return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
-
-    def _tall_ridges(
-        self, training: Training, penalties: Sequence[float], shares: Sequence[FloatArray]
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Intercepts and coefficients, each fit starting from the one before, the largest penalty first."""
-        curvature, last = self._state.get(training.number, (Curvature(), None))
-        solved: dict[int, tuple[FloatArray, FloatArray]] = {}
-        for i in np.argsort(penalties)[::-1].tolist():
-            last = solved[i] = _ridge(training, self.V, penalties[i] * shares[i], curvature, last)
-        if self.V.shape[1] <= MOST_KEPT:
-            self._state[training.number] = curvature, last
-        return [solved[i] for i in range(len(penalties))]
 
     def _norms(self, coef: FloatArray) -> FloatArray:
         squares = np.add.reduceat(np.append((coef * coef).sum(axis=1), 0.0), self.starts[:-1])
@@ -407,12 +394,21 @@ class DenseRidges:
 
     def search(self, judge: Judge) -> None:
         """Score plain ridges; then reweight the best penalty and its neighbours as long as that helps."""
-        settings = self.settings
+        settings, scored = self.settings, [training for training in self.trainings if training.split.test]
         recipes = [Reweighted(penalty, 0) for penalty in settings.penalties]
-        if not self._plain_ridges(recipes, judge):
-            return
+        if not self.posed.response.loss.quadratic:
+            # these fits are slow: first a few on one fold
+            first = [recipes[i] for i in settings.first_penalties if i < len(recipes)]
+            predictors = self.plain.predictors(scored[0], self.fits(first, scored[0]))
+            if judge.scores[0].errors(predictors).min() > settings.hopeless * judge.least_error(0):
+                return
         least = np.inf
-        for round_ in range(settings.reweightings):
+        for round_ in range(settings.reweightings + 1):
+            for at, training in enumerate(scored):
+                predictors = self.coordinates(recipes[0]).predictors(training, self.fits(recipes, training))
+                judge.add(at, recipes, predictors, [NOMINAL_SIZE - round_] * len(recipes))
+                tell("ridges on all groups", "fold", at + 1, len(scored))
+            self.recipes += recipes
             errors = judge.errors()
             best = min(recipes, key=lambda r: errors[r])
             if errors[best] > settings.within * min(errors.values()):
@@ -422,29 +418,10 @@ class DenseRidges:
             least = errors[best]
             # the best penalty grows with the number of reweightings
             at = recipes.index(best)
-            first = max(0, at - 1) if round_ == 0 else at
-            recipes = [replace(r, round=round_ + 1) for r in recipes[first : at + 2]]
+            lowest = max(0, at - 1) if round_ == 0 else at
+            recipes = [replace(r, round=round_ + 1) for r in recipes[lowest : at + 2]]
             if round_ == 0 and isinstance(self.plain, RowCoordinates):
                 self._keep_largest(self.plain, recipes)
-            self._score(recipes, judge)
-
-    def _plain_ridges(self, recipes: Sequence[Reweighted], judge: Judge) -> bool:
-        """Score ridges on all columns, if they are slow first a few on one fold; return whether all were scored."""
-        if not self.posed.response.loss.quadratic:
-            first = [recipes[i] for i in self.settings.first_penalties if i < len(recipes)]
-            scored = next(training for training in self.trainings if training.split.test)
-            errors = judge.scores[0].errors(Reweighted.scored(first, scored)[0])
-            if errors.min() > self.settings.hopeless * judge.least_error(0):
-                return False
-        self._score(recipes, judge)
-        return True
-
-    def _score(self, recipes: Sequence[Reweighted], judge: Judge) -> None:
-        scored = [training for training in self.trainings if training.split.test]
-        for at, training in enumerate(scored):
-            judge.add(at, recipes, *Reweighted.scored(recipes, training))
-            tell("ridges on all groups", "fold", at + 1, len(scored))
-        self.recipes += recipes
 
     def fits(self, recipes: Sequence[Reweighted], training: Training) -> list[RidgeFit]:
         """Fits of recipes of one round on a split; models on all rows are fitted only when requested."""

@@ -82,12 +82,15 @@ class EventPath:
         """The awake groups, in the order in which they woke up."""
         return self.active.groups
 
-    def advance(self, norms: FloatArray) -> bool:
-        """Go to the next event, given ``norm(g_l)`` at the present model; False if nothing is left to explain."""
+    def next_group(self, norms: FloatArray) -> int | None:
+        """The group that wakes next, given ``norm(g_l)`` at the present model; None if nothing is left to explain.
+
+        The path is then at that event: the caller refits the awake groups.
+        """
         rate = np.where(self.asleep, norms / self.weights, 0.0)
         live = rate > EXHAUSTED * self.first_rate
         if not live.any():
-            return False
+            return None
         wait = np.full(rate.size, np.inf)
         np.divide(np.maximum(1.0 - self.sums, 0.0), rate, out=wait, where=live)
         first = int(wait.argmin())
@@ -95,13 +98,12 @@ class EventPath:
         slack = TIE * least + DIGITS * (1 + least * self.first_rate) / float(rate[first])
         close = (wait <= least + slack).nonzero()[0]
         group = int(close[np.argmin(self.positions[close])]) if close.size > 1 else first
-        self.active.refit(group)
         self._before.append(self.sums)
         self.sums = self.sums + wait[group] * rate
         self.times.append((self.times[-1] if self.times else 0.0) + float(wait[group]))
         self.speeds.append(float(rate[group]))
         self.asleep[group] = False
-        return True
+        return group
 
     def widen(self, weights: FloatArray, positions: NDArray[np.intp], added: FloatArray) -> None:
         """Append sleeping groups that have accumulated `added`."""

@@ -172,7 +172,9 @@ def minimise(
     squares = np.full(len(coef), response.total_weight) if rough else response.weight @ np.square(host(A))
     unit = response.unit * np.sqrt(squares)[:, None]
     unit[unit == 0] = np.inf
-    value, slow, still, before, reach = _value(response, eta, coef, penalty), 0, 0, np.inf, 0.0
+    value, slow, still, before, reach = response.total(eta), 0, 0, np.inf, 0.0
+    if penalty is not None:
+        value += 0.5 * float((coef * _times(penalty, coef)).sum())
     fresh, last = True, np.inf
     for step in range(MOST_STEPS):
         # 1. the gradient, and whether it is small enough
@@ -299,11 +301,6 @@ def _gradient(score: FloatArray, A: Any, coef: FloatArray, penalty: FloatArray |
     return gradient if penalty is None else gradient - _times(penalty, coef)
 
 
-def _value(response: Observations, eta: FloatArray, coef: FloatArray, penalty: FloatArray | None) -> float:
-    total = response.total(eta)
-    return total if penalty is None else total + 0.5 * float((coef * _times(penalty, coef)).sum())
-
-
 def _added(K: FloatArray, penalty: FloatArray | None) -> FloatArray:
     """A copy of K plus the penalty."""
     if penalty is None:
@@ -328,7 +325,9 @@ def _search(
     """The largest step length among 1, 1/2, ... that lowers the loss enough, and the loss there; or None."""
     slope, length = float((gradient * direction).sum()), 1.0
     for _ in range(MOST_HALVINGS):
-        tried = _value(response, eta + length * move, coef + length * direction, penalty)
+        tried, there = response.total(eta + length * move), coef + length * direction
+        if penalty is not None:
+            tried += 0.5 * float((there * _times(penalty, there)).sum())
         if tried <= value - DECREASE * length * slope + 4 * EPS * abs(value):
             return length, tried
         length /= 2

@@ -87,11 +87,16 @@ class Observations:
 
     def total(self, eta: FloatArray) -> float:
         """The weighted sum of the loss."""
-        return float(self.on_rows.total(self._to_loss(eta)))
+        if self.loss.coupled:
+            return float(self.on_rows.total(self._to_loss(eta)))
+        return float(self.weight @ self.loss.value(self.y, self._to_loss(eta)))
 
     def score(self, eta: FloatArray) -> FloatArray:
         """Minus the derivative of the total in the predictor; shape (n_rows, n_outputs)."""
-        return self._from_loss(self.on_rows.score(self._to_loss(eta)))
+        if self.loss.coupled:
+            return self.on_rows.score(self._to_loss(eta))[:, None]
+        residual = self.loss.residual(self.y, self._to_loss(eta))
+        return self.weight[:, None] * (residual @ self.contrasts.T if self.loss.vector else residual[:, None])
 
     @property
     def bounded(self) -> bool:
@@ -100,6 +105,8 @@ class Observations:
 
     def curvature(self, eta: FloatArray, bounding: bool = False) -> FloatArray:
         """The second derivative of the total per row, or of a quadratic bound if `bounding`; shape (n_rows,)."""
+        if self.loss.quadratic:
+            return self.weight
         return self.on_rows.curvature(self._to_loss(eta), bounding)
 
     def gram(self, eta: FloatArray, A: Any, bounding: bool = False) -> FloatArray:

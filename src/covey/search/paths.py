@@ -120,7 +120,12 @@ class Paths:
             ]:  # fmt: skip
                 scores = np.stack([self.active(s).score() for s in pending], axis=1)
                 norms = self.table.gradient_norms(scores)
-                ended += [s for s, own in zip(pending, norms, strict=True) if not self.paths[s].advance(own)]
+                for s, of_split in zip(pending, norms, strict=True):
+                    group = self.paths[s].next_group(of_split)
+                    if group is None:
+                        ended.append(s)
+                    else:
+                        self.active(s).refit(group)
             # a far group may be missing at an event, or may be left to explain after the last one
             missing = not self.table.all_near and (self._check() or self._check_ends(ended))
             self.ended = bool(ended) and not missing

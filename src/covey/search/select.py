@@ -117,46 +117,42 @@ def select(
     with fitting_threads(problem.design.shape, problem.design.on_device):
         if isinstance(selection, Criterion):
             return _by_criterion(problem, selection, settings)
-        return _by_judge(problem, selection, rule, average, settings)
-
-
-def _by_judge(problem: Problem, selection: Folds | HoldOut, rule: str, average: bool, settings: Settings) -> Selected:
-    _say_what_is_left_out(problem.design)
-    posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
-    found = search(posed, problem.always, problem.recipes)
-    verdict = found.verdict()
-    chosen = verdict.choose(rule, settings)
-    weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
-    loss, n_groups = problem.loss, problem.groups.n_groups
-    one_squared = loss.quadratic and not loss.vector
-    unit = float(posed.scale[0] ** 2) if one_squared else 1.0
-    candidates = pd.DataFrame(
-        {
-            "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
-            "groups": [
-                n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
-                for recipe in verdict.recipes
-            ],
-            "mse" if one_squared else "deviance": verdict.errors * unit,
-            "standard_error": verdict.standard_errors * unit,
-            **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
-            "weight": weights,
-            "chosen": weights > 0 if average else np.arange(len(verdict.recipes)) == chosen,
-        },
-        copy=False,
-    )
-    used = np.flatnonzero(weights)
-    models = [found.model(verdict.recipes[i]) for i in used]
-    frequencies = np.zeros(n_groups, dtype=int)
-    for training in found.scored:
-        frequencies[list({l for i in used for l in found.groups(verdict.recipes[i], training)})] += 1
-    path = path_of(posed, found.knots, problem.groups)
-    if used.size > 1:
-        text, shrunk = f"a mean of {used.size} models", True
-    else:
-        text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
-    mean = _mean(posed, models, weights[used], path)
-    return _published(problem.groups, posed, mean, path, candidates, frequencies, len(found.scored), text, shrunk)
+        _say_what_is_left_out(problem.design)
+        posed = pose(problem, selection.parts(problem.design, problem.y, problem.weight, problem.loss), settings)
+        found = search(posed, problem.always, problem.recipes)
+        verdict = found.verdict()
+        chosen = verdict.choose(rule, settings)
+        weights = verdict.weights if average else np.eye(len(verdict.recipes))[chosen]
+        loss, n_groups = problem.loss, problem.groups.n_groups
+        one_squared = loss.quadratic and not loss.vector
+        unit = float(posed.scale[0] ** 2) if one_squared else 1.0
+        candidates = pd.DataFrame(
+            {
+                "recipe": [recipe.text(loss.unpenalised) for recipe in verdict.recipes],
+                "groups": [
+                    n_groups if recipe.n_groups is None else recipe.n_groups + len(problem.always)
+                    for recipe in verdict.recipes
+                ],
+                "mse" if one_squared else "deviance": verdict.errors * unit,
+                "standard_error": verdict.standard_errors * unit,
+                **{f"fold_{s}": errors for s, errors in enumerate(verdict.by_split.T * unit)},
+                "weight": weights,
+                "chosen": weights > 0 if average else np.arange(len(verdict.recipes)) == chosen,
+            },
+            copy=False,
+        )
+        used = np.flatnonzero(weights)
+        models = [found.model(verdict.recipes[i]) for i in used]
+        frequencies = np.zeros(n_groups, dtype=int)
+        for training in found.scored:
+            frequencies[list({l for i in used for l in found.groups(verdict.recipes[i], training)})] += 1
+        path = path_of(posed, found.knots, problem.groups)
+        if used.size > 1:
+            text, shrunk = f"a mean of {used.size} models", True
+        else:
+            text, shrunk = _in_words(verdict.recipes[used[0]], models[0], loss), models[0].shrunk
+        mean = _mean(posed, models, weights[used], path)
+        return _published(problem.groups, posed, mean, path, candidates, frequencies, len(found.scored), text, shrunk)
 
 
 def _say_what_is_left_out(design: Design) -> None:
