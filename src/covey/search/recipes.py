@@ -69,11 +69,6 @@ class Recipe(ABC):
     n_groups: int | None
 
     @property
-    def key(self) -> Hashable:
-        """What tells two recipes apart."""
-        return self
-
-    @property
     def family(self) -> Hashable:
         """Recipes of one family share a weight when candidates are averaged."""
         return type(self).__name__ if self.n_groups is None else self.n_groups
