@@ -230,7 +230,7 @@ def on_host(values: Any) -> Any:
     if library == "torch":
         return values.detach().cpu().numpy()
     if library == "dask":
-        from covey.designs.cluster import compute
+        from covey.cluster import compute
 
         return compute(values)[0]
     return values

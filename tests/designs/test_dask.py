@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from covey import GroupSparseRegressor, limit_path
+from covey.cluster import WorkersLostError
 from covey.datasets import make_group_sparse
-from covey.designs.cluster import WorkersLostError
 from covey.designs.dask import DaskDesign
 from covey.paper.experiments.parallel import each
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from dask import delayed
 from numpy.typing import NDArray
 
-from covey.designs.cluster import WorkersLostError, compute, first_failure
+from covey.cluster import WorkersLostError, compute, first_failure
 from covey.designs.dense import DenseDesign
 from covey.designs.protocol import Design
 from covey.designs.row_blocks import RowBlocks

@@ -62,7 +62,7 @@ class StabilityDisplay:
         counts = np.arange(0, found.n_first + 1)
         shares = np.stack([found.frequencies_of(int(k)) for k in counts])
         position = {name: l for l, name in enumerate(found.groups.names)}
-        chosen = [position[name] for name in found.selected]
+        chosen = [position[name] for name in found.selected_groups]
         named = chosen[:n_labels]
         for l in np.setdiff1d(np.flatnonzero(shares.any(axis=0)), named):
             ax.plot(counts, shares[:, l], color=GREY, lw=0.8)
