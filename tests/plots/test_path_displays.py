@@ -108,7 +108,7 @@ def test_candidates_of_a_criterion(data):
 @pytest.mark.parametrize("most", [9, 400])
 def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
     x = np.append(np.arange(40.0 if most > 40 else 9.0), most)
-    ax = CandidatesDisplay(Judged("error", "groups", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
+    ax = CandidatesDisplay(Judged("error", x, 1 + x / most, None, 3.0, 1.0, 50)).plot().ax_
     ax.figure.canvas.draw()
     boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
     assert 3 <= len(boxes) <= 16
@@ -118,7 +118,7 @@ def test_the_axis_of_groups_is_readable_whatever_it_spans(most):
 def test_steep_errors_are_drawn_by_factors():
     x = np.arange(20.0)
     values = np.where(x < 3, 900.0, 1.0 + (x - 8) ** 2 / 100)
-    ax = CandidatesDisplay(Judged("error", "groups", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
+    ax = CandidatesDisplay(Judged("error", x, values, values / 10, 8.0, 1.0, 50)).plot().ax_
     assert ax.get_yscale() == "log"
 
 
