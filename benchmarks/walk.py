@@ -1,6 +1,6 @@
 """How far a default fit travels: files of covey that it goes through, how deep its calls nest, and how many there are.
 
-    python benchmarks/walk.py
+python benchmarks/walk.py
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ __all__ = [
     "stability_selection",
     "survival",
 ]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Imported on first use, so that `import covey` and `covey --help` are fast.
 _ROOMS = ("datasets", "evidence", "losses", "plots", "report", "selection")

@@ -145,7 +145,7 @@ def search(posed: Posed, always: Sequence[int] = (), recipes: Sequence[Recipe] =
         starts = [kept.groups(training) for training in found.trainings]
         if all(set(start) == set(paths.groups(s)[: len(start)]) for s, start in enumerate(starts)):
             break  # the path has been there: going on from the same groups would find much the same
-    if (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
+    if settings.penalties and (always_noisy or found.left > settings.dense) and can_be_dense(found.table):
         found.dense = DenseRidges(found.table, found.trainings)
         found.dense.search(found.judge)
     found.score(recipes)
