@@ -2,8 +2,8 @@
 
 Simulated problems of eight kinds for squared, binomial and Poisson loss, on seeds that no other benchmark uses (900 and
 later). The error is the excess of the deviance on 2000 fresh rows over the true model's; a row gives geometric means
-over the problems of each loss, and the worst of them. A number whose row stays within half a percent everywhere does not
-earn its place.
+over the problems of each loss, and the worst of them. A number whose row stays within half a percent everywhere does
+not earn its place.
 
     OMP_NUM_THREADS=1 python benchmarks/ablation.py --seeds 4
     ... --fields ridges rounds           some of them

@@ -6,7 +6,7 @@ import numpy as np
 
 from covey import Groups
 
-__all__ = ["assert_one_model", "noisy_problem", "coefficients_by_group"]
+__all__ = ["assert_one_model", "coefficients_by_group", "noisy_problem"]
 
 
 def noisy_problem(noise: str, n: int = 80, n_groups: int = 25, seed: int = 0):

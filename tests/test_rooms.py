@@ -69,7 +69,8 @@ def test_the_tool_never_imports_the_paper():
     }
     assert naming == {"cli/app.py"}
     commands = re.findall(r"covey\.paper[\w.]*(?::\w+)?", code_of(SOURCE / "cli/app.py"))
-    assert commands and all(re.fullmatch(r"covey\.paper\.cli\.\w+:\w+", command) for command in commands)
+    assert commands
+    assert all(re.fullmatch(r"covey\.paper\.cli\.\w+:\w+", command) for command in commands)
 
 
 def code_of(file: Path) -> str:

@@ -32,8 +32,8 @@ ONE = np.uint64(1)
 # tell apart nearly everything that is not exchangeable.
 ROUNDS = (False, True, True)
 
-# Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with the
-# response: this many, or more if columns tie.
+# Ranks of more numbers than this would take longer than a fit. The keys then come from the columns that go most with
+# the response: this many, or more if columns tie.
 MOST_RANKED, FEWEST_TELLING, MOST_TELLING, TIE = 2**25, 512, 4096, 1e-9
 
 # Shares of the weight are counted in this unit: sums of weights may differ in the last digits.
