@@ -51,6 +51,13 @@ class Cleaned(Recipe):
     n_groups: int
     ridge: float
 
+    def __post_init__(self) -> None:
+        # computed once: a search looks recipes up thousands of times
+        object.__setattr__(self, "_hash", hash((self.round, self.prefix, self.n_groups, self.ridge)))
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined]
+
     def text(self, unpenalised: str = "least squares") -> str:
         """A description."""
         if self.n_groups == 0:

@@ -124,6 +124,7 @@ class ScaledColumns:
             self.V[:, at] = (Z[:, at].transpose(1, 0, 2) @ stacked).transpose(1, 0, 2)
         # for every split, the second derivative of the loss without a penalty, and the last fit
         self._state: dict[int, tuple[Curvature, Any]] = {}
+        self._inner: FloatArray | None = None
 
     def _by_rank(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
         """For each rank, the groups of that rank and their stacked roots."""
@@ -152,12 +153,16 @@ class ScaledColumns:
                 last = solved[i] = _ridge(training, V, penalties[i] * by_column[i], curvature, last)
             if V.shape[1] <= MOST_KEPT:
                 self._state[training.number] = curvature, last
+        elif all((share == 1.0).all() for share in by_column):
+            if self._inner is None:
+                self._inner = V @ V.T
+            solved = [(level, V.T @ rows) for level, rows in _wide_ridges(training, self._inner, penalties)]
         else:
             solved = []
             for penalty, share in zip(penalties, by_column, strict=True):
                 gains = np.sqrt(1.0 / share)
                 B = V * gains
-                ((level, multipliers),) = _wide_ridges(training, _inner(B), [penalty])
+                ((level, multipliers),) = _wide_ridges(training, B @ B.T, [penalty])
                 solved.append((level, (B.T @ multipliers) * gains[:, None]))
         return [RidgeFit(coef, level, self._norms(coef)) for level, coef in solved]
 
@@ -264,10 +269,6 @@ class RowRoot:
         if len(a):
             out[self.pivots] = solve_triangular(self.L[self.pivots].T, a, lower=False)
         return out
-
-
-def _inner(B: FloatArray) -> FloatArray:
-    return np.asarray(B @ B.T)
 
 
 def _predictors(training: Training, table: FloatArray, fits: Sequence[RidgeFit]) -> FloatArray:
