@@ -8,7 +8,7 @@ import numpy as np
 
 from covey.validation import FloatArray
 
-__all__ = ["beside", "host", "like"]
+__all__ = ["below", "beside", "host", "like"]
 
 
 def host(values: Any) -> FloatArray:
@@ -23,7 +23,17 @@ def like(values: FloatArray, model: Any) -> Any:
 
 def beside(left: Any, right: Any) -> Any:
     """Two tables of columns as one, column by column in memory."""
-    shape = (left.shape[0], left.shape[1] + right.shape[1])
-    out = np.empty(shape, order="F") if isinstance(left, np.ndarray) else left.new_empty(shape)
+    out = _empty((left.shape[0], left.shape[1] + right.shape[1]), left)
     out[:, : left.shape[1]], out[:, left.shape[1] :] = left, right
     return out
+
+
+def below(top: Any, bottom: Any) -> Any:
+    """Two tables of rows as one, where the first is."""
+    out = _empty((top.shape[0] + bottom.shape[0], top.shape[1]), top)
+    out[: top.shape[0]], out[top.shape[0] :] = top, like(host(bottom), top)
+    return out
+
+
+def _empty(shape: tuple[int, int], model: Any) -> Any:
+    return np.empty(shape, order="F") if isinstance(model, np.ndarray) else model.new_empty(shape)

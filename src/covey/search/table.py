@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpstrf
 from covey.designs import Design
 from covey.layout import offsets, spans
 from covey.preprocess.factoring import times_factors
-from covey.search.arrays import beside, host, like
+from covey.search.arrays import below, beside, host, like
 from covey.search.observations import Observations
 from covey.search.problem import Posed, Split
 from covey.validation import FloatArray
@@ -246,7 +246,7 @@ def working_columns(posed: Posed, groups: NDArray[np.intp]) -> Any:
     Z = _on_design(posed, posed.design, groups)
     if posed.validation is None:
         return Z
-    return np.asfortranarray(np.concatenate([host(Z), host(_on_design(posed, posed.validation.design, groups))]))
+    return below(Z, _on_design(posed, posed.validation.design, groups))
 
 
 def _on_design(posed: Posed, design: Design, groups: NDArray[np.intp]) -> Any:
